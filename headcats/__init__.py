@@ -1,0 +1,81 @@
+"""headcats: which attention heads serve which kind of task, how sure is that, and show me.
+
+The tree is the sentence: a *task* gives *prompts*; a *method* *sweeps* the *model*'s heads and yields *scores*; a
+*rule* turns scores into *categories*; *figures* show them.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> where it lives; imported at first use, so that reading results needs no torch.
+_HOMES = {
+    "HookedModel": "headcats.models",
+    "Head": "headcats.models",
+    "load_model": "headcats.models",
+    "PromptBatch": "headcats.prompts.batch",
+    "PromptPair": "headcats.prompts",
+    "Suite": "headcats.tasks",
+    "Task": "headcats.tasks",
+    "make_suite": "headcats.tasks",
+    "suite": "headcats.tasks",
+    "task": "headcats.tasks",
+    "sweep": "headcats.sweeps",
+    "run": "headcats.study",
+    "load": "headcats.results",
+    "score": "headcats.scores",
+    "categorize": "headcats.categories",
+    "head_table": "headcats.categories",
+    "overlap": "headcats.categories",
+}
+_MODULES = ("figures", "methods", "metrics", "rules")
+
+__all__ = [
+    "Head",
+    "HookedModel",
+    "PromptBatch",
+    "PromptPair",
+    "Suite",
+    "Task",
+    "__version__",
+    "categorize",
+    "figures",
+    "head_table",
+    "load",
+    "load_model",
+    "make_suite",
+    "methods",
+    "metrics",
+    "overlap",
+    "rules",
+    "run",
+    "score",
+    "suite",
+    "sweep",
+    "task",
+]
+
+if TYPE_CHECKING:
+    from headcats import figures, methods, metrics, rules
+    from headcats.categories import categorize, head_table, overlap
+    from headcats.models import Head, HookedModel, load_model
+    from headcats.prompts import PromptPair
+    from headcats.prompts.batch import PromptBatch
+    from headcats.results import load
+    from headcats.scores import score
+    from headcats.study import run
+    from headcats.sweeps import sweep
+    from headcats.tasks import Suite, Task, make_suite, suite, task
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"headcats.{name}")
+    raise AttributeError(f"module 'headcats' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,52 @@
+"""Errors and warnings of headcats: one class per thing that can be wrong, all under `HeadcatsError`.
+
+The command line prints any `HeadcatsError` as one message without a traceback and exits with code 2.
+"""
+
+
+class HeadcatsError(Exception):
+    """Base of every error that headcats raises on purpose; its text says what was expected, what came, what to do."""
+
+    def __str__(self) -> str:
+        # KeyError would print the repr of its argument; all our errors read as plain sentences.
+        return str(self.args[0]) if self.args else ""
+
+
+class UnknownNameError(HeadcatsError, KeyError):
+    """A task, suite, method, metric, rule, figure, model or template that is not registered."""
+
+
+class OptionError(HeadcatsError, ValueError):
+    """An option outside its range."""
+
+
+class DataError(HeadcatsError, ValueError):
+    """Prompts, tokens, tasks or scores that cannot give meaningful numbers."""
+
+
+class ModelError(HeadcatsError, ValueError):
+    """A model that cannot be loaded, or that would give meaningless numbers: NaN weights, dropout, silent hooks."""
+
+
+class PlanError(HeadcatsError, ValueError):
+    """A results folder that holds another plan than the one asked for."""
+
+
+class StorageError(HeadcatsError, OSError):
+    """A results folder that cannot be read or written."""
+
+
+class HeadcatsWarning(UserWarning):
+    """Base of every warning of headcats."""
+
+
+class StatisticsWarning(HeadcatsWarning):
+    """A statistic that is computed but easily over-read."""
+
+
+class TokenizationWarning(HeadcatsWarning):
+    """Text that the tokenizer does not represent as the task means it."""
+
+
+class ModelWarning(HeadcatsWarning):
+    """A property of the model that changes what a number means."""

@@ -1,0 +1,86 @@
+"""Name -> item, one table for every kind of thing that can be added: tasks, suites, methods, metrics, rules, figures.
+
+Items register themselves through the decorator of their kind (`hc.task`, `hc.metrics.metric`, `hc.rules.rule`,
+`hc.methods.causal_method`, `hc.figures.figure`). The modules that hold the built-in items of a kind, and those that
+installed third-party packages name in the entry-point group `headcats.<kind>`, are imported at the first look-up of
+that kind.
+"""
+
+import difflib
+import functools
+import importlib
+import importlib.metadata
+from typing import Any, Literal, get_args
+
+from headcats.errors import DataError, UnknownNameError
+
+Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template"]
+
+# Named as text: the registry stands below these modules and imports none of them by itself.
+_BUILT_IN: dict[str, str] = {
+    "task": "headcats.tasks",
+    "suite": "headcats.tasks",
+    "template": "headcats.prompts",
+    "metric": "headcats.metrics",
+    "method": "headcats.methods",
+    "rule": "headcats.rules",
+    "figure": "headcats.figures",
+}
+
+_tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}
+
+
+def register(kind: Kind, name: str, item: Any) -> Any:
+    """Store `item` under `name`; registering the same name again replaces it (as re-running a notebook cell does).
+
+    Raises:
+        DataError: `name` is empty or holds a character that the command line or a file name could not carry.
+    """
+    if not name or any(c in name for c in "/\\:@,\t\n ") or name.startswith((".", "-", "_")):
+        raise DataError(
+            f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
+            f"or '_'; got {name!r}."
+        )
+    _tables[kind][name] = item
+    return item
+
+
+def lookup(kind: Kind, name: str) -> Any:
+    """The item of that name.
+
+    Raises:
+        UnknownNameError: the message lists near matches and every known name.
+    """
+    table = _table(kind)
+    if name in table:
+        return table[name]
+    raise UnknownNameError(unknown_name_message(kind, name, table))
+
+
+def names(kind: Kind) -> list[str]:
+    """All registered names of a kind, in the order of registration."""
+    return list(_table(kind))
+
+
+def unknown_name_message(kind: str, name: str, known: Any) -> str:
+    """The sentence for a name nobody knows: near matches first, then the whole list."""
+    known = [str(k) for k in known]
+    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+    listing = ", ".join(known) if known else "none is registered"
+    return f"Unknown {kind} {name!r}.{hint} Known: {listing}."
+
+
+def _table(kind: Kind) -> dict[str, Any]:
+    if kind not in _tables:
+        raise UnknownNameError(unknown_name_message("kind of item", kind, _tables))
+    _import_items(kind)
+    return _tables[kind]
+
+
+@functools.cache
+def _import_items(kind: str) -> None:
+    if kind in _BUILT_IN:
+        importlib.import_module(_BUILT_IN[kind])
+    for point in importlib.metadata.entry_points(group=f"headcats.{kind}"):
+        point.load()
