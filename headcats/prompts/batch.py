@@ -1,0 +1,193 @@
+"""Tokens of prompt pairs of one length: what every sweep works on."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headcats.errors import DataError
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PromptBatch:
+    """Clean and corrupted prompts of equal length, never padded.
+
+    Attributes:
+        clean: Token ids of the clean prompts.
+        corrupted: Token ids of the corrupted prompts.
+        answer: Token id that continues the clean prompt rightly.
+        distractor: Token id that the corrupted prompt suggests instead.
+        keys: Name of each prompt, for messages.
+        items: Query of each prompt; prompts of one item are one statistical cluster.
+        distractor_tasks: What each corrupted prompt shows; a stratum of the statistics.
+        labels: Per clean prompt, the role of every token (`x1`, `between1`, `y1`, ...; `x1[0/3]` where a role has three
+            tokens), or None where roles are unknown and positions are matched by index.
+        corrupted_labels: The same for the corrupted prompts.
+        task: Name of the task, empty for tokens of a script.
+    """
+
+    clean: Int[Tensor, "prompt pos"]
+    corrupted: Int[Tensor, "prompt pos"]
+    answer: Int[Tensor, " prompt"]
+    distractor: Int[Tensor, " prompt"]
+    keys: tuple[str, ...]
+    items: tuple[str, ...]
+    distractor_tasks: tuple[str, ...]
+    labels: tuple[Labels, ...] | None = None
+    corrupted_labels: tuple[Labels, ...] | None = None
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def __len__(self) -> int:
+        return self.clean.shape[0]
+
+    @property
+    def length(self) -> int:
+        """Tokens per prompt."""
+        return self.clean.shape[1]
+
+    @classmethod
+    def from_tokens(
+        cls,
+        clean: Any,
+        corrupted: Any,
+        answer: Any,
+        distractor: Any,
+        *,
+        items: Sequence[str] | None = None,
+        distractor_tasks: Sequence[str] | None = None,
+    ) -> "PromptBatch":
+        """A batch from token ids that a script already has (tensors, arrays or nested lists).
+
+        Args:
+            clean: `[prompt, pos]` ids.
+            corrupted: `[prompt, pos]` ids of the same shape.
+            answer: `[prompt]` ids.
+            distractor: `[prompt]` ids, different from `answer` prompt by prompt.
+            items: Query of each prompt; default: every prompt is its own item.
+            distractor_tasks: Stratum of each prompt; default: one stratum.
+
+        Raises:
+            DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor; the
+                message names the prompt.
+        """
+        clean_ids = _ids("clean", clean)
+        n = clean_ids.shape[0] if clean_ids.ndim else 0
+        keys = tuple(f"prompt {number}" for number in range(n))
+        return cls(
+            clean=clean_ids,
+            corrupted=_ids("corrupted", corrupted),
+            answer=_ids("answer", answer),
+            distractor=_ids("distractor", distractor),
+            keys=keys,
+            items=keys if items is None else tuple(map(str, items)),
+            distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
+        )
+
+    def select(self, prompts: Sequence[int]) -> "PromptBatch":
+        """The batch of some prompts, in the given order."""
+        index = torch.as_tensor(list(prompts), dtype=torch.long)
+
+        def pick(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                return value[index.to(value.device)]
+            return tuple(value[i] for i in prompts) if isinstance(value, tuple) else value
+
+        return PromptBatch(**{f.name: pick(getattr(self, f.name)) for f in fields(self)})
+
+    def without_roles(self) -> "PromptBatch":
+        """The same tokens, to be matched by position index."""
+        return replace(self, labels=None, corrupted_labels=None)
+
+    def misaligned(self) -> list[str]:
+        """Keys of prompts whose roles do not cover the same positions in the clean and the corrupted prompt."""
+        if self.labels is None or self.corrupted_labels is None:
+            return []
+        pairs = zip(self.keys, self.labels, self.corrupted_labels, strict=True)
+        return [key for key, clean, corrupted in pairs if clean != corrupted]
+
+    def positions(self, positions: str) -> Bool[Tensor, "prompt pos"]:
+        """Mask of the tokens that a choice of positions means.
+
+        Args:
+            positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role).
+
+        Raises:
+            DataError: A role that a prompt lacks, roles asked of a batch without roles, or (all but "last") prompts
+                whose roles do not align; the message names the prompt.
+        """
+        mask = torch.zeros_like(self.clean, dtype=torch.bool)
+        if positions == "last":
+            mask[:, -1] = True
+            return mask
+        if wrong := self.misaligned():
+            raise DataError(
+                f"Positions {positions!r} need every role at the same place in the clean and the corrupted prompt; "
+                f"it is not in {wrong[0]!r} ({len(wrong)} of {len(self)} prompts). Use positions='last', or drop them."
+            )
+        if positions == "all":
+            return ~mask
+        if self.labels is None:
+            raise DataError(f"Positions {positions!r} name a role, but this batch has no roles; use 'last' or 'all'.")
+        for row, labels in enumerate(self.labels):
+            places = [place for place, label in enumerate(labels) if label.split("[")[0] == positions]
+            if not places:
+                known = list(dict.fromkeys(label.split("[")[0] for label in labels))
+                raise DataError(
+                    f"{self.keys[row]!r} has no role {positions!r}; its roles: last, all, {', '.join(known)}."
+                )
+            mask[row, places] = True
+        return mask
+
+    def fingerprint(self) -> str:
+        """Hash of tokens, answers, items and strata: equal batches, equal numbers."""
+        digest = hashlib.blake2b(digest_size=16)
+        for ids in (self.clean, self.corrupted, self.answer, self.distractor):
+            digest.update(repr(tuple(ids.shape)).encode())
+            digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
+        digest.update(repr((self.items, self.distractor_tasks)).encode("utf-8"))
+        return digest.hexdigest()
+
+
+def _ids(name: str, value: Any) -> Tensor:
+    try:
+        tensor = torch.as_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} token ids must form one rectangle of integers: {error}") from None
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise DataError(f"{name} token ids must be integers; got {tensor.dtype}.")
+    return tensor.to(torch.int64)
+
+
+def _check(batch: PromptBatch) -> None:
+    shape = tuple(batch.clean.shape)
+    if batch.clean.ndim != 2 or 0 in shape:
+        raise DataError(f"clean tokens must be [prompt, pos] with at least one prompt and one token; got {shape}.")
+    if tuple(batch.corrupted.shape) != shape:
+        raise DataError(
+            f"clean and corrupted prompts must have the same shape [prompt, pos]: clean {shape}, corrupted "
+            f"{tuple(batch.corrupted.shape)}. Group prompts by length instead of padding."
+        )
+    for name in ("answer", "distractor"):
+        if tuple(getattr(batch, name).shape) != shape[:1]:
+            raise DataError(
+                f"{name} must hold one id per prompt [{shape[0]}]; got {tuple(getattr(batch, name).shape)}."
+            )
+    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels"):
+        value = getattr(batch, name)
+        if value is not None and len(value) != shape[0]:
+            raise DataError(f"{name} must hold one entry per prompt: {shape[0]} prompts, {len(value)} entries.")
+    same = (batch.answer == batch.distractor).nonzero().flatten().tolist()
+    if same:
+        raise DataError(
+            f"{batch.keys[same[0]]!r}: answer and distractor are the same token {int(batch.answer[same[0]])} "
+            f"({len(same)} of {shape[0]} prompts); the logit difference would always be 0."
+        )

@@ -1,0 +1,253 @@
+"""From prompt pairs to token batches: grouped by length, never padded, everything that is dropped counted."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from headcats.errors import DataError
+from headcats.prompts.batch import Labels, PromptBatch
+from headcats.prompts.pair import PromptPair, Span
+from headcats.prompts.template import Template
+
+WordPair = tuple[str, str]
+
+UNKNOWN_WORD = "word unknown to the tokenizer"
+
+
+@dataclass
+class DropReport:
+    """What was kept and what was not.
+
+    Attributes:
+        kept: Number kept.
+        dropped: Reason -> number dropped for it.
+        examples: Reason -> the first thing dropped for it.
+    """
+
+    kept: int = 0
+    dropped: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def drop(self, reason: str, example: str) -> None:
+        """Count one more."""
+        self.dropped[reason] = self.dropped.get(reason, 0) + 1
+        self.examples.setdefault(reason, example)
+
+    def summary(self) -> str:
+        """`60 kept; 3 answer of several tokens (e.g. 'France' -> ' Paris')`."""
+        parts = [f"{self.kept} kept"]
+        parts += [f"{count} {reason} (e.g. {self.examples[reason]})" for reason, count in self.dropped.items()]
+        return "; ".join(parts)
+
+
+def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Template) -> tuple[list[WordPair], DropReport]:
+    """The word pairs whose output is exactly one token after the query, and why the others are not.
+
+    Args:
+        pairs: (input, output) pairs.
+        tokenizer: A Hugging Face tokenizer.
+        template: How a prompt is written.
+
+    Returns:
+        The usable pairs, and the report with the reasons "answer of several tokens", "word unknown to the tokenizer"
+        and "answer changes the tokens before it".
+    """
+    pairs, report = list(pairs), DropReport()
+    queries = _encode(tokenizer, [template.query(given) for given, _ in pairs])
+    answered = _encode(tokenizer, [template.query(given) + template.answer(output) for given, output in pairs])
+    usable = []
+    for pair, query, whole in zip(pairs, queries, answered, strict=True):
+        reason = _answer_problem(query, whole, _unknown_id(tokenizer))
+        if reason:
+            report.drop(reason, f"{pair[0]!r} -> {template.answer(pair[1])!r}")
+        else:
+            usable.append(pair)
+    report.kept = len(usable)
+    return usable, report
+
+
+def encode_pairs(
+    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None, aligned: bool = True
+) -> tuple[list[PromptBatch], DropReport]:
+    """Prompt pairs as batches, one per prompt length, in the order of first appearance.
+
+    The beginning-of-sequence token is put in front exactly once where the tokenizer has one.
+
+    Args:
+        pairs: Prompt pairs as text.
+        tokenizer: A Hugging Face tokenizer.
+        task: Name the batches carry.
+        n_ctx: Longest prompt the model can hold, in tokens.
+        aligned: Drop pairs whose roles do not cover the same positions (needed for every choice of positions but
+            "last").
+
+    Returns:
+        The batches (none when every pair is dropped) and the report; reasons: "answer of several tokens", "distractor
+        of several tokens", "answer changes the tokens before it", "answer equals distractor", "clean and corrupted of
+        unequal length", "roles do not align", "word unknown to the tokenizer", "longer than the context".
+
+    Raises:
+        DataError: Two pairs with the same key.
+    """
+    _check_keys(pairs)
+    report = DropReport()
+    groups: dict[int, list[_Encoded]] = {}
+    for pair, found in zip(pairs, _encode_all(pairs, tokenizer), strict=True):
+        reason = found if isinstance(found, str) else _pair_problem(found, n_ctx=n_ctx, aligned=aligned)
+        if reason or isinstance(found, str):
+            report.drop(str(reason), repr(pair.key))
+            continue
+        report.kept += 1
+        groups.setdefault(len(found.clean), []).append(found)
+    return [_batch(group, task) for group in groups.values()], report
+
+
+@dataclass
+class _Encoded:
+    pair: PromptPair
+    clean: list[int]
+    corrupted: list[int]
+    clean_labels: Labels
+    corrupted_labels: Labels
+    answer: int
+    distractor: int
+
+
+def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encoded | str"]:
+    """Each pair's tokens, or the reason why it has none."""
+    unknown, bos = _unknown_id(tokenizer), _bos(tokenizer)
+    clean = _encode_with_ends(tokenizer, [pair.clean for pair in pairs])
+    corrupted = _encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
+    answers = _encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
+    distractors = _encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
+    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), answered, distracted in zip(
+        pairs, clean, corrupted, answers, distractors, strict=True
+    ):
+        problem = _answer_problem(clean_ids, answered, unknown)
+        if not problem:
+            problem = _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor")
+        if not problem and unknown is not None and unknown in corrupted_ids:
+            problem = UNKNOWN_WORD
+        if problem:
+            yield problem
+            continue
+        yield _Encoded(
+            pair,
+            bos + clean_ids,
+            bos + corrupted_ids,
+            _labels(clean_ends, [(role, spans[0]) for role, spans in pair.roles.items()], len(bos)),
+            _labels(corrupted_ends, [(role, spans[1]) for role, spans in pair.roles.items()], len(bos)),
+            answered[-1],
+            distracted[-1],
+        )
+
+
+def _pair_problem(found: _Encoded, *, n_ctx: int | None, aligned: bool) -> str:
+    if found.answer == found.distractor:
+        return "answer equals distractor"
+    if len(found.clean) != len(found.corrupted):
+        return "clean and corrupted of unequal length"
+    if n_ctx is not None and len(found.clean) > n_ctx:
+        return "longer than the context"
+    if aligned and found.clean_labels != found.corrupted_labels:
+        return "roles do not align"
+    return ""
+
+
+def _batch(group: list[_Encoded], task: str) -> PromptBatch:
+    with_roles = all(one.pair.roles for one in group)
+    return PromptBatch(
+        clean=torch.tensor([one.clean for one in group]),
+        corrupted=torch.tensor([one.corrupted for one in group]),
+        answer=torch.tensor([one.answer for one in group]),
+        distractor=torch.tensor([one.distractor for one in group]),
+        keys=tuple(one.pair.key for one in group),
+        items=tuple(one.pair.item for one in group),
+        distractor_tasks=tuple(one.pair.distractor_task for one in group),
+        labels=tuple(one.clean_labels for one in group) if with_roles else None,
+        corrupted_labels=tuple(one.corrupted_labels for one in group) if with_roles else None,
+        task=task,
+    )
+
+
+def _answer_problem(before: list[int], whole: list[int], unknown: int | None) -> str:
+    if unknown is not None and unknown in whole:
+        return UNKNOWN_WORD
+    if whole[: len(before)] != before or len(whole) <= len(before):
+        return "answer changes the tokens before it"
+    return "" if len(whole) == len(before) + 1 else "answer of several tokens"
+
+
+def _encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    if not texts:
+        return []
+    return [list(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+
+
+def _bos(tokenizer: Any) -> list[int]:
+    """The token in front of every prompt, [] for a tokenizer without one.
+
+    A tokenizer that puts it there although no special tokens are asked for would double it.
+    """
+    bos = tokenizer.bos_token_id
+    return [] if bos is None or _encode(tokenizer, ["a"])[0][:1] == [bos] else [bos]
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """Id of the unknown-word token; None where it is also an ordinary token (GPT-2 uses its end of text for both)."""
+    unknown = tokenizer.unk_token_id
+    return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
+
+
+def _labels(ends: list[int], spans: list[tuple[str, Span]], n_bos: int) -> Labels:
+    """The role of each token, which is that of its last character: `role`, or `role[i/n]` where n > 1 tokens have it.
+
+    "bos" stands in front, "other" for text outside every role.
+    """
+    if not spans:
+        return ()
+    owners = [next((role for role, (start, stop) in spans if start < end <= stop), "other") for end in ends]
+    counts = Counter(owners)
+    seen: Counter[str] = Counter()
+    labels = []
+    for role in owners:
+        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
+        seen[role] += 1
+    return ("bos",) * n_bos + tuple(labels)
+
+
+def _encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+    """Token ids of each text, and where each token ends in it."""
+    if not texts:
+        return []
+    if not getattr(tokenizer, "is_fast", False):
+        return [
+            (ids, _ends_by_length(text, ids, tokenizer))
+            for text, ids in zip(texts, _encode(tokenizer, texts), strict=True)
+        ]
+    found = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)
+    return [
+        (list(ids), [end for _, end in offsets])
+        for ids, offsets in zip(found["input_ids"], found["offset_mapping"], strict=True)
+    ]
+
+
+def _ends_by_length(text: str, ids: list[int], tokenizer: Any) -> list[int]:
+    """Without offsets: a token ends where the shortest beginning of the text that holds so many tokens ends."""
+    ends, stop = [], 0
+    for count in range(1, len(ids) + 1):
+        while stop < len(text) and len(_encode(tokenizer, [text[:stop]])[0]) < count:
+            stop += 1
+        ends.append(stop)
+    return ends
+
+
+def _check_keys(pairs: Sequence[PromptPair]) -> None:
+    seen: set[str] = set()
+    for pair in pairs:
+        if pair.key in seen:
+            raise DataError(f"Two prompt pairs have the key {pair.key!r}; keys must be unique within a task.")
+        seen.add(pair.key)

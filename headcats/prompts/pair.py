@@ -1,0 +1,56 @@
+"""One clean prompt with its corrupted twin, as text."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from headcats.errors import DataError
+
+
+class Span(NamedTuple):
+    """Half-open range of characters `[start, stop)` of a prompt."""
+
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True)
+class PromptPair:
+    """A clean prompt, the corrupted prompt that differs from it in what is tested, and the two answers.
+
+    Attributes:
+        key: Name of the pair, unique within its task; errors and drop reports use it.
+        item: The query. Prompts with the same item are one cluster in every statistic.
+        clean: Text of the clean prompt, up to and without the answer.
+        corrupted: Text of the corrupted prompt, likewise.
+        answer: Right continuation of the clean prompt, with the space that the template puts before it.
+        distractor: What the corrupted prompt suggests instead; must differ from `answer`.
+        distractor_task: What the corrupted prompt shows: another task's name, or the name of the corruption.
+        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. May be empty, then only
+            the last position can be intervened on by name.
+    """
+
+    key: str
+    item: str
+    clean: str
+    corrupted: str
+    answer: str
+    distractor: str
+    distractor_task: str = "corrupted"
+    roles: Mapping[str, tuple[Span, Span]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (self.clean and self.corrupted and self.answer and self.distractor):
+            raise DataError(f"Prompt pair {self.key!r} has an empty clean, corrupted, answer or distractor text.")
+        if self.answer == self.distractor:
+            raise DataError(
+                f"Prompt pair {self.key!r}: answer and distractor are both {self.answer!r}; they must differ, "
+                "or the logit difference is always 0."
+            )
+        for name, spans in self.roles.items():
+            for text, span in zip((self.clean, self.corrupted), spans, strict=True):
+                if not 0 <= span[0] < span[1] <= len(text):
+                    raise DataError(
+                        f"Prompt pair {self.key!r}: role {name!r} spans characters {tuple(span)} of a "
+                        f"text of {len(text)}."
+                    )

@@ -1,0 +1,105 @@
+"""Algorithmic tasks: letters, numbers and positions in a list; the answer follows from a rule, not from a fact."""
+
+import string
+from functools import partial
+from itertools import pairwise
+
+from headcats.streams import stream
+from headcats.tasks.definition import WordPair, task
+from headcats.tasks.table import table_pairs
+
+LETTERS = string.ascii_lowercase
+NUMBERS = [str(number) for number in range(100)]
+ITEMS_PER_LIST = 3
+
+_alphabet = partial(task, category="Algorithmic", suite="icl", source="the Latin alphabet")
+_integers = partial(task, category="Algorithmic", suite="icl", source="integer arithmetic")
+_positions = partial(task, category="Algorithmic", suite="icl", source="lists drawn from the seed")
+
+
+@_alphabet()
+def next_letter(n: int, *, seed: int) -> list[WordPair]:
+    """The letter after: `b` for `a`."""
+    return list(pairwise(LETTERS))
+
+
+@_alphabet()
+def previous_letter(n: int, *, seed: int) -> list[WordPair]:
+    """The letter before: `a` for `b`."""
+    return [(later, earlier) for earlier, later in pairwise(LETTERS)]
+
+
+@_alphabet()
+def uppercase(n: int, *, seed: int) -> list[WordPair]:
+    """The capital: `A` for `a`."""
+    return list(zip(LETTERS, LETTERS.upper(), strict=True))
+
+
+@_integers()
+def successor(n: int, *, seed: int) -> list[WordPair]:
+    """The number after: `8` for `7`."""
+    return list(pairwise(NUMBERS))
+
+
+@_integers()
+def predecessor(n: int, *, seed: int) -> list[WordPair]:
+    """The number before: `6` for `7`."""
+    return [(later, earlier) for earlier, later in pairwise(NUMBERS)]
+
+
+@_integers()
+def plus_ten(n: int, *, seed: int) -> list[WordPair]:
+    """Ten more: `17` for `7`."""
+    return list(zip(NUMBERS, NUMBERS[10:], strict=False))
+
+
+@_positions()
+def list_first(n: int, *, seed: int) -> list[WordPair]:
+    """The first of three words or numbers: `sun` for `sun, cat, door`."""
+    return [(", ".join(items), items[0]) for items in _lists(n, seed)]
+
+
+@_positions()
+def list_middle(n: int, *, seed: int) -> list[WordPair]:
+    """The second of three words or numbers: `cat` for `sun, cat, door`."""
+    return [(", ".join(items), items[1]) for items in _lists(n, seed)]
+
+
+@_positions()
+def list_last(n: int, *, seed: int) -> list[WordPair]:
+    """The third of three words or numbers: `door` for `sun, cat, door`."""
+    return [(", ".join(items), items[2]) for items in _lists(n, seed)]
+
+
+@_positions()
+def list_max(n: int, *, seed: int) -> list[WordPair]:
+    """The largest of three numbers: `71` for `4, 71, 20`."""
+    return [(", ".join(items), max(items, key=int)) for items in _lists(n, seed)[1::2]]
+
+
+@_positions()
+def list_min(n: int, *, seed: int) -> list[WordPair]:
+    """The smallest of three numbers: `4` for `4, 71, 20`."""
+    return [(", ".join(items), min(items, key=int)) for items in _lists(n, seed)[1::2]]
+
+
+def _lists(n: int, seed: int) -> list[list[str]]:
+    """`n` different lists of three different items: words at even places, numbers at odd ones.
+
+    The stream is the same for every list task, so that they all answer the same lists and can be each other's
+    distractors.
+    """
+    draws = stream(seed, "lists")
+    words = _list_words()
+    seen: dict[tuple[str, ...], None] = {}
+    while len(seen) < n:
+        pool = NUMBERS if len(seen) % 2 else words
+        picked = draws.choice(len(pool), size=ITEMS_PER_LIST, replace=False)
+        seen.setdefault(tuple(pool[index] for index in picked))
+    return [list(items) for items in seen]
+
+
+def _list_words() -> list[str]:
+    """As English words whose place in a list is all that a list task asks about."""
+    columns = [("nouns", "plural"), ("animals", "class"), ("verbs", "gerund"), ("adjectives", "antonym")]
+    return [word for table, column in columns for word, _ in table_pairs(table, "english", column)]

@@ -1,0 +1,129 @@
+"""A task: a named source of (input, output) word pairs, or of finished prompt pairs."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headcats.errors import DataError, OptionError
+from headcats.prompts.pair import PromptPair
+from headcats.registry import register
+
+WordPair = tuple[str, str]
+MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One few-shot task of a suite.
+
+    Attributes:
+        name: Name in results, on the command line and in figures.
+        category: Category it counts for (any text; matched without regard to case).
+        source: Where its facts or rules come from.
+        make: `make(n, *, seed)` returns (input, output) word pairs or finished `PromptPair`s. A task backed by a table
+            may return the whole table whatever `n` is; a task that generates returns `n` pairs drawn from `seed`.
+        suite: Name of the suite it belongs to; `None` for a task of a notebook or script.
+        needs_demonstrations: False marks a task that a model can do without demonstrations: its corrupted prompt
+            tests nothing, so it serves as a distractor and is left out of patching.
+    """
+
+    name: str
+    category: str
+    source: str
+    make: MakePairs = field(repr=False)
+    suite: str | None = None
+    needs_demonstrations: bool = True
+
+    def __call__(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
+        """As `pairs`."""
+        return self.pairs(n, seed=seed)
+
+    def pairs(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
+        """The task's pairs, checked.
+
+        Args:
+            n: How many pairs the caller can use (a table may return more or fewer).
+            seed: Seed of generated pairs; the same seed gives the same pairs.
+
+        Returns:
+            (input, output) pairs of text, or finished `PromptPair`s; never a mixture.
+
+        Raises:
+            DataError: The function returned anything else, nothing at all, or an input with two different outputs.
+        """
+        made: list[Any] = list(self.make(n, seed=seed))
+        if not made:
+            raise DataError(f"Task {self.name!r} returned no pairs; expected (input, output) pairs of words.")
+        if all(isinstance(pair, PromptPair) for pair in made):
+            return made
+        outputs: dict[str, str] = {}
+        for position, pair in enumerate(made):
+            if not _is_word_pair(pair):
+                raise DataError(
+                    f"Task {self.name!r} must return (input, output) pairs of text, or PromptPairs only; "
+                    f"element {position} is {pair!r}."
+                )
+            given, answer = pair
+            if outputs.setdefault(given, answer) != answer:
+                raise DataError(
+                    f"Task {self.name!r} has two outputs for the input {given!r}: {outputs[given]!r} and {answer!r}; "
+                    "keep one, or drop the input."
+                )
+        return [(pair[0], pair[1]) for pair in made]
+
+
+def task(
+    *, category: str, source: str, suite: str | None = None, needs_demonstrations: bool = True
+) -> Callable[[MakePairs], Task]:
+    """Decorator: register a function `f(n, *, seed)` as a task under its own name.
+
+    Args:
+        category: Category it counts for, such as "knowledge".
+        source: Where its facts or rules come from; printed with the results.
+        suite: Name of a suite that it joins; without one, pass the task itself to `hc.run(suite=[...])`.
+        needs_demonstrations: See `Task`.
+
+    Returns:
+        The decorator, which returns a `Task` (still callable as `f(n, seed=...)`).
+
+    Raises:
+        OptionError: The function does not take `n` and a keyword `seed`, or category or source is empty.
+
+    Example:
+        >>> import headcats as hc
+        >>> @hc.task(category="knowledge", source="a periodic table")
+        ... def metal_symbol(n, *, seed):
+        ...     return [("iron", "Fe"), ("gold", "Au")]
+        >>> metal_symbol(2, seed=0)
+        [('iron', 'Fe'), ('gold', 'Au')]
+    """
+    if not (isinstance(category, str) and category.strip()) or not (isinstance(source, str) and source.strip()):
+        raise OptionError(f"A task needs a category and a source; got category={category!r}, source={source!r}.")
+
+    def decorate(function: MakePairs) -> Task:
+        _check_signature(function)
+        name = function.__name__
+        made = Task(name, category, source, function, suite, needs_demonstrations)
+        object.__setattr__(made, "__doc__", function.__doc__)
+        register("task", name, made)
+        return made
+
+    return decorate
+
+
+def _check_signature(function: Callable[..., Any]) -> None:
+    parameters = inspect.signature(function).parameters
+    if list(parameters)[:1] != ["n"] or "seed" not in parameters:
+        raise OptionError(
+            f"A task function is written as `def {function.__name__}(n, *, seed)`; "
+            f"got ({', '.join(parameters)}). `n` is how many pairs can be used, `seed` the seed of random choices."
+        )
+
+
+def _is_word_pair(pair: Any) -> bool:
+    return (
+        isinstance(pair, tuple | list)
+        and len(pair) == 2
+        and all(isinstance(word, str) and word.strip() == word and word for word in pair)
+    )

@@ -1,0 +1,134 @@
+"""A suite: the tasks of a study, their categories, and the order and colours of the categories."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headcats.errors import DataError
+from headcats.registry import lookup, names, register
+from headcats.tasks.definition import Task
+
+# After the four colours of the overlap map: the rest of the same ten-colour cycle, less the greys and the colours
+# that mean "several categories".
+SPARE_COLOURS = ("#17becf", "#bcbd22", "#aec7e8", "#ffbb78", "#98df8a", "#ff9896")
+
+
+@dataclass(frozen=True)
+class Category:
+    """A kind of task.
+
+    Attributes:
+        name: As printed in figures.
+        colour: `#rrggbb`.
+    """
+
+    name: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks and the categories they count for.
+
+    Attributes:
+        name: Name in the manifest and on the command line.
+        tasks: Every task, distractors included.
+        categories: Categories in the order of the figures.
+    """
+
+    name: str
+    tasks: tuple[Task, ...]
+    categories: tuple[Category, ...]
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise DataError(f"Suite {self.name!r} is empty: a study needs at least one task.")
+        seen: set[str] = set()
+        for item in self.tasks:
+            if item.name in seen:
+                raise DataError(f"Suite {self.name!r} holds the task {item.name!r} twice.")
+            seen.add(item.name)
+
+    def category_of(self, task: Task) -> Category:
+        """The category a task counts for; names are compared without regard to case."""
+        for category in self.categories:
+            if category.name.casefold() == task.category.casefold():
+                return category
+        raise DataError(f"Task {task.name!r} has category {task.category!r}, which suite {self.name!r} lacks.")
+
+    def with_tasks(self, *tasks: Task | str) -> "Suite":
+        """A suite with more tasks; a task of the same name is replaced, new categories go last."""
+        added = {item.name: item for item in map(_as_task, tasks)}
+        kept = tuple(item for item in self.tasks if item.name not in added)
+        return make_suite([*kept, *added.values()], name=self.name, categories=self.categories)
+
+
+def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories: Sequence[Category] = ()) -> Suite:
+    """A suite of the given tasks (or names of registered tasks).
+
+    Categories that `categories` lacks are added in the order of the tasks: those of the four standard categories with
+    their standard colour, others with spare colours.
+
+    Raises:
+        DataError: No task, or one task twice.
+        UnknownNameError: A name that is not a registered task.
+    """
+    members = tuple(map(_as_task, tasks))
+    known = list(categories)
+    for item in members:
+        if not any(c.name.casefold() == item.category.casefold() for c in known):
+            known.append(_new_category(item.category, known))
+    return Suite(name, members, tuple(known))
+
+
+def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
+    """The suite that `source` means: a registered name, a suite itself, or a list of tasks and task names.
+
+    Raises:
+        UnknownNameError: A name that is no registered suite (or task, in a list).
+        DataError: An empty list.
+    """
+    if isinstance(source, Suite):
+        return source
+    if isinstance(source, Task):
+        return make_suite([source])
+    if isinstance(source, str):
+        return lookup("suite", source)()
+    return make_suite(list(source))
+
+
+def tasks_of_suite(name: str) -> list[Task]:
+    """Registered tasks that name this suite as theirs, in the order of registration."""
+    return [item for item in (lookup("task", task_name) for task_name in names("task")) if item.suite == name]
+
+
+STANDARD_CATEGORIES = (
+    Category("Algorithmic", "#1f77b4"),
+    Category("Knowledge", "#ff7f0e"),
+    Category("Linguistic", "#2ca02c"),
+    Category("Translation", "#d62728"),
+)
+
+
+def icl() -> Suite:
+    """In-context learning: few-shot tasks in the four categories Algorithmic, Knowledge, Linguistic, Translation."""
+    return make_suite(tasks_of_suite("icl"), name="icl", categories=STANDARD_CATEGORIES)
+
+
+register("suite", "icl", icl)
+
+
+def _as_task(item: Task | str) -> Task:
+    if isinstance(item, Task):
+        return item
+    if isinstance(item, str):
+        return lookup("task", item)
+    raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {item!r}.")
+
+
+def _new_category(name: str, known: Sequence[Category]) -> Category:
+    for standard in STANDARD_CATEGORIES:
+        if standard.name.casefold() == name.casefold():
+            return standard
+    used = {category.colour for category in known}
+    colour = next((c for c in SPARE_COLOURS if c not in used), "#393b79")
+    return Category(name, colour)
