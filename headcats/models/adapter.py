@@ -1,0 +1,302 @@
+"""One adapter over TransformerLens' two model classes; nothing else in headcats knows which of them it holds.
+
+`HookedTransformer` (transformer-lens 3.x) and `TransformerBridge` (3.x and 4.x) share hook names, shapes and values
+for head outputs: `blocks.{layer}.attn.hook_z` is `[prompt, pos, head, d_head]` on both, without compatibility mode
+(which folds value biases and so changes zero ablation). What differs is handled here: names in `hook.name`, unknown
+hook names that are ignored silently, padding masks, thread safety.
+"""
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.errors import DataError, ModelError
+from headcats.models.hooks import Edit, ModelClass, checked_edit, hook_z, lock_of, model_class, unnoticed
+from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
+
+_HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
+_NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
+
+
+class _Probe(NamedTuple):
+    n_heads: Mapping[int, int]
+    d_head: Mapping[int, int]
+
+
+class HookedModel:
+    """A model whose head outputs can be read and replaced.
+
+    The wrapped model is used where it is: it is never moved, cast, switched between train and eval mode or changed.
+    Head counts and sizes are read from a captured `z`, not from the config, so grouped-query attention, a `d_head`
+    other than `d_model / n_heads`, sizes that vary by layer and layers without attention are all described truly.
+    """
+
+    def __init__(
+        self, model: Any, *, name: str | None = None, tokenizer: Any | None = None, revision: str | None = None
+    ) -> None:
+        self.model_class: ModelClass = model_class(model)
+        self.model = model
+        self.name: str = name or str(getattr(model.cfg, "model_name", None) or "custom")
+        self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
+        self.revision = revision
+        self.lock = lock_of(model)
+        matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
+        self.layers: tuple[int, ...] = tuple(sorted(int(match[1]) for match in matches if match))
+        if not self.layers:
+            raise ModelError(
+                f"Model {self.name!r} has no attention heads to intervene on: none of its hooks is named "
+                f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer; encoder-decoder models and "
+                f"models without attention are not supported."
+            )
+
+    def __repr__(self) -> str:
+        return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.device})"
+
+    @functools.cached_property
+    def _probe(self) -> _Probe:
+        token = torch.zeros((1, 1), dtype=torch.long)
+        # A model in train mode draws dropout masks; the user's random stream must not notice our look at it.
+        with unnoticed(self.device):
+            _, z = self.capture(token)
+        for layer, value in z.items():
+            if value.ndim != 4:
+                raise ModelError(
+                    f"Hook {hook_z(layer)!r} of model {self.name!r} gives shape {tuple(value.shape)}; expected "
+                    f"[prompt, pos, head, d_head]. This architecture has no head outputs that can be replaced."
+                )
+        return _Probe(
+            MappingProxyType({layer: value.shape[2] for layer, value in z.items()}),
+            MappingProxyType({layer: value.shape[3] for layer, value in z.items()}),
+        )
+
+    @property
+    def n_layers(self) -> int:
+        """Blocks of the model; blocks without attention heads count too (see `layers`)."""
+        return int(self.model.cfg.n_layers)
+
+    @property
+    def n_heads(self) -> Mapping[int, int]:
+        """Layer -> number of query heads; keys are `layers`."""
+        return self._probe.n_heads
+
+    @property
+    def max_heads(self) -> int:
+        """The largest number of heads in any layer: the size of the `head` axis of results."""
+        return max(self.n_heads.values())
+
+    @property
+    def d_head(self) -> Mapping[int, int]:
+        """Layer -> size of one head's output; keys are `layers`."""
+        return self._probe.d_head
+
+    @property
+    def d_model(self) -> int:
+        """Width of the residual stream."""
+        return int(self.model.cfg.d_model)
+
+    @property
+    def d_vocab(self) -> int:
+        """Number of token ids the model takes."""
+        return int(self.model.cfg.d_vocab)
+
+    @property
+    def n_ctx(self) -> int:
+        """Longest prompt, in tokens."""
+        return int(self.model.cfg.n_ctx)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the first parameter lies; tokens are taken there."""
+        return next(iter(self.model.parameters())).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Dtype of the first floating-point parameter."""
+        return next(p.dtype for p in self.model.parameters() if p.is_floating_point())
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """The tokenizer's beginning-of-sequence id; None without a tokenizer or where it has none."""
+        return None if self.tokenizer is None else self.tokenizer.bos_token_id
+
+    @property
+    def weight_processing(self) -> WeightProcessing:
+        """Whether LayerNorm, means or value biases were folded into the weights."""
+        return weight_processing(self.model)
+
+    def weights_hash(self) -> str:
+        """Hash of names, dtypes, shapes and bytes of the state dict; computed again only after a weight changed."""
+        parameters = tuple((p.data_ptr(), p._version) for p in self.model.parameters())
+        if self.__dict__.get("_hashed", (None, ""))[0] != parameters:
+            self._hashed = (parameters, weights_hash(self.model))
+        return self._hashed[1]
+
+    def W_O(self, layer: int) -> Float[Tensor, "head d_head d_model"]:
+        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream."""
+        self._check_layers([layer])
+        return self.model.blocks[layer].attn.W_O.detach()
+
+    def check_tokens(self, tokens: Tensor) -> None:
+        """Refuse tokens that the model cannot take.
+
+        Raises:
+            DataError: `tokens` is not an integer tensor `[prompt, pos]` with at least one prompt and one position, is
+                longer than the context, or holds an id outside `[0, d_vocab)`; the message names the first such id.
+        """
+        if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
+            raise DataError(
+                f"Expected integer token ids of shape [prompt, pos], at least one of each; got dtype {tokens.dtype}, "
+                f"shape {tuple(tokens.shape)}."
+            )
+        if tokens.shape[1] > self.n_ctx:
+            raise DataError(
+                f"Prompts have {tokens.shape[1]} tokens and model {self.name!r} takes at most {self.n_ctx}: use fewer "
+                f"demonstrations or a model with a longer context."
+            )
+        if int(tokens.min()) < 0 or int(tokens.max()) >= self.d_vocab:
+            prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= self.d_vocab)).nonzero()[0])
+            raise DataError(
+                f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {self.name!r} knows "
+                f"ids 0 to {self.d_vocab - 1}. Tokenise with the model's own tokenizer."
+            )
+
+    def logits(
+        self, tokens: Int[Tensor, "prompt pos"], *, edits: Mapping[int, Edit] = _NO_EDITS
+    ) -> Float[Tensor, "prompt d_vocab"]:
+        """Logits at the last position, in fp32, with the head outputs of some layers edited on the way.
+
+        Args:
+            tokens: Prompts of one length, without padding.
+            edits: Layer -> function from `z` `[prompt, pos, head, d_head]` (in the model's dtype, on its device) to a
+                tensor of the same shape, dtype and device. It may change `z` in place, but must return it.
+
+        Returns:
+            On the model's device, without gradient.
+
+        Raises:
+            DataError: see `check_tokens`.
+            ModelError: an edit returns anything else, the layer has no heads, or its hook did not fire exactly once.
+        """
+        self._check_layers(edits)
+        return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
+
+    def capture(
+        self,
+        tokens: Int[Tensor, "prompt pos"],
+        *,
+        layers: Iterable[int] | None = None,
+        positions: Int[Tensor, " prompt"] | None = None,
+        edits: Mapping[int, Edit] = _NO_EDITS,
+    ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
+        """Last-position logits in fp32, and the head outputs of one run.
+
+        Args:
+            tokens: Prompts of one length, without padding.
+            layers: Layers to capture; all with heads if None.
+            positions: One position per prompt to keep, which saves memory; all if None.
+            edits: As in `logits`; the captured value of an edited layer is the edited one.
+
+        Returns:
+            Logits, and layer -> `z` `[prompt, pos, head, d_head]`, where `pos` has size 1 if `positions` was given.
+            Both on the model's device, without gradient.
+        """
+        wanted = self.layers if layers is None else tuple(layers)
+        self._check_layers([*wanted, *edits])
+        captured: dict[int, Tensor] = {}
+
+        def keeping(layer: int) -> Edit:
+            def keep(z: Tensor) -> Tensor:
+                if layer in edits:
+                    z = checked_edit(hook_z(layer), edits[layer], z)
+                if layer in wanted:
+                    # A copy: a later edit may write to the same memory.
+                    captured[layer] = z.detach().clone() if positions is None else _at(z, positions)
+                return z
+
+            return keep
+
+        logits = self.run(tokens, hooks={hook_z(layer): keeping(layer) for layer in {*wanted, *edits}})
+        return logits, {layer: captured[layer] for layer in wanted}
+
+    @torch.no_grad()
+    def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
+        """As `logits`, with edits at any hook of the model, by name (for example `blocks.0.hook_resid_pre`).
+
+        Raises:
+            ModelError: a name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
+        """
+        self.check_tokens(tokens)
+        unknown = [name for name in hooks if name not in self.model.hook_dict]
+        if unknown:
+            raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
+        fired = dict.fromkeys(hooks, 0)
+
+        # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.
+        def counting(name: str, edit: Edit) -> Callable[..., Tensor]:
+            def hook_function(value: Tensor, hook: Any) -> Tensor:
+                fired[name] += 1
+                return checked_edit(name, edit, value)
+
+            return hook_function
+
+        with self.lock:
+            output = self.model.run_with_hooks(
+                tokens.to(self.device),
+                fwd_hooks=[(name, counting(name, edit)) for name, edit in hooks.items()],
+                return_type="logits",
+                **self._forward_options(tokens),
+            )
+        for name, times in fired.items():
+            if times != 1:
+                raise ModelError(
+                    f"Hook {name!r} of model {self.name!r} {'did not fire' if times == 0 else f'fired {times} times'} "
+                    f"in one forward pass; expected exactly once, so its head outputs cannot be replaced reliably."
+                )
+        # Slice before the cast: fp32 logits of every position can be larger than the model.
+        return output[:, -1].float()
+
+    def _forward_options(self, tokens: Tensor) -> dict[str, Any]:
+        if self.model_class == "TransformerBridge":
+            # Read by most architectures (the rest swallow it, and only the last position is used either way).
+            return {"logits_to_keep": 1} if self._keeps_logits else {}
+        # HookedTransformer takes the tokenizer's pad id for padding where the tokenizer pads on the left, and masks
+        # it: an answer token or BOS that shares the id would vanish. Our prompts have no padding.
+        pads_left = getattr(getattr(self.model, "tokenizer", None), "padding_side", "right") == "left"
+        return {"attention_mask": torch.ones_like(tokens, device=self.device)} if pads_left else {}
+
+    @functools.cached_property
+    def _keeps_logits(self) -> bool:
+        forward = getattr(getattr(self.model, "original_model", None), "forward", None)
+        return forward is not None and "logits_to_keep" in inspect.signature(forward).parameters
+
+    def _check_layers(self, layers: Iterable[int]) -> None:
+        for layer in layers:
+            if layer not in self.layers:
+                raise ModelError(
+                    f"Layer {layer} of model {self.name!r} has no attention heads; layers with heads: "
+                    f"{', '.join(map(str, self.layers))}."
+                )
+
+
+def adapt(model: Any) -> HookedModel:
+    """`model` as a HookedModel; one that already is comes back unchanged.
+
+    Args:
+        model: A HookedTransformer, a TransformerBridge or a HookedModel. It stays where and as it is.
+
+    Raises:
+        ModelError: another kind of object, or a model without attention heads.
+    """
+    return model if isinstance(model, HookedModel) else HookedModel(model)
+
+
+def _at(z: Tensor, positions: Tensor) -> Tensor:
+    rows = torch.arange(len(z), device=z.device)
+    return z.detach()[rows, positions.to(z.device)].unsqueeze(1)

@@ -1,0 +1,219 @@
+"""Checks before any number of a model is trusted; each raises one plain sentence, or returns what it measured.
+
+The reports are flat dicts of numbers and truth values, for the manifest of a results folder. A check takes a few
+forward passes on the prompts it is given: give it a handful.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from headcats.errors import DataError, ModelError
+from headcats.models.adapter import HookedModel
+from headcats.models.hooks import Edit, unnoticed
+
+Report = dict[str, bool | int | float]
+
+# In roundings of the model's dtype at the size of its logits. Replacing a value by itself gives the same bits on a
+# CPU; kernels that add in another order with another batch stay below ten roundings.
+_ROUNDINGS = 32
+
+
+def check_model(model: HookedModel) -> Report:
+    """The model can give meaningful numbers: every weight finite, no dropout at work, causal.
+
+    Train mode without any dropout is allowed.
+
+    Raises:
+        ModelError: names the weight with NaN or infinity, or the module with dropout; or a token acts on earlier ones.
+    """
+    alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
+    for name, weight in model.model.named_parameters():
+        if alibi and name == "pos_embed.W_pos":
+            continue  # HookedTransformer has it, never fills it and never reads it
+        if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
+            what = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
+            raise ModelError(f"Weight {_readable(name)!r} of model {model.name!r} holds {what}: load the model again.")
+    training = any(module.training for module in model.model.modules())
+    if training:
+        dropout = next(_active_dropout(model.model), None)
+        if not _is_deterministic(model):
+            where = f" (for example in {_readable(dropout)!r})" if dropout else ""
+            raise ModelError(
+                f"Model {model.name!r} is in train mode with dropout at work{where}, so every forward pass differs: "
+                f"call .eval() on it first."
+            )
+    if not _is_causal(model):
+        raise ModelError(
+            f"In model {model.name!r} a token changes the head outputs at the tokens before it; headcats needs a "
+            f"causal language model."
+        )
+    return {"train_mode": training, "n_weights": sum(weight.numel() for weight in model.model.parameters())}
+
+
+def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted: Int[Tensor, "_prompt _pos"]) -> Report:
+    """Hooks act: replacing head outputs by themselves changes nothing, replacing them by the other run's does.
+
+    Identity: every `z` of the corrupted run replaced by its own captured value. Positive control: every head's `z` at
+    the last position of the corrupted run replaced by that of the clean run.
+
+    Returns:
+        `identity_difference`, `control_difference` (largest absolute change of a logit) and `floor`, the rounding of
+        the model's dtype that the first must not and the second must exceed.
+
+    Raises:
+        DataError: the two runs have other shapes or the same tokens.
+        ModelError: a hook does not fire, the logits are not finite, the identity changes them or the control does not.
+    """
+    _check_pair(clean, corrupted)
+    _, clean_z = model.capture(clean)
+    base, base_z = model.capture(corrupted)
+    if not bool(torch.isfinite(base).all()):
+        raise ModelError(
+            f"The logits of model {model.name!r} hold NaN or infinite values although its weights do not: "
+            f"{model.dtype} overflows; load it in float32 or bfloat16."
+        )
+    floor = noise_floor(base, model.dtype)
+    identity = _largest(model.logits(corrupted, edits={layer: _put(z) for layer, z in base_z.items()}) - base)
+    if not identity <= floor:
+        raise ModelError(
+            f"Replacing the head outputs of model {model.name!r} by themselves changes its logits by {identity:.3g}; "
+            f"expected at most {floor:.3g}. Its hooks cannot be trusted."
+        )
+    control = _largest(model.logits(corrupted, edits={layer: _put_last(z) for layer, z in clean_z.items()}) - base)
+    if not control > floor:
+        raise ModelError(
+            f"Replacing every head output of model {model.name!r} at the last position by that of the other prompt "
+            f"changes its logits by {control:.3g} only; expected more than rounding ({floor:.3g}). Either its hooks do "
+            f"not act, or clean and corrupted prompts do not differ in what reaches the last position."
+        )
+    return {"identity_difference": identity, "control_difference": control, "floor": floor}
+
+
+def check_residual(
+    model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted: Int[Tensor, "_prompt _pos"]
+) -> Report:
+    """The whole residual stream of the clean run, patched into the corrupted run, gives the clean logits.
+
+    Patched at all positions before the first block.
+
+    Returns:
+        `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
+
+    Raises:
+        DataError: the two runs have other shapes or the same tokens.
+        ModelError: the logits are not those of the clean run.
+    """
+    _check_pair(clean, corrupted)
+    hook, stream = "blocks.0.hook_resid_pre", {}
+
+    def keep(value: Tensor) -> Tensor:
+        stream[hook] = value.detach().clone()
+        return value
+
+    expected = model.run(clean, hooks={hook: keep})
+    floor = noise_floor(expected, model.dtype)
+    difference = _largest(model.run(corrupted, hooks={hook: _put(stream[hook])}) - expected)
+    if not difference <= floor:
+        raise ModelError(
+            f"Patching the whole residual stream of the clean run into model {model.name!r} misses the clean logits by "
+            f"{difference:.3g}; expected at most {floor:.3g}. The model reads its tokens on another way too, so "
+            f"patched prompts would be a mixture."
+        )
+    return {"residual_difference": difference, "floor": floor}
+
+
+def check_clean_unchanged(
+    model: HookedModel, tokens: Int[Tensor, "prompt pos"], before: Float[Tensor, "prompt d_vocab"]
+) -> Report:
+    """The model gives the logits that it gave before a sweep: no hook is left and no weight has changed.
+
+    Args:
+        model: The model that was swept.
+        tokens: The prompts of `before`.
+        before: `model.logits(tokens)` from before the sweep.
+
+    Returns:
+        `clean_difference` (largest absolute difference of a logit) and `floor`.
+
+    Raises:
+        ModelError: the logits have changed.
+    """
+    floor = noise_floor(before, model.dtype)
+    difference = _largest(model.logits(tokens) - before.to(model.device))
+    if not difference <= floor:
+        raise ModelError(
+            f"The logits of model {model.name!r} on unpatched prompts changed by {difference:.3g} during the sweep; "
+            f"expected at most {floor:.3g}. Something else hooked or changed the model meanwhile."
+        )
+    return {"clean_difference": difference, "floor": floor}
+
+
+def noise_floor(logits: Float[Tensor, "prompt d_vocab"], dtype: torch.dtype) -> float:
+    """Largest change of a logit that counts as rounding: 32 roundings of `dtype` at the size of the largest logit."""
+    return _ROUNDINGS * torch.finfo(dtype).eps * max(1.0, _largest(logits))
+
+
+def _put(value: Tensor) -> Edit:
+    return lambda current: value.to(current.device, current.dtype)
+
+
+def _put_last(z: Tensor) -> Edit:
+    def edit(current: Tensor) -> Tensor:
+        current = current.clone()
+        current[:, -1] = z[:, -1]
+        return current
+
+    return edit
+
+
+def _largest(values: Tensor) -> float:
+    return float(values.abs().max())
+
+
+# Unequal shapes are the user's mistake and get our own message: hence the axes without a check (`_prompt`) above.
+def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
+    if clean.shape != corrupted.shape:
+        raise DataError(
+            f"Clean and corrupted tokens must align; got shapes {tuple(clean.shape)} and {tuple(corrupted.shape)}."
+        )
+    if torch.equal(clean, corrupted.to(clean.device)):
+        raise DataError("Clean and corrupted prompts are the same tokens: there is no effect to measure.")
+
+
+def _active_dropout(model: nn.Module) -> Iterator[str]:
+    """Names of modules in train mode that drop; attention modules keep the rate as a number and drop by function."""
+    for name, module in model.named_modules():
+        if module.training:
+            rates: dict[str, Any] = {key: value for key, value in vars(module).items() if "drop" in key}
+            if isinstance(module, nn.modules.dropout._DropoutNd):
+                rates["p"] = module.p
+            if any(isinstance(rate, float) and rate > 0 for rate in rates.values()):
+                yield name
+
+
+def _is_deterministic(model: HookedModel) -> bool:
+    tokens = torch.zeros((4, min(4, model.n_ctx)), dtype=torch.long)
+    with unnoticed(model.device):
+        return torch.equal(model.logits(tokens), model.logits(tokens))
+
+
+def _is_causal(model: HookedModel) -> bool:
+    # By what it does: transformer-lens 3.9 calls BERT causal.
+    tokens = torch.zeros((1, min(4, model.n_ctx)), dtype=torch.long)
+    other = tokens.clone()
+    other[:, -1] = model.d_vocab - 1
+    with unnoticed(model.device):
+        (_, before), (_, after) = model.capture(tokens), model.capture(other)
+    limit = _ROUNDINGS * torch.finfo(model.dtype).eps
+    return all(
+        bool(((after[layer] - z)[:, :-1].abs() <= limit * max(1.0, _largest(z))).all()) for layer, z in before.items()
+    )
+
+
+def _readable(name: str) -> str:
+    # The bridge wraps every module of transformers in one of its own.
+    return name.replace("_original_component.", "").removesuffix("._original_component")

@@ -1,0 +1,81 @@
+"""What a local Hugging Face folder must hold, checked before transformers meets it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from headcats.errors import ModelError
+
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
+
+
+def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
+    """Refuse a folder that cannot be loaded as a causal language model, naming everything that is missing.
+
+    Raises:
+        ModelError: not a folder; config, weights or tokenizer missing; a config that is not readable, of an
+            encoder-decoder, of a model with a vision or audio part, or of one that needs code from its repository.
+    """
+    if not folder.is_dir():
+        what = "is a file" if folder.is_file() else "does not exist"
+        raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {what}.")
+    missing = []
+    if not (folder / "config.json").is_file():
+        missing.append("config.json")
+    if not any((folder / name).is_file() for name in _WEIGHTS):
+        missing.append("weights (model.safetensors)")
+    if needs_tokenizer and not any((folder / name).is_file() for name in _TOKENIZER):
+        missing.append("a tokenizer (tokenizer.json; or pass tokenizer=)")
+    if missing:
+        raise ModelError(
+            f"Folder {str(folder)!r} lacks {_listed(missing)}: save the model and its tokenizer there with "
+            f"save_pretrained."
+        )
+    _check_config(folder, read_config(folder))
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The content of config.json.
+
+    Raises:
+        ModelError: it is not a JSON object.
+    """
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"Cannot read {str(path)!r}: {error}.") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(config).__name__}.")
+    return config
+
+
+def _check_config(folder: Path, config: dict[str, Any]) -> None:
+    architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")
+    if config.get("is_encoder_decoder"):
+        raise ModelError(
+            f"Model {folder.name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only "
+            f"(causal) model."
+        )
+    if "vision_config" in config or "audio_config" in config:
+        # transformer-lens would install torchvision by itself to load the image processor.
+        raise ModelError(
+            f"Model {folder.name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
+            f"yourself and pass that, or use a text-only model."
+        )
+    if "auto_map" in config and "AutoModelForCausalLM" in (config["auto_map"] or {}) and not _is_native(config):
+        raise ModelError(
+            f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; boot "
+            f"it as a TransformerBridge yourself and pass that."
+        )
+
+
+def _is_native(config: dict[str, Any]) -> bool:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    return config.get("model_type") in CONFIG_MAPPING_NAMES
+
+
+def _listed(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

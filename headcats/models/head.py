@@ -1,0 +1,32 @@
+"""One attention head: where it sits and how it is written."""
+
+import re
+from typing import NamedTuple
+
+from headcats.errors import DataError
+
+_PATTERN = re.compile(r"L?(\d+)[H.](\d+)", re.IGNORECASE)
+
+
+class Head(NamedTuple):
+    """Head `head` of layer `layer`, both counted from 0; prints as `L9H6`, sorts by layer and then by head."""
+
+    layer: int
+    """Block number, from 0."""
+    head: int
+    """Query-head number within the layer, from 0."""
+
+    def __str__(self) -> str:
+        return f"L{self.layer}H{self.head}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Head":
+        """The head that `text` names, in this package's form `L9H6` or in the form of papers, `9.6`.
+
+        Raises:
+            DataError: `text` is in neither form.
+        """
+        match = _PATTERN.fullmatch(text.strip())
+        if match is None:
+            raise DataError(f"Expected a head such as 'L9H6' or '9.6' (layer, then head, from 0); got {text!r}.")
+        return cls(int(match[1]), int(match[2]))

@@ -1,0 +1,80 @@
+"""What TransformerLens' two classes have in common at their hooks, and the guards that neither of them has."""
+
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from headcats.errors import ModelError
+
+ModelClass = Literal["HookedTransformer", "TransformerBridge"]
+Edit = Callable[[Tensor], Tensor]
+"""Gets the value at a hook, returns the value to go on with: same shape, dtype and device."""
+
+# Class names, not isinstance: importing HookedTransformer fails on 4.x, and the bridge's module moved between versions.
+_CLASSES: dict[str, ModelClass] = {
+    "HookedTransformer": "HookedTransformer",
+    "TransformerBridge": "TransformerBridge",
+    "BridgeCore": "TransformerBridge",
+}
+
+# Neither model class is thread-safe: forwards of one thread pick up the hooks of another. One lock per wrapped model,
+# shared by every adapter of it.
+_locks: weakref.WeakKeyDictionary[nn.Module, AbstractContextManager[Any]] = weakref.WeakKeyDictionary()
+_locks_guard = threading.Lock()
+
+
+def model_class(model: Any) -> ModelClass:
+    """Which of TransformerLens' classes `model` is.
+
+    Raises:
+        ModelError: neither.
+    """
+    for cls in type(model).__mro__:
+        if cls.__name__ in _CLASSES and cls.__module__.split(".")[0] == "transformer_lens":
+            return _CLASSES[cls.__name__]
+    raise ModelError(
+        f"Expected a HookedTransformer or a TransformerBridge of TransformerLens, or what hc.load_model returns; got "
+        f"{type(model).__module__}.{type(model).__qualname__}. A plain transformers model: save it with "
+        f"save_pretrained and load the folder."
+    )
+
+
+def hook_z(layer: int) -> str:
+    """Name of the hook at the head outputs of `layer`, before the output projection."""
+    return f"blocks.{layer}.attn.hook_z"
+
+
+def lock_of(model: nn.Module) -> AbstractContextManager[Any]:
+    """The re-entrant lock of `model`: hold it around every forward pass."""
+    with _locks_guard:
+        return _locks.setdefault(model, threading.RLock())
+
+
+def unnoticed(device: torch.device) -> AbstractContextManager[Any]:
+    """Leaves the random state of the CPU and of `device` as it was: a model in train mode draws dropout masks."""
+    return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
+
+
+def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
+    """`edit(value)`, refused unless it is a tensor of the same shape, dtype and device.
+
+    TransformerLens takes None for "unchanged" and broadcasts a batch of one: both would give wrong numbers silently.
+    """
+    before = (tuple(value.shape), value.dtype, value.device)
+    edited = edit(value)
+    if not isinstance(edited, Tensor):
+        raise ModelError(
+            f"The edit at {name!r} returned {type(edited).__name__}; expected a tensor shaped {before[0]}."
+        )
+    after = (tuple(edited.shape), edited.dtype, edited.device)
+    if after != before:
+        raise ModelError(
+            f"The edit at {name!r} returned shape {after[0]}, {after[1]}, on {after[2]}; expected {before[0]}, "
+            f"{before[1]}, on {before[2]}."
+        )
+    return edited

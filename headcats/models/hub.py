@@ -1,0 +1,115 @@
+"""From a hub name to a folder in the local cache, and one plain sentence when that fails."""
+
+import difflib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_from_cache
+from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
+
+from headcats import registry
+from headcats.errors import ModelError
+
+# Seconds until the hub counts as unreachable. One request: the download functions would retry for half a minute.
+_TIMEOUT = 10.0
+_TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Fetched(NamedTuple):
+    """A model of the hub on this machine."""
+
+    folder: Path
+    """Its snapshot in the cache of huggingface_hub."""
+    commit: str | None
+    """The commit of that snapshot, whatever branch or tag was asked for."""
+
+
+def fetch(name: str, *, revision: str | None = None) -> Fetched:
+    """Download the model `name` if it is not in the cache; without network, or with HF_HUB_OFFLINE=1, use the cache.
+
+    Only files of the top folder are taken: configuration, tokenizer and weights (safetensors where there are any).
+
+    Raises:
+        ModelError: no such model or revision, gated without access, or neither the hub nor the cache has it.
+    """
+    if constants.HF_HUB_OFFLINE:
+        return _cached(name, revision, "HF_HUB_OFFLINE=1 is set and it is not in the cache")
+    try:
+        info = HfApi().model_info(name, revision=revision, timeout=_TIMEOUT)
+    except (GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
+        raise ModelError(hub_sentence(name, _reason(error, revision))) from None
+    except Exception as error:  # noqa: BLE001 - requests, httpx or httpx2 by version of huggingface_hub; all mean: no answer
+        return _cached(name, revision, f"the hub did not answer ({type(error).__name__}) and it is not in the cache")
+    files = _wanted(sibling.rfilename for sibling in info.siblings or [])
+    cached = [try_to_load_from_cache(name, file, revision=info.sha) for file in files]
+    if cached and all(isinstance(path, str) for path in cached):
+        return Fetched(Path(str(cached[0])).parent, info.sha)
+    try:
+        folder = snapshot_download(name, revision=info.sha, allow_patterns=files)
+    except Exception as error:  # noqa: BLE001 - as above; a broken download must not end in a traceback
+        raise ModelError(hub_sentence(name, _reason(error, revision))) from None
+    return Fetched(Path(folder), info.sha)
+
+
+def hub_sentence(name: str, reason: str) -> str:
+    """The one sentence of every failure with a hub name: the reason, near matches, and the ways out."""
+    near = near_matches(name)
+    hint = f" (did you mean {' or '.join(repr(n) for n in near)}?)" if near else ""
+    return (
+        f"Could not load {name!r} from the Hugging Face hub: {reason}{hint}; check the name, set HF_TOKEN to a token "
+        f"with access if it is gated or private, set HF_HOME to the folder of a cache that holds it and "
+        f"HF_HUB_OFFLINE=1 to use that cache without network, or pass a local folder such as './my-model'."
+    )
+
+
+def near_matches(name: str) -> list[str]:
+    """Bundled models and model folders near `name` in the file system whose names resemble it, best first."""
+    known = {bundled: bundled for bundled in registry.names("model")}
+    parent = Path(name).expanduser().parent
+    for folder in _model_folders(parent):
+        known.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
+    close = difflib.get_close_matches(Path(name).name, known, n=3, cutoff=0.6)
+    return [known[match] for match in close]
+
+
+def _model_folders(parent: Path) -> list[Path]:
+    try:
+        return sorted(folder for folder in parent.iterdir() if (folder / "config.json").is_file())
+    except OSError:
+        return []
+
+
+def _wanted(files: Iterable[str]) -> list[str]:
+    top = [file for file in files if "/" not in file]
+    # "consolidated" is a second copy of the weights in another format.
+    weights = [file for file in top if file.endswith(".safetensors") and not file.startswith("consolidated")]
+    if not weights:
+        weights = [file for file in top if file.startswith("pytorch_model") and file.endswith(".bin")]
+    return [*(file for file in top if file.endswith(_TEXT)), *weights]
+
+
+def _cached(name: str, revision: str | None, reason: str) -> Fetched:
+    try:
+        config = try_to_load_from_cache(name, "config.json", revision=revision)
+    except HFValidationError as error:
+        raise ModelError(hub_sentence(name, _reason(error, revision))) from None
+    if not isinstance(config, str | os.PathLike):
+        raise ModelError(hub_sentence(name, f"{reason} ({constants.HF_HUB_CACHE})")) from None
+    folder = Path(config).parent
+    return Fetched(folder, folder.name if _COMMIT.fullmatch(folder.name) else None)
+
+
+def _reason(error: Any, revision: str | None) -> str:
+    if isinstance(error, GatedRepoError):
+        return "it is gated and no token with access was found"
+    if isinstance(error, RevisionNotFoundError):
+        return f"it has no revision {revision!r}"
+    if isinstance(error, HFValidationError):
+        return "that is not a hub name, which reads 'name' or 'owner/name'"
+    if isinstance(error, RepositoryNotFoundError):
+        return "the hub has no public model of that name"
+    return f"the download broke off ({type(error).__name__})"

@@ -1,0 +1,210 @@
+"""`load_model`: the bundled model, a local folder, a hub name, or the model that the user already has."""
+
+import copy
+import importlib.resources
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+
+from headcats import registry
+from headcats.errors import ModelError, OptionError
+from headcats.models.adapter import HookedModel
+from headcats.models.folder import check_folder
+from headcats.models.hooked import build_hooked_transformer
+from headcats.models.hooks import model_class
+from headcats.models.hub import fetch, near_matches
+from headcats.models.quiet import quiet
+from headcats.models.reproduction import check_reproduces, take_reference
+
+_BACKENDS = ("bridge", "hooked")
+_log = logging.getLogger("headcats")
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
+
+# The item of a bundled model is its folder in Hugging Face layout.
+registry.register("model", "mini", Path(str(importlib.resources.files("headcats") / "models" / "mini")))
+
+
+def load_model(
+    source: Any,
+    *,
+    device: str | torch.device | None = None,
+    dtype: torch.dtype | str = torch.float32,
+    revision: str | None = None,
+    tokenizer: Any | None = None,
+    backend: str = "bridge",
+) -> HookedModel:
+    """A model ready for every method of headcats, in eval mode, without weight processing.
+
+    Args:
+        source: "mini" (bundled, needs no network), a local folder in Hugging Face layout, a hub name such as "gpt2",
+            or a HookedTransformer, TransformerBridge or HookedModel, which is used where and as it is. A bundled name
+            goes before a folder of that name; './mini' is the folder.
+        device: None is CUDA, else MPS, else CPU; the choice is logged.
+        dtype: Of the weights. Effects are small: float32 unless memory forbids it.
+        revision: Branch, tag or commit, for a hub name.
+        tokenizer: A tokenizer, or the folder or hub name of one, instead of the model's own.
+        backend: Class to build: "bridge" (TransformerBridge) or "hooked" (HookedTransformer, transformer-lens 3.x).
+
+    Returns:
+        The adapter; `.model` is TransformerLens' model, `.tokenizer` the untouched tokenizer.
+
+    Raises:
+        ModelError: the model cannot be found or loaded, some of its weights are missing, it has no attention heads,
+            or what TransformerLens makes of it gives other numbers.
+        OptionError: an unknown backend, device or dtype, a device that is not there, or `device`, `dtype` or
+            `revision` for a model that would have to be moved or changed.
+    """
+    if backend not in _BACKENDS:
+        raise OptionError(f"Expected backend 'bridge' or 'hooked'; got {backend!r}.")
+    dtype = _dtype(dtype)
+    if not isinstance(source, str | os.PathLike):
+        return _own(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer)
+    place = _device(device)
+    name, folder, commit = _find(source, revision)
+    check_folder(folder, needs_tokenizer=tokenizer is None)
+    with quiet():
+        words = _tokenizer(folder if tokenizer is None else tokenizer)
+        hf_model = _hf_model(folder, dtype).to(place)
+        build = build_hooked_transformer if backend == "hooked" else _bridge
+        reference = take_reference(hf_model)
+        model = build(hf_model, _for_transformer_lens(words), name=name, device=place)
+        check_reproduces(model, reference)
+    if device is None:
+        _log.info("Model %s: %s on %s (no device was given), %s.", name, type(model).__name__, place, dtype)
+    else:
+        _log.info("Model %s: %s on %s, %s.", name, type(model).__name__, place, dtype)
+    return HookedModel(model, name=name, tokenizer=words, revision=commit)
+
+
+def _own(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None, tokenizer: Any) -> HookedModel:
+    model = source.model if isinstance(source, HookedModel) else source
+    model_class(model)
+    held = next((p.dtype for p in model.parameters() if p.is_floating_point()), dtype)
+    # float32 is the default, so it cannot be told from "not given".
+    unused = {"device": device, "revision": revision, "dtype": dtype if dtype not in (torch.float32, held) else None}
+    given = [name for name, value in unused.items() if value is not None]
+    if given:
+        raise OptionError(
+            f"{' and '.join(given)} cannot be set for a model that is loaded already: headcats uses it where and as it "
+            f"is. Move or convert it yourself, or pass its name or folder."
+        )
+    if isinstance(source, HookedModel):
+        if tokenizer is None:
+            return source
+        return HookedModel(model, name=source.name, tokenizer=_tokenizer(tokenizer), revision=source.revision)
+    return HookedModel(model, tokenizer=None if tokenizer is None else _tokenizer(tokenizer))
+
+
+def _find(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
+    """Name, folder and commit of a source; hub names are fetched."""
+    text = os.fspath(source)
+    bundled = isinstance(source, str) and text in registry.names("model")
+    folder = Path(registry.lookup("model", text)) if bundled else Path(text).expanduser()
+    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
+    if not bundled and not is_path and not folder.exists():
+        fetched = fetch(text, revision=revision)
+        return text, fetched.folder, fetched.commit
+    if not folder.exists():
+        near = near_matches(text)
+        hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
+        raise ModelError(f"Folder {text!r} does not exist.{hint}")
+    if revision is not None:
+        raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
+    return text if bundled else folder.resolve().name, folder.resolve(), None
+
+
+def _hf_model(folder: Path, dtype: torch.dtype) -> Any:
+    try:
+        # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
+        # trust_remote_code=False rather than nothing, or transformers would ask at the keyboard.
+        model, info = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            attn_implementation="eager",
+            local_files_only=True,
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+    except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
+        raise ModelError(_sentence("Cannot load the model in", folder, error)) from None
+    missing = sorted(info.get("missing_keys", ()))
+    if missing:
+        # transformers fills them with random numbers and warns.
+        raise ModelError(
+            f"The weights in {str(folder)!r} lack {len(missing)} tensors of {type(model).__name__}, {missing[0]!r} "
+            f"first: they are incomplete or belong to another architecture."
+        )
+    if not model.config.architectures:
+        model.config.architectures = [type(model).__name__]
+    return model.eval()
+
+
+def _tokenizer(source: Any) -> Any:
+    if isinstance(source, PreTrainedTokenizerBase):
+        return source
+    if not isinstance(source, str | os.PathLike):
+        raise OptionError(
+            f"Expected tokenizer as a transformers tokenizer, a folder or a hub name; got {type(source).__name__}."
+        )
+    folder = Path(source).expanduser()
+    if not folder.exists():
+        folder = fetch(os.fspath(source)).folder
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # noqa: BLE001 - as for the model
+        raise ModelError(_sentence("Cannot load the tokenizer in", folder, error)) from None
+
+
+def _for_transformer_lens(tokenizer: Any) -> Any:
+    """A copy that TransformerLens may change: it adds eos, pad and bos tokens, and loads a tokenizer that does not
+    prepend BOS once more from its name, possibly from the hub. The two entries stop the latter.
+    """
+    inner = copy.deepcopy(tokenizer)
+    inner.init_kwargs.setdefault("name_or_path", "")
+    inner.init_kwargs["add_bos_token"] = True
+    return inner
+
+
+def _bridge(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
+    from transformer_lens.model_bridge import TransformerBridge
+
+    try:
+        model = TransformerBridge.boot_transformers(
+            name, hf_model=hf_model, tokenizer=tokenizer, device=str(device), dtype=hf_model.dtype
+        )
+    except Exception as error:  # noqa: BLE001 - unsupported architectures fail in several ways
+        architecture = type(hf_model).__name__
+        raise ModelError(f"TransformerLens cannot hold {architecture} ({_first_line(error)}).") from None
+    return model.eval()
+
+
+def _device(device: str | torch.device | None) -> torch.device:
+    if device is None:
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        place = torch.device(device)
+        torch.empty(0, device=place)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise OptionError(f"Device {str(device)!r} cannot be used here ({_first_line(error)}).") from None
+    return place
+
+
+def _dtype(dtype: torch.dtype | str) -> torch.dtype:
+    known = dtype if isinstance(dtype, torch.dtype) else _DTYPES.get(dtype)
+    if known is None or known not in _DTYPES.values():
+        raise OptionError(f"Expected dtype {', '.join(_DTYPES)}; got {dtype!r}.")
+    return known
+
+
+def _sentence(what: str, folder: Path, error: Exception) -> str:
+    return f"{what} {str(folder)!r} ({type(error).__name__}: {_first_line(error)})."
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

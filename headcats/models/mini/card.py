@@ -1,0 +1,143 @@
+"""The model card: what `train_report.json` holds, as text for people."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Report = Mapping[str, Any]
+
+SHOWN_DEMONSTRATIONS = (0, 1, 2, 5)
+CORRUPTIONS = ("other_task", "shuffled_labels")
+
+
+def write_card(report: Report) -> str:
+    """The README of the model folder.
+
+    Args:
+        report: Content of `train_report.json`: `shipped` (seed number), `n` (prompts per cell), `n_parameters`,
+            `n_tokens`, `categories` (task -> category), `measured` (task -> numbers), `seeds` (one report each).
+    """
+    shipped = next(seed for seed in report["seeds"] if seed["seed"] == report["shipped"])
+    return "\n\n".join(
+        [
+            HEADER,
+            _what_it_is(report, shipped["settings"]),
+            _how_it_was_trained(shipped),
+            _seeds(report),
+            _accuracy(report),
+            LIMITS,
+        ]
+    )
+
+
+HEADER = """---
+license: mit
+library_name: transformers
+pipeline_tag: text-generation
+---
+
+# headcats mini"""
+
+LIMITS = """## Limits
+
+- It knows its own words and this one prompt format; any other word is `<|unk|>`. It is no language model.
+- Facts and word pairs are memorised from the tables; it does not generalise to words it has not seen.
+- More than 7 demonstrations (5 of lists) were not trained.
+- Past tense and past participle agree on most verbs, so a few prompts do not tell the two apart.
+- Heads of another seed may do other work: a finding about this model is a finding about this model.
+
+Licence: MIT, like the package.
+"""
+
+
+def _what_it_is(report: Report, settings: Mapping[str, Any]) -> str:
+    return f"""\
+A small transformer that solves the few-shot tasks of the suite `icl`: {len(report["measured"])} tasks of four kinds
+(algorithmic, knowledge, linguistic, translation). It exists so that attention heads can be studied on any machine,
+without a download.
+
+- Llama layout, {settings["n_layers"]} layers of {settings["n_heads"]} heads, width {settings["d_model"]}, MLP width \
+{settings["d_mlp"]}, {report["n_parameters"] / 1e6:.2f} million parameters, tied embeddings; float16 in the file.
+- One token per word, {report["n_tokens"]} tokens. A prompt is the boundary token `<|endoftext|>`, lines of `x → y`, and
+  `x →`; the answer is the next token. At most {settings["n_positions"]} tokens.
+- Trained from scratch on the word tables of this package and nothing else."""
+
+
+def _how_it_was_trained(shipped: Report) -> str:
+    settings = shipped["settings"]
+    threads = "one CPU thread" if shipped["threads"] == 1 else f"{shipped['threads']} CPU threads"
+    return f"""\
+## Training
+
+`python -m headcats.models.mini.train --seed {shipped["seed"]} --out DIR`: {shipped["steps"]} steps in \
+{shipped["minutes"]:.0f} minutes on {threads} (matrix products in bfloat16).
+
+- Each step: {settings["table_sequences"]} sequences of 8 pairs of a table task, {settings["list_sequences"]} of 6 lists
+  of a list task, {settings["repeated_sequences"]} of ten random words repeated once (loss weight \
+{settings["repeated_weight"]}). The loss is taken at the answers, so a sequence trains every number of demonstrations.
+- 18 % of the sequences have random labels. Half of the table sequences take their inputs from those that one other task
+  answers differently.
+- AdamW (.9, .98), weight decay {settings["weight_decay"]}, gradient norm clipped at 1, learning rate
+  {settings["learning_rate"]}: warm-up, constant, cosine to zero, in a cycle of {settings["first_cycle"]} steps and then
+  cycles of {settings["later_cycle"]} at half the rate until the gate is passed.
+- Every {settings["check_every"]} steps, tasks that lag behind get more sequences."""
+
+
+def _seeds(report: Report) -> str:
+    rows = []
+    for seed in report["seeds"]:
+        accuracy = {task: by_k[5] for task, by_k in seed["gates"][-1].items()}
+        lowest = min(accuracy, key=accuracy.__getitem__)
+        verdict = "passed" if seed["passed"] else "failed"
+        numbers = (f"{accuracy[lowest]:.3f} ({lowest})", seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}")
+        rows.append([seed["seed"], verdict, *numbers])
+    header = ("seed", "gate", "lowest accuracy at k = 5", "steps", "cycles", "minutes")
+    return f"""\
+## Seeds and selection
+
+Declared before training: seeds 0, 1 and 2 with the same settings; the gate is an accuracy of at least .95 after 5
+demonstrations on every task, on {report["n"]} prompts a task; the lowest seed number that passes is shipped. Heads and
+maps were not looked at. The prompts of the gate have a random seed of their own, and their lists are of the eighth of
+all lists that training never holds.
+
+{_table(header, rows)}
+
+Shipped: seed {report["shipped"]}. The gate's result after every cycle is in `train_report.json`."""
+
+
+def _accuracy(report: Report) -> str:
+    measured = report["measured"]
+    easiest = max(measured, key=lambda task: measured[task]["k"][0])
+    hardest = min(measured, key=lambda task: measured[task]["k"][5])
+    rows = []
+    for task, cells in measured.items():
+        numbers = [cells["k"][k] for k in SHOWN_DEMONSTRATIONS]
+        for corruption in CORRUPTIONS:
+            numbers += [cells[corruption]["accuracy"], cells[corruption]["probability"]]
+        rows.append([task, report["categories"][task], *(f"{number:.3f}" for number in numbers)])
+    shown = [f"k = {k}" for k in SHOWN_DEMONSTRATIONS]
+    header = ["task", "category", *shown, "other task", "P", "shuffled", "P"]
+    return f"""\
+## Accuracy
+
+Share of right answers (largest logit of the whole vocabulary) after k demonstrations drawn from the whole task, and
+after 5 demonstrations with corrupted labels: those of another task on the same inputs, or the right ones shuffled. P is
+the mean probability of the right answer. {report["n"]} prompts per cell. Words are not held out: what is new in a
+prompt is the combination of demonstrations and query.
+
+{_table(header, rows)}
+
+Without demonstrations the most solvable task is `{easiest}` ({measured[easiest]["k"][0]:.3f}); after 5 the hardest is
+`{hardest}` ({measured[hardest]["k"][5]:.3f}). Mean P over tasks: \
+{_mean(report, "other_task", "clean_probability"):.2f} after right demonstrations, \
+{_mean(report, "other_task", "probability"):.2f} after those of another task, \
+{_mean(report, "shuffled_labels", "probability"):.2f} after shuffled labels."""
+
+
+def _mean(report: Report, corruption: str, number: str) -> float:
+    cells = [cells[corruption][number] for cells in report["measured"].values()]
+    return sum(cells) / len(cells)
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

@@ -1,0 +1,248 @@
+"""The training loop: cycles of learning-rate decay until every task passes its gate."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor
+from transformers import LlamaForCausalLM
+
+from headcats.models.mini.network import Parameters, answer_logits, make_model
+from headcats.models.mini.sequences import (
+    LISTS_PER_SEQUENCE,
+    PAIRS_PER_SEQUENCE,
+    REPEATED_WORDS,
+    Sequences,
+    answer_positions,
+)
+
+Logits = Callable[[Int[Tensor, "sequence pos"], Int[Tensor, " answer"]], Float[Tensor, "sequence answer token"]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a training run depends on besides the tasks and the seed; the same for every seed."""
+
+    n_layers: int = 6
+    n_heads: int = 8
+    d_model: int = 128
+    d_mlp: int = 344
+    n_positions: int = 64
+    table_sequences: int = 72
+    """Sequences per step of table tasks, of list tasks and of repeated words."""
+    list_sequences: int = 36
+    repeated_sequences: int = 16
+    repeated_weight: float = 0.3
+    """Weight of the repeated words' loss beside the mean loss over answers."""
+    learning_rate: float = 2e-3
+    """Peak of the first cycle; later cycles peak at half of it."""
+    weight_decay: float = 0.05
+    warm_up: int = 200
+    share_constant: float = 0.3
+    """Share of a cycle before the cosine to zero begins."""
+    first_cycle: int = 6000
+    later_cycle: int = 2000
+    most_cycles: int = 4
+    check_every: int = 500
+    lag_weight: float = 4.0
+    """After a check a task is drawn 1 + lag_weight * (1 - accuracy) times as often as its size says."""
+
+
+@dataclass
+class Progress:
+    """Where a run stands; everything that a checkpoint holds besides weights and optimiser."""
+
+    step: int = 0
+    cycle: int = 0
+    seconds: float = 0.0
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Fit:
+    """One training run.
+
+    Attributes:
+        model: The model in training; a plain `LlamaForCausalLM`.
+        progress: Where the run stands.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        sequences: Sequences,
+        *,
+        n_tokens: int,
+        seed: int,
+        compiled: bool = True,
+        log: Callable[[str], object] = lambda line: None,
+    ) -> None:
+        """Args:
+        settings: Sizes and optimiser.
+        sequences: Source of training sequences.
+        n_tokens: Size of the vocabulary.
+        seed: Seed of the weights.
+        compiled: Compile the forward pass (needs a C++ compiler); the numbers differ by rounding only.
+        log: Called with one line of text now and then.
+        """
+        torch.manual_seed(seed)
+        self.settings, self.sequences, self.log = settings, sequences, log
+        self.model: LlamaForCausalLM = make_model(
+            n_tokens=n_tokens,
+            n_positions=settings.n_positions,
+            n_layers=settings.n_layers,
+            n_heads=settings.n_heads,
+            d_model=settings.d_model,
+            d_mlp=settings.d_mlp,
+        )
+        self.progress = Progress()
+        self._parameters = dict(self.model.named_parameters())
+        matrices = [weight for weight in self._parameters.values() if weight.ndim > 1]
+        scales = [weight for weight in self._parameters.values() if weight.ndim == 1]
+        self._optimizer = torch.optim.AdamW(
+            [{"params": matrices, "weight_decay": settings.weight_decay}, {"params": scales, "weight_decay": 0.0}],
+            betas=(0.9, 0.98),
+            fused=True,
+        )
+        self._loss = torch.compile(self._mean_loss, dynamic=False) if compiled else self._mean_loss
+        self._base_weights = dict(sequences.weights)
+
+    def run(
+        self,
+        check: Callable[[Logits], Mapping[str, float]],
+        passed: Callable[[LlamaForCausalLM], bool],
+        *,
+        checkpoint: Path | None = None,
+    ) -> bool:
+        """Train in cycles until `passed`.
+
+        Args:
+            check: Quick accuracy per task, called every `check_every` steps; lagging tasks are then drawn more often.
+            passed: The gate, called after each cycle.
+            checkpoint: File to resume from and to write at every check and cycle end.
+
+        Returns:
+            Whether the gate was passed within `most_cycles`.
+        """
+        if checkpoint is not None and checkpoint.exists():
+            self.load(checkpoint)
+        settings, progress = self.settings, self.progress
+        while progress.cycle < settings.most_cycles:
+            length = settings.first_cycle if progress.cycle == 0 else settings.later_cycle
+            while progress.step < length:
+                started = time.monotonic()
+                losses = self.step(self.learning_rate(progress.step, length))
+                progress.step += 1
+                if progress.step % settings.check_every == 0:
+                    self._check(check)
+                progress.seconds += time.monotonic() - started
+                if progress.step % 50 == 0:
+                    self.log(
+                        f"cycle {progress.cycle} step {progress.step} {progress.seconds:.0f} s, loss of "
+                        + ", ".join(f"{name} {loss:.3f}" for name, loss in losses.items())
+                    )
+                if checkpoint is not None and progress.step % settings.check_every == 0:
+                    self.save(checkpoint)
+            progress.step, progress.cycle = 0, progress.cycle + 1
+            if checkpoint is not None:
+                self.save(checkpoint)
+            if passed(self.model):
+                return True
+        return False
+
+    def step(self, learning_rate: float) -> dict[str, float]:
+        """One optimiser step; returns the losses of table tasks, list tasks and repeated words."""
+        settings = self.settings
+        for group in self._optimizer.param_groups:
+            group["lr"] = learning_rate
+        tables = self._loss_of(
+            self.sequences.table_batch(settings.table_sequences), answer_positions(PAIRS_PER_SEQUENCE, input_length=1)
+        )
+        lists = self._loss_of(
+            self.sequences.list_batch(settings.list_sequences), answer_positions(LISTS_PER_SEQUENCE, input_length=5)
+        )
+        # The first repeated word cannot be known to be one.
+        repeated = self._loss_of(
+            self.sequences.repeated_batch(settings.repeated_sequences),
+            np.arange(REPEATED_WORDS + 1, 2 * REPEATED_WORDS),
+        )
+        n_tables, n_lists = settings.table_sequences * PAIRS_PER_SEQUENCE, settings.list_sequences * LISTS_PER_SEQUENCE
+        answers = (tables * n_tables + lists * n_lists) / (n_tables + n_lists)
+        self._optimizer.zero_grad()
+        (answers + settings.repeated_weight * repeated).backward()
+        torch.nn.utils.clip_grad_norm_(self._parameters.values(), 1.0)
+        self._optimizer.step()
+        return {"tables": tables.item(), "lists": lists.item(), "repeated words": repeated.item()}
+
+    def learning_rate(self, step: int, length: int) -> float:
+        """Warm-up, constant, cosine to zero; of the current cycle."""
+        settings = self.settings
+        peak = settings.learning_rate * (1.0 if self.progress.cycle == 0 else 0.5)
+        decay = (step / length - settings.share_constant) / (1 - settings.share_constant)
+        return peak * min(1.0, (step + 1) / settings.warm_up) * 0.5 * (1 + math.cos(math.pi * max(0.0, decay)))
+
+    @torch.no_grad()
+    def logits(
+        self, tokens: Int[Tensor, "sequence pos"], answers: Int[Tensor, " answer"]
+    ) -> Float[Tensor, "sequence answer token"]:
+        """Logits of the current weights, in the training's precision."""
+        return self._forward(self._parameters, tokens, answers)
+
+    def save(self, path: Path) -> None:
+        """Write a checkpoint; the old one stays until the new one is complete."""
+        state = {
+            "weights": {name: weight.detach() for name, weight in self._parameters.items()},
+            "optimizer": self._optimizer.state_dict(),
+            "draws": self.sequences.draws.bit_generator.state,
+            "task_weights": self.sequences.weights,
+            "progress": vars(self.progress),
+        }
+        partial = path.with_suffix(".partial")
+        torch.save(state, partial)
+        os.replace(partial, path)
+
+    def load(self, path: Path) -> None:
+        """Go on from a checkpoint."""
+        state = torch.load(path, weights_only=False)
+        with torch.no_grad():
+            for name, weight in self._parameters.items():
+                weight.copy_(state["weights"][name])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self.sequences.draws.bit_generator.state = state["draws"]
+        self.sequences.weights = state["task_weights"]
+        vars(self.progress).update(state["progress"])
+        self.log(f"resumed in cycle {self.progress.cycle} at step {self.progress.step}")
+
+    def _check(self, check: Callable[[Logits], Mapping[str, float]]) -> None:
+        accuracy = dict(check(self.logits))
+        for task, reached in accuracy.items():
+            self.sequences.weights[task] = self._base_weights[task] * (1 + self.settings.lag_weight * (1 - reached))
+        self.progress.checks.append({"cycle": self.progress.cycle, "step": self.progress.step, "accuracy": accuracy})
+        lowest = sorted(accuracy, key=accuracy.__getitem__)[:6]
+        mean = sum(accuracy.values()) / len(accuracy)
+        self.log(f"mean accuracy {mean:.3f}; lowest: " + ", ".join(f"{task} {accuracy[task]:.2f}" for task in lowest))
+
+    def _loss_of(self, sequences: np.ndarray, answers: np.ndarray) -> Tensor:
+        tokens, positions = torch.from_numpy(sequences), torch.from_numpy(answers)
+        last = int(answers[-1])
+        return self._loss(self._parameters, tokens[:, : last + 1].contiguous(), tokens[:, positions + 1], positions)
+
+    def _mean_loss(self, parameters: Parameters, tokens: Tensor, targets: Tensor, answers: Tensor) -> Tensor:
+        return F.cross_entropy(self._forward(parameters, tokens, answers).flatten(0, 1), targets.flatten())
+
+    def _forward(self, parameters: Parameters, tokens: Tensor, answers: Tensor) -> Tensor:
+        return answer_logits(
+            parameters,
+            tokens,
+            answers,
+            n_layers=self.settings.n_layers,
+            n_heads=self.settings.n_heads,
+            dtype=torch.bfloat16,
+        )

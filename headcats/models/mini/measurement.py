@@ -1,0 +1,56 @@
+"""The numbers of the gate and of the model card."""
+
+from typing import Any
+
+from transformers import PreTrainedTokenizerFast
+
+from headcats.models.mini.evaluation import Logits, accuracy_by_demonstrations, accuracy_of_prompts, random_sequences
+from headcats.models.mini.material import GATE_SEED, fresh_pairs
+from headcats.prompts.corruption import CORRUPTIONS, build_pairs
+from headcats.prompts.template import ARROW
+from headcats.streams import stream
+
+N_DEMOS = 5
+
+
+def accuracy_table(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int, seed: int) -> dict[str, list[float]]:
+    """Accuracy of every task after 0 to `N_DEMOS` demonstrations, on `n` prompts a cell.
+
+    Demonstrations and queries are drawn from the whole task; lists are lists that training never held.
+    """
+    return {
+        task: accuracy_by_demonstrations(
+            logits,
+            random_sequences(pairs, n, n_pairs=N_DEMOS + 1, draws=stream(seed, task, "gate")),
+            tokenizer,
+        ).tolist()
+        for task, pairs in fresh_pairs(tokenizer, seed).items()
+    }
+
+
+def measure(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> dict[str, dict[str, Any]]:
+    """All numbers of the card, per task.
+
+    Returns:
+        Task -> `k` (accuracy after 0 to 5 demonstrations) and, per corruption, `accuracy` and `probability` (mean, of
+        the right answer) after corrupted prompts of 5 demonstrations, `clean_accuracy` and `clean_probability` after
+        their clean twins, and `n`, the number of prompts. The corrupted prompts are made as `headcats run` makes them.
+    """
+    table = accuracy_table(logits, tokenizer, n=n, seed=GATE_SEED)
+    pairs = fresh_pairs(tokenizer, GATE_SEED)
+    measured: dict[str, dict[str, Any]] = {}
+    for task, own in pairs.items():
+        others = {name: other for name, other in pairs.items() if name != task}
+        measured[task] = {"k": [round(accuracy, 4) for accuracy in table[task]]}
+        for corruption in CORRUPTIONS:
+            built = build_pairs(
+                task, own, others, n=n, seed=GATE_SEED, template=ARROW, n_demos=N_DEMOS, corruption=corruption
+            )
+            answers = [pair.answer for pair in built]
+            clean = accuracy_of_prompts(logits, [pair.clean for pair in built], answers, tokenizer)
+            corrupted = accuracy_of_prompts(logits, [pair.corrupted for pair in built], answers, tokenizer)
+            cell = dict(
+                zip(("accuracy", "probability", "clean_accuracy", "clean_probability"), corrupted + clean, strict=True)
+            )
+            measured[task][corruption] = {name: round(number, 4) for name, number in cell.items()} | {"n": len(built)}
+    return measured

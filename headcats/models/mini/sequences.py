@@ -1,0 +1,178 @@
+"""Training sequences: few-shot prompts of the suite's tasks, some with random labels, and repeated words.
+
+A sequence is the boundary token and lines of `x → y`. The loss is taken at every answer, so one sequence of eight pairs
+trains prompts of 0 to 7 demonstrations. Three kinds:
+
+* clean: all pairs are of one task. In half of them the inputs come from those that one other task answers differently,
+  so that the kind of word alone never gives the task away;
+* random labels: outputs of the same task in random order. Without them the outputs' vocabulary is enough to recognise
+  the task, and shuffled labels would change nothing;
+* repeated words: ten random words twice; copying them is what list tasks need to work on words they rarely see.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+WordPair = tuple[str, str]
+Ids = Int[np.ndarray, "sequence pos"]
+
+PAIRS_PER_SEQUENCE = 8
+LISTS_PER_SEQUENCE = 6
+REPEATED_WORDS = 10
+LEAST_SHARED_INPUTS = 12
+SHARE_RANDOM_LABELS = 0.18
+SHARE_OF_ONE_DOMAIN = 0.5
+# Half as often as sizes would say, but no task rarer than a table of this many pairs.
+LEAST_TABLE_SIZE = 64
+
+# What each list task answers, given three items and the numbers they stand for.
+LIST_ANSWERS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+    "list_first": lambda items, values: items[:, 0],
+    "list_middle": lambda items, values: items[:, 1],
+    "list_last": lambda items, values: items[:, 2],
+    "list_max": lambda items, values: np.take_along_axis(items, values.argmax(1)[:, None], 1)[:, 0],
+    "list_min": lambda items, values: np.take_along_axis(items, values.argmin(1)[:, None], 1)[:, 0],
+}
+NUMBER_LIST_TASKS = ("list_max", "list_min")
+
+
+def answer_positions(n_pairs: int, *, input_length: int) -> Int[np.ndarray, " answer"]:
+    """Positions of the arrows in a sequence of `n_pairs` whose inputs are `input_length` tokens long."""
+    return input_length + 1 + (input_length + 3) * np.arange(n_pairs)
+
+
+def held_out(lists: Int[np.ndarray, "list 3"]) -> Bool[np.ndarray, " list"]:
+    """Lists (token ids of their items) that no training sequence holds: an arbitrary eighth of all."""
+    return (lists @ np.array([7919, 104729, 1299709])) % 8 == 0
+
+
+class Sequences:
+    """Draws training sequences as token ids.
+
+    Attributes:
+        weights: Task name -> how often it is drawn, relative to the others of its kind (table or list).
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Sequence[WordPair]],
+        list_words: Sequence[str],
+        vocabulary: Mapping[str, int],
+        draws: np.random.Generator,
+    ) -> None:
+        """Args:
+        tables: Table tasks, name -> (input, output) pairs.
+        list_words: Words that the list tasks use.
+        vocabulary: Word -> token id; it holds every word above, the special tokens and the numbers 0 to 99.
+        draws: Source of all random choices.
+        """
+        self.draws = draws
+        self._boundary, self._newline, self._arrow, self._comma = (
+            vocabulary[special] for special in ("<|endoftext|>", "\n", "→", ",")
+        )
+        # A tokenizer lists its vocabulary in a random order; sorted, a seed gives the same sequences again.
+        self._words = np.array(sorted(token for word, token in vocabulary.items() if word[0] not in "<\n→,"))
+        self._list_words = np.array([vocabulary[word] for word in list_words])
+        self._numbers = np.array([vocabulary[str(number)] for number in range(100)])
+        self._values = np.zeros(len(vocabulary), int)
+        self._values[self._numbers] = np.arange(100)
+        self._pairs = {
+            task: np.array([(vocabulary[given], vocabulary[output]) for given, output in pairs])
+            for task, pairs in tables.items()
+        }
+        self._domains = {task: _domains(task, tables) for task in tables}
+        self.weights = {task: max(len(pairs), LEAST_TABLE_SIZE) ** 0.5 for task, pairs in tables.items()}
+        self.weights |= dict.fromkeys(LIST_ANSWERS, 1.0)
+
+    def table_batch(self, n: int) -> Ids:
+        """`n` sequences of table tasks: the boundary token and `PAIRS_PER_SEQUENCE` pairs."""
+        return np.stack([self._table_sequence(task) for task in self._tasks(self._pairs, n)])
+
+    def list_batch(self, n: int) -> Ids:
+        """`n` sequences of list tasks: the boundary token and `LISTS_PER_SEQUENCE` lists with their answers."""
+        return np.stack([self._list_sequence(task) for task in self._tasks(LIST_ANSWERS, n)])
+
+    def repeated_batch(self, n: int) -> Ids:
+        """`n` sequences of the boundary token and `REPEATED_WORDS` random words, twice."""
+        words = self.draws.choice(self._words, (n, REPEATED_WORDS))
+        return np.concatenate([np.full((n, 1), self._boundary), words, words], 1)
+
+    def _tasks(self, names: Mapping[str, object], n: int) -> list[str]:
+        weights = np.array([self.weights[name] for name in names])
+        return [list(names)[index] for index in self.draws.choice(len(names), n, p=weights / weights.sum())]
+
+    def _table_sequence(self, task: str) -> Int[np.ndarray, " pos"]:
+        pairs, domains = self._pairs[task], self._domains[task]
+        rows = np.arange(len(pairs))
+        if domains and self.draws.random() < SHARE_OF_ONE_DOMAIN:
+            rows = domains[self.draws.integers(len(domains))]
+        inputs, outputs = pairs[self.draws.permutation(rows)[:PAIRS_PER_SEQUENCE]].T
+        if self.draws.random() < SHARE_RANDOM_LABELS:
+            outputs = self._random_labels(outputs, self.draws.choice(pairs[:, 1], PAIRS_PER_SEQUENCE))
+        return self._sequence(inputs[:, None], outputs)
+
+    def _list_sequence(self, task: str) -> Int[np.ndarray, " pos"]:
+        items = self._lists(task)
+        outputs = LIST_ANSWERS[task](items, self._values[items])
+        if self.draws.random() < SHARE_RANDOM_LABELS:
+            which = self.draws.integers(3, size=len(items))
+            outputs = self._random_labels(outputs, items[np.arange(len(items)), which])
+        comma = np.full(len(items), self._comma)
+        return self._sequence(np.stack([items[:, 0], comma, items[:, 1], comma, items[:, 2]], 1), outputs)
+
+    def _lists(self, task: str) -> Int[np.ndarray, "list 3"]:
+        """Lists of three different items, none of them held out: all of numbers, all of words, or some of each.
+
+        A fifth of the word lists draws from the whole vocabulary, so that copying does not depend on the word.
+        """
+        n = LISTS_PER_SEQUENCE
+        words = self._words if self.draws.random() < 0.2 else self._list_words
+        share_numbers = 1.0 if task in NUMBER_LIST_TASKS else self.draws.choice([0.0, 0.5, 1.0], p=[0.45, 0.3, 0.25])
+        of_numbers = self.draws.random(n) < share_numbers
+        items = np.zeros((n, 3), int)
+        redraw = np.ones(n, bool)
+        while redraw.any():
+            fresh = np.where(
+                of_numbers[:, None], self.draws.choice(self._numbers, (n, 3)), self.draws.choice(words, (n, 3))
+            )
+            items[redraw] = fresh[redraw]
+            repeats = (items == np.roll(items, 1, axis=1)).any(1)
+            redraw = repeats | held_out(items)
+        return items
+
+    def _random_labels(self, outputs: np.ndarray, random_outputs: np.ndarray) -> Int[np.ndarray, " pair"]:
+        """`random_outputs`, in half of the cases after a first block in which the true `outputs` change places.
+
+        The block is what a prompt with shuffled labels looks like.
+        """
+        labels = random_outputs.copy()
+        if self.draws.random() < 0.5:
+            block = int(self.draws.integers(2, len(outputs)))
+            labels[:block] = outputs[:block][_derangement(block, self.draws)]
+        return labels
+
+    def _sequence(self, inputs: Int[np.ndarray, "pair input"], outputs: Int[np.ndarray, " pair"]) -> np.ndarray:
+        arrows, newlines = np.full(len(inputs), self._arrow), np.full(len(inputs), self._newline)
+        rows = np.concatenate([inputs, arrows[:, None], outputs[:, None], newlines[:, None]], 1)
+        return np.concatenate([[self._boundary], rows.ravel()])
+
+
+def _derangement(n: int, draws: np.random.Generator) -> Int[np.ndarray, " place"]:
+    """A random order of `n >= 2` in which nothing keeps its place."""
+    while True:
+        order = draws.permutation(n)
+        if (order != np.arange(n)).all():
+            return order
+
+
+def _domains(task: str, tables: Mapping[str, Sequence[WordPair]]) -> list[np.ndarray]:
+    """For every other task that answers enough of this task's inputs differently: the rows of those inputs."""
+    domains = []
+    for other, pairs in tables.items():
+        answers = dict(pairs)
+        rows = [row for row, (given, output) in enumerate(tables[task]) if answers.get(given, output) != output]
+        if other != task and len(rows) >= LEAST_SHARED_INPUTS:
+            domains.append(np.array(rows))
+    return domains

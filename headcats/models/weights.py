@@ -1,0 +1,64 @@
+"""What a model's weights are (a hash for the manifest) and what was done to them before they got here."""
+
+import hashlib
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+WeightProcessing = Literal["none", "processed", "unknown"]
+_HASH_BYTES = 16
+# Centring leaves a mean of rounding size; that of untouched weights is about std / sqrt(d_vocab), 1000 times larger.
+_CENTRED = 1e-5
+
+
+def weights_hash(model: nn.Module) -> str:
+    """blake2b over the names, dtypes, shapes and bytes of the state dict, in name order: 32 hexadecimal digits.
+
+    The same weights give the same hash in every run and on every device; another dtype or model class gives another.
+    """
+    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
+    for name, value in sorted(model.state_dict().items()):
+        if not isinstance(value, Tensor):
+            continue
+        digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}|".encode())
+        # numpy knows no bfloat16, hence the bytes; reshape first because a 0-d tensor has no byte view.
+        digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def weight_processing(model: Any) -> WeightProcessing:
+    """Whether LayerNorm, means or value biases were folded into the weights.
+
+    Folding leaves the logits (up to a constant) but not zero ablation: a folded value bias no longer belongs to the
+    head's output. Signs looked for: a `...Pre` normalisation, the flag that the bridge sets, an unembedding centred
+    over the vocabulary, value biases that are all zero where key and query biases are not.
+
+    Returns:
+        "processed" if a sign is there, "none" if not, "unknown" if the weights cannot be read.
+    """
+    cfg = model.cfg
+    if str(getattr(cfg, "normalization_type", "")).endswith("Pre") or getattr(cfg, "layer_norm_folding", False):
+        return "processed"
+    try:
+        unembedding = model.W_U.detach().float()
+        attentions = [block.attn for block in model.blocks if hasattr(block, "attn")]
+        biases = {name: [_bias(attention, name) for attention in attentions] for name in ("b_Q", "b_K", "b_V")}
+    except (AttributeError, RuntimeError, NotImplementedError, ValueError):
+        return "unknown"
+    if unembedding.mean(dim=-1).abs().max() < _CENTRED * unembedding.std():
+        return "processed"
+    has_bias = {name: any(bias is not None and bool(bias.any()) for bias in biases[name]) for name in biases}
+    exists = all(bias is not None for bias in biases["b_V"])
+    if exists and not has_bias["b_V"] and (has_bias["b_Q"] or has_bias["b_K"]):
+        return "processed"
+    return "none"
+
+
+def _bias(attention: nn.Module, name: str) -> Tensor | None:
+    # The bridge raises, or gives None, for a projection without bias.
+    try:
+        value = getattr(attention, name)
+    except (AttributeError, ValueError, RuntimeError):
+        return None
+    return value.detach() if isinstance(value, Tensor) else None
