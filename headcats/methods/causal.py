@@ -1,0 +1,90 @@
+"""Causal methods: an intervention that is also a plain function, and that a study can run on a task."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import xarray as xr
+from torch import Tensor
+
+from headcats.methods.task_inputs import TaskInputs
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import register
+from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.intervention import Base, Intervention, Sources
+from headcats.sweeps.reference import Reference
+
+
+class CausalMethod:
+    """One way to intervene on heads. Calling it sweeps all heads of a model over one batch (see `hc.sweep`)."""
+
+    scope = "task"
+
+    def __init__(self, intervention: Intervention, references: tuple[str, ...], doc: str | None) -> None:
+        self.intervention = intervention
+        self.name = intervention.name
+        self.positions = intervention.positions
+        self.options: dict[str, tuple[str, ...]] = {"reference": references} if references else {}
+        self.__doc__ = doc
+        self.__name__ = intervention.name
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(
+        self,
+        model: Any,
+        batch: PromptBatch,
+        *,
+        metrics: Sequence[str] = ("logit_diff",),
+        positions: str | None = None,
+        path: str = "auto",
+        reference: Reference | PromptBatch | Sequence[PromptBatch] | None = None,
+    ) -> xr.Dataset:
+        """`hc.sweep` with this method; arguments, result and errors are described there."""
+        return sweep(
+            model, batch, self.intervention, metrics=metrics, positions=positions, path=path, reference=reference
+        )
+
+    def on_task(self, inputs: TaskInputs, *, positions: str, reference: str | None = None) -> xr.Dataset:
+        """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
+
+        Args:
+            inputs: The task's batches, their base runs and the references.
+            positions: "last", "all" or a role.
+            reference: One of `options["reference"]`; None takes the first.
+        """
+        chosen = inputs.reference(reference or self.options["reference"][0]) if self.options else None
+        parts = [
+            sweep_runs(
+                runs,
+                self.intervention,
+                metrics=inputs.metrics,
+                positions=positions,
+                reference=chosen or Reference(runs.batch),
+                advance=inputs.advance,
+            )
+            for runs in inputs.runs
+        ]
+        joined = xr.concat(parts, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
+        joined.attrs = parts[0].attrs
+        return joined
+
+
+def causal_method(
+    *, base: Base, positions: str, references: tuple[str, ...] = ()
+) -> Callable[[Callable[[Sources], Tensor]], CausalMethod]:
+    """Decorator: turn `replacement(sources) -> z` into a registered causal method of the function's name.
+
+    Args:
+        base: Run in which heads are replaced, "clean" or "corrupted".
+        positions: Where by default: "last", "all" or a token role.
+        references: Names of the reference prompts a study can give it ("suite", "task", "corrupted", "other_tasks"),
+            the default first; empty for a replacement that needs none.
+    """
+
+    def decorate(replacement: Callable[[Sources], Tensor]) -> CausalMethod:
+        name = replacement.__name__
+        intervention = Intervention(name, base, replacement, positions, bool(references))
+        return register("method", name, CausalMethod(intervention, references, replacement.__doc__))
+
+    return decorate

@@ -1,0 +1,19 @@
+"""Denoising patch: which heads are sufficient to bring the clean answer back."""
+
+from torch import Tensor
+
+from headcats.methods.causal import causal_method
+from headcats.sweeps.intervention import Sources
+
+
+@causal_method(base="corrupted", positions="last")
+def denoising_patch(sources: Sources) -> Tensor:
+    """In the corrupted run, set z of one head to its clean value.
+
+    Effect = (patched - corrupted) / gap, averaged over prompts: 1 where the head alone restores the clean answer, 0
+    where it does nothing, below 0 where its clean value hurts.
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255; Zhang & Nanda (2024), arXiv 2309.16042.
+    """
+    return sources.clean

@@ -1,0 +1,20 @@
+"""Noising patch: which heads are necessary for the clean answer."""
+
+from torch import Tensor
+
+from headcats.methods.causal import causal_method
+from headcats.sweeps.intervention import Sources
+
+
+@causal_method(base="clean", positions="last")
+def noising_patch(sources: Sources) -> Tensor:
+    """In the clean run, set z of one head to its corrupted value.
+
+    Effect = (clean - patched) / gap, averaged over prompts: 1 where the head alone destroys the clean answer. Other
+    heads can stand in for a replaced one (Rushing & Nanda 2024, arXiv 2402.15390), so a small effect does not mean
+    "unused".
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255.
+    """
+    return sources.corrupted

@@ -1,0 +1,20 @@
+"""Resample ablation: what is lost when a head says what it says on a prompt of another task."""
+
+from torch import Tensor
+
+from headcats.methods.causal import causal_method
+from headcats.sweeps.intervention import Sources
+
+
+@causal_method(base="clean", positions="all", references=("other_tasks",))
+def resample_ablation(sources: Sources) -> Tensor:
+    """In the clean run, set z of one head to its value on a seeded held-out prompt of another task, at the same token
+    roles.
+
+    Effect = (clean - patched) / gap, averaged over prompts. Unlike a mean, the replacement is a value the head really
+    takes.
+
+    References:
+        Chan et al. (2022), Causal scrubbing; Miller et al. (2024), arXiv 2407.08734.
+    """
+    return sources.resampled

@@ -1,0 +1,60 @@
+"""How a study names a method with its options: `mean_ablation`, `mean_ablation:reference=task@last`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import lookup, unknown_name_message
+
+
+@dataclass(frozen=True)
+class MethodSpec:
+    """A method, where it acts and with which options.
+
+    Attributes:
+        method: The registered method.
+        positions: "last", "all" or a token role.
+        options: (name, value) pairs that differ from the method's defaults, sorted.
+    """
+
+    method: Any
+    positions: str
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The method with its options, as `hc.score(method=...)` takes it."""
+        return self.method.name + (
+            ":" + ",".join(f"{key}={value}" for key, value in self.options) if self.options else ""
+        )
+
+    @property
+    def label(self) -> str:
+        """`name@positions`, the name of a block."""
+        return f"{self.name}@{self.positions}"
+
+    @classmethod
+    def parse(cls, text: str) -> "MethodSpec":
+        """Read `name[:option=value,...][@positions]`; what is not given is the method's default.
+
+        Raises:
+            UnknownNameError: Unknown method or option.
+            OptionError: A value that the option does not take, or a method that does not score tasks.
+        """
+        rest, _, positions = str(text).partition("@")
+        name, _, listed = rest.partition(":")
+        method = lookup("method", name.strip())
+        if getattr(method, "scope", None) != "task":
+            raise OptionError(f"Method {name!r} does not score the tasks of a study; call hc.methods.{name} itself.")
+        options = {}
+        for part in filter(None, listed.split(",")):
+            key, _, value = (word.strip() for word in part.partition("="))
+            if key not in method.options:
+                raise UnknownNameError(unknown_name_message(f"option of {name}", key, method.options))
+            if value not in method.options[key]:
+                raise OptionError(
+                    f"Option {key!r} of {name} takes {', '.join(map(repr, method.options[key]))}; got {value!r}."
+                )
+            if value != method.options[key][0]:
+                options[key] = value
+        return cls(method, positions.strip() or method.positions, tuple(sorted(options.items())))

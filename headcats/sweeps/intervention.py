@@ -1,0 +1,55 @@
+"""What is done to a head: which run it happens in, and what replaces the head's output."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from jaxtyping import Float
+from torch import Tensor
+
+Z = Float[Tensor, "prompt pos head d_head"]
+Base = Literal["clean", "corrupted"]
+
+
+class Sources(Protocol):
+    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`."""
+
+    @property
+    def clean(self) -> Tensor:
+        """Z of the clean runs."""
+        ...
+
+    @property
+    def corrupted(self) -> Tensor:
+        """Z of the corrupted runs."""
+        ...
+
+    @property
+    def mean(self) -> Tensor:
+        """Mean z of the reference prompts at the role of each token."""
+        ...
+
+    @property
+    def resampled(self) -> Tensor:
+        """Z of one reference prompt of another task per prompt, at the role of each token."""
+        ...
+
+
+@dataclass(frozen=True)
+class Intervention:
+    """Replace one head's output z, before W_O, in one of the two runs.
+
+    Attributes:
+        name: Name in results.
+        base: Run in which the head is replaced. "corrupted": effect = (patched - corrupted) / gap; "clean": effect =
+            (clean - patched) / gap. Either way positive = the head helps the task.
+        replacement: What z becomes, given the sources of the layer.
+        positions: Where, unless the caller says otherwise: "last", "all" or a token role.
+        uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`).
+    """
+
+    name: str
+    base: Base
+    replacement: Callable[[Sources], Tensor]
+    positions: str = "last"
+    uses_reference: bool = False

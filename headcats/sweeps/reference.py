@@ -1,0 +1,221 @@
+"""Held-out prompts that replacements are taken from: their mean by token role, or one of them per scored prompt."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.models import HookedModel
+from headcats.prompts.batch import Labels, PromptBatch
+from headcats.streams import stream
+
+LEAST_PROMPTS_PER_ROLE = 16
+_ROWS = 64
+
+
+class Reference:
+    """Reference prompts of one or several tasks.
+
+    Means are taken per token role (`x1`, `y1`, `between_query`, ...), never by raw index: first over the prompts of a
+    task, then over tasks with equal weight. A role counts for a task that shows it in at least 16 reference prompts.
+
+    Attributes:
+        batches: The prompts; `PromptBatch.task` says which task each belongs to.
+        run: Whether the clean or the corrupted prompts are run.
+        seed: Seed for the choice of one prompt per scored prompt.
+        name: How results call this reference.
+    """
+
+    def __init__(
+        self,
+        batches: PromptBatch | Sequence[PromptBatch],
+        *,
+        run: Literal["clean", "corrupted"] = "clean",
+        seed: int = 0,
+        name: str = "given prompts",
+    ) -> None:
+        self.batches = (batches,) if isinstance(batches, PromptBatch) else tuple(batches)
+        if not self.batches:
+            raise DataError("A reference needs at least one prompt.")
+        self.run = run
+        self.seed = seed
+        self.name = name
+        # Tokens of a script have no roles; they can only be matched by index.
+        self.by_index = any(batch.labels is None for batch in self.batches)
+        # The last model's means: one reference may serve several models.
+        self._means: tuple[Any, dict[int, dict[str, Tensor]]] | None = None
+        self._counts: dict[str, int] = {}
+
+    def mean(
+        self, model: HookedModel, batch: PromptBatch, layer: int, mask: Bool[Tensor, "prompt pos"]
+    ) -> Float[Tensor, "prompt pos head d_head"]:
+        """Mean z of a layer at the role of each masked token of `batch`; zeros elsewhere.
+
+        Raises:
+            DataError: A role with fewer than 16 reference prompts in every task; the message names it.
+        """
+        if self.by_index or batch.labels is None:
+            return self._mean_by_index(model, batch, layer)
+        if self._means is None or self._means[0] is not model.model:
+            self._means = (model.model, self._role_means(model))
+        means = self._means[1][layer]
+        zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device)
+        rows = []
+        for labels, wanted in zip(batch.labels, mask.tolist(), strict=True):
+            for label, want in zip(labels, wanted, strict=True):
+                if want and label not in means:
+                    raise DataError(
+                        f"Token role {label!r} occurs in {self._counts.get(label, 0)} reference "
+                        f"prompts ({self.name}); a mean "
+                        f"needs at least {LEAST_PROMPTS_PER_ROLE} of one task. Use positions='last', "
+                        "or more reference prompts."
+                    )
+            rows.append(
+                torch.stack([means[label] if want else zero for label, want in zip(labels, wanted, strict=True)])
+            )
+        return torch.stack(rows)
+
+    def donors(
+        self, model: HookedModel, batch: PromptBatch, mask: Bool[Tensor, "prompt pos"]
+    ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
+        """Per layer, z of one seeded reference prompt of another task for each prompt of `batch`, at the same roles.
+
+        Without roles, donors are other prompts at the same index.
+
+        Raises:
+            DataError: No reference prompt of another task has all the roles of a prompt; the message names it.
+        """
+        if self.by_index or batch.labels is None:
+            return model.capture(self._donor_tokens_by_index(batch))[1]
+        chosen = self._choose_donors(batch, mask)
+        z = {
+            layer: torch.zeros(
+                *batch.clean.shape, model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device
+            )
+            for layer in model.layers
+        }
+        by_batch: dict[int, list[int]] = defaultdict(list)
+        for prompt, (source, _) in enumerate(chosen):
+            by_batch[source].append(prompt)
+        for source, prompts in by_batch.items():
+            donor_batch = self.batches[source].select([chosen[prompt][1] for prompt in prompts])
+            donor_labels = self._labels(donor_batch)
+            _, donor_z = model.capture(self._tokens(donor_batch))
+            for row, prompt in enumerate(prompts):
+                place_of = {label: place for place, label in enumerate(donor_labels[row])}
+                places = mask[prompt].nonzero().flatten().tolist()
+                sources = [place_of[batch.labels[prompt][place]] for place in places]
+                for layer in model.layers:
+                    z[layer][prompt, places] = donor_z[layer][row, sources]
+        return z
+
+    def _tokens(self, batch: PromptBatch) -> Tensor:
+        return batch.clean if self.run == "clean" else batch.corrupted
+
+    def _labels(self, batch: PromptBatch) -> tuple[Labels, ...]:
+        # Where only the last token aligns, the corrupted prompts have their roles at other places.
+        labels = batch.labels if self.run == "clean" else batch.corrupted_labels
+        if labels is None:
+            raise DataError(
+                f"Reference prompts ({self.name}) have no token roles in their {self.run} runs, the scored prompts "
+                "have; build both the same way."
+            )
+        return labels
+
+    def _role_means(self, model: HookedModel) -> dict[int, dict[str, Tensor]]:
+        by_task: dict[str, list[PromptBatch]] = defaultdict(list)
+        for batch in self.batches:
+            by_task[batch.task].append(batch)
+        of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
+        for batches in by_task.values():
+            sums, counts = _role_sums(model, [(self._tokens(batch), self._labels(batch)) for batch in batches])
+            for label, count in counts.items():
+                self._counts[label] = max(self._counts.get(label, 0), count)
+                if count >= LEAST_PROMPTS_PER_ROLE:
+                    for layer in model.layers:
+                        of_tasks[layer][label].append(sums[layer][label] / count)
+        return {
+            layer: {label: torch.stack(means).mean(0).to(model.dtype) for label, means in labels.items()}
+            for layer, labels in of_tasks.items()
+        }
+
+    def _tokens_by_index(self, batch: PromptBatch) -> Tensor:
+        lengths = {one.length for one in self.batches}
+        if lengths != {batch.length}:
+            raise DataError(
+                f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
+                "roles both must be equally long."
+            )
+        return torch.cat([self._tokens(one) for one in self.batches])
+
+    def _donor_tokens_by_index(self, batch: PromptBatch) -> Tensor:
+        tokens, draws = self._tokens_by_index(batch), stream(self.seed, batch.task, "donors")
+        if torch.equal(tokens, batch.clean):
+            return tokens[_derangement(len(batch), draws)]
+        return tokens[torch.from_numpy(draws.integers(len(tokens), size=len(batch)))]
+
+    def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int) -> Tensor:
+        tokens = self._tokens_by_index(batch)
+        total = sum(model.capture(part, layers=[layer])[1][layer].double().sum(0) for part in tokens.split(_ROWS))
+        assert isinstance(total, Tensor)
+        return (total / len(tokens)).to(model.dtype).expand(len(batch), *total.shape)
+
+    def _choose_donors(self, batch: PromptBatch, mask: Bool[Tensor, "prompt pos"]) -> list[tuple[int, int]]:
+        assert batch.labels is not None
+        candidates: dict[frozenset[str], list[tuple[int, int]]] = {}
+        draws = stream(self.seed, batch.task, "donors")
+        chosen = []
+        for prompt, labels in enumerate(batch.labels):
+            needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
+            if needed not in candidates:
+                candidates[needed] = [
+                    (number, row)
+                    for number, source in enumerate(self.batches)
+                    if source.task != batch.task
+                    for row, found in enumerate(self._labels(source))
+                    if needed <= set(found)
+                ]
+            if not candidates[needed]:
+                raise DataError(
+                    f"{batch.keys[prompt]!r}: no reference prompt of another task has the same token roles; use "
+                    "positions='last', or add a task with inputs of the same length."
+                )
+            chosen.append(candidates[needed][draws.integers(len(candidates[needed]))])
+        return chosen
+
+
+def _role_sums(
+    model: HookedModel, runs: list[tuple[Tensor, tuple[Labels, ...]]]
+) -> tuple[dict[int, dict[str, Tensor]], dict[str, int]]:
+    """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens."""
+    counts: dict[str, int] = defaultdict(int)
+    sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
+    for tokens, roles in runs:
+        for start in range(0, len(tokens), _ROWS):
+            rows = slice(start, start + _ROWS)
+            _, z = model.capture(tokens[rows])
+            labels = [label for one in roles[rows] for label in one]
+            names = list(dict.fromkeys(labels))
+            index = torch.tensor([names.index(label) for label in labels], device=model.device)
+            for label in labels:
+                counts[label] += 1
+            for layer, value in z.items():
+                flat = value.flatten(0, 1).float()
+                total = torch.zeros(len(names), *flat.shape[1:], device=flat.device).index_add_(0, index, flat)
+                for label, part in zip(names, total, strict=True):
+                    sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
+    return sums, dict(counts)
+
+
+def _derangement(n: int, draws: np.random.Generator) -> list[int]:
+    if n < 2:
+        raise DataError("Resampling within a batch needs at least 2 prompts.")
+    shift = int(draws.integers(1, n))
+    order = draws.permutation(n).tolist()
+    place = {prompt: number for number, prompt in enumerate(order)}
+    return [order[(place[prompt] + shift) % n] for prompt in range(n)]
