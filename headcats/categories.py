@@ -1,0 +1,273 @@
+"""Tasks to categories, and categories to their overlap.
+
+A head belongs to a category when it matters for at least `min_tasks` of the category's tasks: the partial-conjunction
+hypothesis. Helping and suppressing heads are judged apart and never merged.
+"""
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+
+from headcats import estimates
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.rules import Rule, fdr, negate
+from headcats.streams import stream
+
+
+def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
+    """Which heads serve which category: outcomes of `rule` after reducing each category's tasks.
+
+    For r = `min_tasks` of a category's n tasks: effect, low and high are their r-th largest over tasks;
+    `p = (n - r + 1) * r-th smallest one-sided p`, capped at 1, tests "fewer than r tasks are helped". The rule
+    (Benjamini-Hochberg, for `fdr`) then runs over heads x categories. One-sided p = p/2 where the effect has the
+    direction asked about, else 1 - p/2. Suppressing heads: the same on negated scores.
+
+    Tasks without any number (a gap not above 0) do not count towards n. A head without a number in one of the counted
+    tasks is taken at its worst there (effect and low minus infinity, p 1) to be `in`, and is never `out`.
+
+    Args:
+        scores: What `hc.score` returns.
+        rule: A rule of `hc.rules`; `fdr(alpha=0.05, min_effect=0.05)` if none is given.
+        min_tasks: In how many tasks of the category; `"half"` = ceil(n / 2).
+
+    Returns:
+        Dims `category, layer, head`. `member` and `suppressing`: int8, 1 in, 0 undecided, -1 out.
+        `effect, low, high, p_value, q_value` after the reduction; `tasks`: comma-separated tasks in which the head is
+        `in` on its own, q over heads x tasks. The same six with the prefix `suppressing_`, effects keeping their sign
+        (suppressing = negative). Per category: `n_tasks, min_tasks, n_items, smallest_p` (one-sided, after the
+        reduction). Attributes of `scores`, with `rule` and `smallest_p` replaced.
+
+    Raises:
+        OptionError: `min_tasks` neither a positive whole number nor "half".
+        DataError: a category with fewer tasks than `min_tasks`, or what the rule raises.
+
+    Warns:
+        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks without numbers.
+
+    References:
+        Benjamini & Heller (2008), Biometrics 64, 1215-1222.
+    """
+    if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
+        raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
+    rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
+    counted = _counted_tasks(scores)
+    needed = _needed(counted, min_tasks)
+    helping = _judged(scores, counted, needed, rule=rule)
+    suppressing = _judged(negate(scores), counted, needed, rule=rule)
+
+    members = helping.rename(outcome="member")
+    members["suppressing"] = suppressing["outcome"]
+    bounds = {"effect": -suppressing["effect"], "low": -suppressing["high"], "high": -suppressing["low"]}
+    for name in ("effect", "low", "high", "p_value", "q_value", "tasks"):
+        members[f"suppressing_{name}"] = bounds.get(name, suppressing[name])
+    members["n_tasks"] = ("category", [len(tasks) for tasks in counted.values()])
+    members["min_tasks"] = ("category", list(needed.values()))
+    members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
+    return members
+
+
+def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Dataset:
+    """Exact set of categories per head, and how many heads share k categories beside the number expected by chance.
+
+    Only `in` counts. Chance: each category keeps its number of heads, placed at random independently of the others,
+    over all heads (`expected`, `p`) or over the heads of each layer (`expected_within_layers`, `p_within_layers`,
+    where sharing a layer is no evidence). `p = (1 + hits) / (1 + draws)`, a hit being a draw with at least as many
+    heads of exactly k categories as observed: one-sided. **This tests whether categories are independent of each
+    other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number in
+    any category (they do not exist in the model or were not scored) take no part.
+
+    Args:
+        members: What `hc.categorize` returns.
+        draws: Random placements.
+        seed: Seed of the placements.
+
+    Returns:
+        The variables of `members`, and: `n_categories (layer, head)`; `set (layer, head)`: names joined by "+" in the
+        order of the categories, "" for none; `undecided (layer, head)`: in no category and undecided in at least one;
+        `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
+        `jaccard (category, other)`: intersection over union, NaN where both are empty.
+
+    Raises:
+        OptionError: `draws` below 1.
+
+    References:
+        Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
+    """
+    if draws < 1:
+        raise OptionError(f"draws must be at least 1, got {draws}.")
+    order = ("category", "layer", "head")
+    outcome = members["member"].transpose(*order).values
+    exists = members["effect"].transpose(*order).notnull().any("category").values
+    names = [str(name) for name in members["category"].values]
+    member = outcome == 1
+    count = member.sum(axis=0)
+    ks = np.arange(1, len(names) + 1)
+    observed = np.array([(count == k).sum() for k in ks])
+
+    result = members.assign_coords(k=ks, other=names)
+    result["n_categories"] = (order[1:], count.astype(np.int8))
+    sets = [
+        "+".join(name for name, inside in zip(names, cell, strict=True) if inside)
+        for cell in member.reshape(len(names), -1).T
+    ]
+    result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
+    result["undecided"] = (order[1:], (count == 0) & (outcome == 0).any(axis=0) & exists)
+    result["observed"] = ("k", observed)
+    layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
+    for suffix, blocks in (("", np.full_like(layers, -1)), ("_within_layers", layers)):
+        drawn = _chance_counts(member[:, exists], blocks, names, draws=draws, seed=seed)
+        result[f"expected{suffix}"] = ("k", drawn.mean(axis=0))
+        result[f"p{suffix}"] = ("k", (1 + (drawn >= observed).sum(axis=0)) / (1 + draws))
+    flat = member.reshape(len(names), -1).astype(np.float64)
+    both = flat @ flat.T
+    either = flat.sum(axis=1)[:, None] + flat.sum(axis=1) - both
+    result["jaccard"] = (
+        ("category", "other"),
+        np.divide(both, either, where=either > 0, out=np.full_like(both, np.nan)),
+    )
+    return result
+
+
+def head_table(overlap: xr.Dataset) -> pd.DataFrame:
+    """The head list: one row per head and category it is in, helping and suppressing apart.
+
+    Columns: `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the gap
+    (suppressing = negative), `q`, `tasks`. Ordered by category, kind, size of the effect. Also takes what
+    `hc.categorize` returns.
+    """
+    rows = []
+    for category in overlap["category"].values:
+        for kind, outcome, prefix in (("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")):
+            table = overlap.sel(category=category)
+            found = []
+            for layer, head in zip(*np.nonzero((table[outcome] == 1).transpose("layer", "head").values), strict=True):
+                cell = table.isel(layer=layer, head=head)
+                found.append(
+                    {
+                        "head": f"L{cell['layer'].item()}H{cell['head'].item()}",
+                        "category": str(category),
+                        "kind": kind,
+                        "effect": cell[f"{prefix}effect"].item(),
+                        "low": cell[f"{prefix}low"].item(),
+                        "high": cell[f"{prefix}high"].item(),
+                        "q": cell[f"{prefix}q_value"].item(),
+                        "tasks": str(cell[f"{prefix}tasks"].item()),
+                    }
+                )
+            rows += sorted(found, key=lambda row: -abs(row["effect"]))
+    return pd.DataFrame(rows, columns=["head", "category", "kind", "effect", "low", "high", "q", "tasks"])
+
+
+def _counted_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
+    numbered = scores["effect"].notnull().any(("layer", "head"))
+    empty = [str(task) for task in scores["task"].values[~numbered.values]]
+    if empty:
+        warnings.warn(
+            f"Tasks without numbers do not count towards their category: {', '.join(empty)}.",
+            StatisticsWarning,
+            stacklevel=3,
+        )
+    tasks: dict[str, list[str]] = {}
+    for entry in json.loads(scores.attrs["categories"]):
+        own = scores["task"].values[(scores["category"] == entry["name"]).values]
+        if len(own):
+            tasks[entry["name"]] = [str(task) for task in own if str(task) not in empty]
+    return tasks
+
+
+def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
+    needed: dict[str, int] = {}
+    for category, own in tasks.items():
+        r = math.ceil(len(own) / 2) if isinstance(min_tasks, str) else min_tasks
+        if not 1 <= r <= len(own):
+            raise DataError(
+                f"Category {category!r} has {len(own)} tasks with numbers ({', '.join(own) or 'none'}); "
+                f"min_tasks={min_tasks!r} needs at least {max(r, 1)}. Lower min_tasks or score more tasks of it."
+            )
+        needed[category] = r
+    several = [category for category, own in tasks.items() if len(own) > 1]
+    if min_tasks == 1 and several:
+        warnings.warn(
+            f"min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates "
+            f"(here {', '.join(f'{category}: {len(tasks[category])}' for category in several)}).",
+            StatisticsWarning,
+            stacklevel=3,
+        )
+    return needed
+
+
+def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, int], *, rule: Rule) -> xr.Dataset:
+    dims = ("category", "layer", "head")
+    scores = scores.transpose("task", "layer", "head", ...)
+    index = scores.get_index("task")
+    rows = {category: index.get_indexer(own) for category, own in tasks.items()}
+    reduced = [_reduce(scores, rows=rows[category], r=r) for category, r in needed.items()]
+    table = xr.Dataset(
+        {name: (dims, np.stack([grids[name] for grids in reduced])) for name in reduced[0]},
+        coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
+    )
+    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
+    reach = [
+        (len(at) - r + 1) * np.sort(scores["smallest_p"].values[at])[r - 1] / 2
+        for at, r in zip(rows.values(), needed.values(), strict=True)
+    ]
+    table["smallest_p"] = ("category", np.minimum(1.0, reach))
+    table["n_items"] = ("category", [scores["n_items"].values[at].min() for at in rows.values()])
+
+    outcome = rule(table).values
+    incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])
+    table["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
+    try:
+        alone = rule(scores).values == 1
+    except DataError:
+        # Single tasks can be too small for a verdict that their category reaches: then none is listed.
+        alone = np.zeros(scores["effect"].shape, dtype=bool)
+    listed = np.full(outcome.shape, "", dtype=object)
+    for row, at in enumerate(rows.values()):
+        for task in at:
+            listed[row][alone[task]] = [f"{text},{index[task]}".lstrip(",") for text in listed[row][alone[task]]]
+    table["tasks"] = (dims, listed.astype(str))
+    return table
+
+
+def _reduce(
+    scores: xr.Dataset, *, rows: Int[np.ndarray, " task"], r: int
+) -> dict[str, Float[np.ndarray, "layer head"]]:
+    # r-th largest effect and bounds, and the partial-conjunction p, over one category's tasks.
+    n = len(rows)
+    effect, low, high, p_value = (scores[name].values[rows] for name in ("effect", "low", "high", "p_value"))
+    one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
+    one_sided = np.where(np.isnan(p_value), 1.0, one_sided)
+    reduced = {
+        name: np.sort(np.where(np.isnan(values), missing, values), axis=0)[n - r]
+        for name, values, missing in (("effect", effect, -np.inf), ("low", low, -np.inf), ("high", high, np.inf))
+    }
+    reduced["p_value"] = np.minimum(1.0, (n - r + 1) * np.sort(one_sided, axis=0)[r - 1])
+    # Fewer than r numbers: nothing is known about the r-th largest effect.
+    known = (~np.isnan(effect)).sum(axis=0) >= r
+    return {name: np.where(known, values, np.nan) for name, values in reduced.items()}
+
+
+def _chance_counts(
+    member: Bool[np.ndarray, "category head"],
+    blocks: Int[np.ndarray, " head"],
+    names: list[str],
+    *,
+    draws: int,
+    seed: int,
+) -> Int[np.ndarray, "draw k"]:
+    # (draw, k): heads in exactly k categories after permuting each category's members within each block of heads.
+    counts = np.zeros((draws, len(names) + 1), dtype=np.int64)
+    for block in np.unique(blocks):
+        total = np.zeros((draws, int((blocks == block).sum())), dtype=np.int8)
+        for name, row in zip(names, member[:, blocks == block], strict=True):
+            rng = stream(seed, name, "overlap by chance", str(block))
+            total += rng.permuted(np.tile(row.astype(np.int8), (draws, 1)), axis=1)
+        for k in range(1, len(names) + 1):
+            counts[:, k] += (total == k).sum(axis=1)
+    return counts[:, 1:]
