@@ -1,0 +1,33 @@
+"""Figures: labelled data in, plotly figure out. One file per figure; they read saved tables only.
+
+Every figure comes with its numbers (`data(fig)`) and can be written to a page that opens offline (`write(fig, path)`).
+A file in this folder that holds a function decorated with `@figure` is found by itself; figures registered
+elsewhere (a notebook, another package) are reached by name in the same way: `hc.figures.my_figure`.
+"""
+
+import importlib
+import pkgutil
+from typing import Any
+
+from headcats.errors import UnknownNameError
+from headcats.figures.figure import data, figure, reads, write
+from headcats.registry import lookup
+
+__all__ = ["data", "figure", "reads", "write"]
+
+# A figure's file has the figure's name, and importing a file binds the module to that name here; the loop ends by
+# binding the function instead. A later `import headcats.figures.<name>` finds the module loaded and binds nothing.
+for _file in pkgutil.iter_modules(__path__):
+    for _name, _item in list(vars(importlib.import_module(f"{__name__}.{_file.name}")).items()):
+        if getattr(_item, "is_headcats_figure", False):
+            globals()[_name] = _item
+            __all__.append(_name)
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    try:
+        return lookup("figure", name)
+    except UnknownNameError as problem:
+        raise AttributeError(str(problem)) from None

@@ -1,0 +1,161 @@
+"""Axes over layers and heads, and the placing of panels in pixels.
+
+A figure's plotting area is the whole figure (no margins), so a place in pixels is a place in paper units and nothing
+moves when a font or a title changes: panels, legend and titles keep the room that was set aside for them.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from headcats.figures.colours import QUIET_TEXT, TEXT
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A rectangle in pixels from the top left corner of the figure."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """A figure's size in pixels, and from it paper units (0 to 1, from the bottom left)."""
+
+    width: int
+    height: int
+
+    def x(self, pixels: int) -> float:
+        """Paper x of a distance from the left edge."""
+        return pixels / self.width
+
+    def y(self, pixels: int) -> float:
+        """Paper y of a distance from the top edge."""
+        return 1 - pixels / self.height
+
+
+def ticks(n: int) -> list[int]:
+    """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
+    return list(range(0, n + 1, max(1, n // 5)))
+
+
+def extent(n: int) -> tuple[float, float]:
+    """Range of an axis over `n` unit cells centred on 0 .. n - 1.
+
+    The tick at `n` itself, which `ticks` may hold, lies beyond it and is not drawn: blank room there would read as a
+    layer without attention heads.
+    """
+    return -0.5, n - 0.5
+
+
+def new_figure(canvas: Canvas, *, title: str | None) -> go.Figure:
+    """An empty figure of that size with the common fonts; `title` stands at the top left."""
+    fig = go.Figure()
+    fig.update_layout(
+        template="none",
+        width=canvas.width,
+        height=canvas.height,
+        # An invisible margin of 0 and no automatic growth: pixel places stay where they were computed.
+        margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
+        font={"family": "Arial, Helvetica, sans-serif", "size": 12, "color": TEXT},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        # Plotly's buttons stand in a column in the right margin, clear of titles. Selecting cells would do nothing, and
+        # sharing would send the numbers to a server.
+        modebar={"orientation": "v", "remove": ["lasso2d", "select2d", "autoScale2d", "sendChartToCloud"]},
+        hoverlabel={"bgcolor": "white", "bordercolor": "#888888", "font": {"color": TEXT}, "align": "left"},
+    )
+    if title is not None:
+        fig.update_layout(
+            title={
+                "text": title,
+                "x": canvas.x(16),
+                "xanchor": "left",
+                "y": canvas.y(12),
+                "yanchor": "top",
+                "font": {"size": 16},
+            }
+        )
+    return fig
+
+
+def add_panel(
+    fig: go.Figure,
+    panel: Panel,
+    *,
+    canvas: Canvas,
+    n_layers: int,
+    n_heads: int,
+    names: tuple[bool, bool],
+) -> dict[str, str]:
+    """Add x (layer) and y (head, 0 on top) axes over a rectangle; returns the trace keywords `xaxis` and `yaxis`.
+
+    Args:
+        fig: Changed in place.
+        panel: Where.
+        canvas: Size of the figure.
+        n_layers: Layers, counted from 0 up to the last one present.
+        n_heads: Heads, likewise.
+        names: Whether the axis names "layer" and "head" are written.
+    """
+    number = sum(1 for key in fig.layout if key.startswith("xaxis") and fig.layout[key].domain is not None) + 1
+    suffix = "" if number == 1 else str(number)
+    low, high = extent(n_layers)
+    common: dict[str, Any] = {
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": "#999999",
+        "tickfont": {"size": 10},
+        "tickangle": 0,
+    }
+    fig.layout[f"xaxis{suffix}"] = {
+        **common,
+        "domain": [canvas.x(panel.left), canvas.x(panel.left + panel.width)],
+        "anchor": f"y{suffix}",
+        "range": [low, high],
+        "tickvals": ticks(n_layers),
+        "title": {"text": "layer" if names[0] else "", "standoff": 4, "font": {"size": 12}},
+    }
+    low, high = extent(n_heads)
+    fig.layout[f"yaxis{suffix}"] = {
+        **common,
+        "domain": [canvas.y(panel.top + panel.height), canvas.y(panel.top)],
+        "anchor": f"x{suffix}",
+        "range": [high, low],
+        "tickvals": ticks(n_heads),
+        "title": {"text": "head" if names[1] else "", "standoff": 4, "font": {"size": 12}},
+    }
+    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+
+
+def add_text(
+    fig: go.Figure,
+    text: str,
+    *,
+    canvas: Canvas,
+    at: tuple[int, int],
+    size: int = 12,
+    anchor: str = "left",
+    quiet: bool = False,
+) -> None:
+    """Write one line whose top (left, centre or right) is at `(x, y)` pixels from the top left corner."""
+    fig.add_annotation(
+        text=text,
+        x=canvas.x(at[0]),
+        y=canvas.y(at[1]),
+        xref="paper",
+        yref="paper",
+        xanchor=anchor,
+        yanchor="top",
+        showarrow=False,
+        align="left",
+        borderpad=0,
+        font={"size": size, "color": QUIET_TEXT if quiet else TEXT},
+    )

@@ -1,0 +1,171 @@
+"""What every figure shares: registration, the numbers behind it, and writing it to a file that opens offline."""
+
+import functools
+import html
+import importlib.util
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from headcats.errors import DataError, OptionError, StorageError
+from headcats.registry import register
+
+P = ParamSpec("P")
+
+IMAGE_SUFFIXES = (".png", ".svg", ".pdf")
+_DIV_ID = "headcats-figure"  # fixed, so that the same figure gives the same bytes
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>body {{ margin: 0; background: white; }} main {{ overflow-x: auto; }}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+"""
+
+
+def figure(draw: Callable[P, tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
+    """Register a function as a figure under its own name.
+
+    The decorated function takes labelled data first and options by keyword, and returns the plotly figure together
+    with the tidy frame behind it (one row per mark). The figure it becomes returns the plotly figure alone;
+    `hc.figures.data(fig)` gives the frame. The name of its first parameter says which table it reads
+    (`overlap`, `scores`, ...; see `reads`).
+
+    Example:
+        >>> @figure                                                          # doctest: +SKIP
+        ... def effect_histogram(scores, *, bins=40):
+        ...     frame = scores.effect.to_dataframe().reset_index()
+        ...     return go.Figure(go.Histogram(x=frame.effect, nbinsx=bins)), frame
+    """
+
+    @functools.wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
+        fig, frame = draw(*args, **kwargs)
+        # plotly figures refuse unknown public attributes and are not hashable, so the frame rides on a private one.
+        fig._headcats_frame = frame
+        return fig
+
+    signature = inspect.signature(draw).replace(return_annotation=go.Figure)
+    drawn.__signature__ = signature  # type: ignore[attr-defined]
+    drawn.__annotations__ = {**draw.__annotations__, "return": go.Figure}
+    drawn.is_headcats_figure = True  # type: ignore[attr-defined]
+    register("figure", draw.__name__, drawn)
+    return drawn
+
+
+def reads(drawn: Callable[..., Any]) -> str:
+    """Name of the table that a figure takes: the name of its first parameter, e.g. `"overlap"` or `"scores"`."""
+    return next(iter(inspect.signature(drawn).parameters))
+
+
+def data(fig: go.Figure) -> pd.DataFrame:
+    """The tidy frame behind a figure: one row per panel and head, columns named in the figure's docstring.
+
+    Args:
+        fig: A figure as returned by one of `hc.figures`.
+
+    Returns:
+        A copy, so that changing it does not change what the figure holds.
+
+    Raises:
+        DataError: the figure was not drawn by headcats, or is a copy that plotly made of such a figure.
+    """
+    frame = getattr(fig, "_headcats_frame", None)
+    if frame is None:
+        raise DataError(
+            f"Expected a figure returned by a function of hc.figures; got a {type(fig).__name__} without its numbers "
+            "(plotly's own figures and copies made by plotly carry none). Pass the figure that hc.figures returned."
+        )
+    return frame.copy()
+
+
+def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
+    """Write a figure to a file; the suffix decides the format.
+
+    `.html` is one self-contained page: plotly.js is inside and nothing is requested from the network. `.png`, `.svg`
+    and `.pdf` need the extra `images` (kaleido) and Chrome or Chromium. The file appears complete or not at all.
+
+    Args:
+        fig: Any plotly figure.
+        path: File to write; its folder must exist.
+
+    Returns:
+        The path written.
+
+    Raises:
+        OptionError: another suffix, or an image format without kaleido or Chrome.
+        StorageError: the folder is missing, read-only or full.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix == ".html":
+        content = _page(fig).encode("utf-8")
+    elif suffix in IMAGE_SUFFIXES:
+        content = _image(fig, suffix[1:])
+    else:
+        raise OptionError(
+            f"Expected a file name ending in .html, {', '.join(IMAGE_SUFFIXES)}; got {path.name!r}. "
+            "Choose one of these suffixes; .html needs nothing installed."
+        )
+    _replace(path, content)
+    return path
+
+
+def _page(fig: go.Figure) -> str:
+    title = fig.layout.title.text or "headcats figure"
+    # The button that sends a chart to plotly's server has no place on a page that works offline.
+    config = {"displaylogo": False, "showSendToCloud": False}
+    body = fig.to_html(full_html=False, include_plotlyjs=True, div_id=_DIV_ID, config=config)
+    return _PAGE.format(title=html.escape(html.unescape(title)), body=body)
+
+
+def _image(fig: go.Figure, image_format: str) -> bytes:
+    if importlib.util.find_spec("kaleido") is None:
+        raise OptionError(
+            f"Writing .{image_format} needs kaleido, which is not installed: pip install 'headcats[images]' "
+            "(and Chrome or Chromium). Or write .html, which needs neither."
+        )
+    try:
+        return fig.to_image(format=image_format, scale=2)
+    # plotly and kaleido raise ValueError, RuntimeError or their own classes, by version, when the browser is missing.
+    except Exception as problem:
+        said = " ".join(" ".join(map(str, problem.args)).split()) or type(problem).__name__
+        raise OptionError(
+            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({said:.200}). "
+            "Install Chrome or Chromium (`plotly_get_chrome` fetches one), or write .html, which needs neither."
+        ) from problem
+
+
+def _replace(path: Path, content: bytes) -> None:
+    temporary = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(content)
+        # NamedTemporaryFile makes private files; a figure gets the permissions of any other file the user writes.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, path)
+    except OSError as problem:
+        raise StorageError(
+            f"Could not write {path}: {problem.strerror or problem}. Expected an existing folder that can "
+            "be written to and has room; nothing was left behind."
+        ) from problem
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
