@@ -1,0 +1,166 @@
+"""Commands that read saved results or name what there is; none of them loads torch (but `list methods|metrics`)."""
+
+import importlib.metadata
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headcats import __version__
+from headcats.cli.console import out, table
+from headcats.cli.settings import DEFAULT_RULE
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import lookup, names, unknown_name_message
+
+Folder = Annotated[Path, typer.Argument(help="A results folder.")]
+Method = Annotated[str | None, typer.Option("--method", help="Method to map; default: the first of the run.")]
+Positions = Annotated[str | None, typer.Option("--positions", help="Positions, where the method was run at several.")]
+Metric = Annotated[str | None, typer.Option("--metric", help="Metric to map; default: the first of the run.")]
+RuleText = Annotated[str, typer.Option("--rule", help="Rule as name:option=value,...")]
+MinTasks = Annotated[str, typer.Option("--min-tasks", help="'half' or how many tasks of a category must agree.")]
+KINDS = {
+    "tasks": "task",
+    "suites": "suite",
+    "methods": "method",
+    "rules": "rule",
+    "metrics": "metric",
+    "figures": "figure",
+}
+
+
+def version_text() -> str:
+    """headcats, transformer-lens and torch with their versions, without importing them."""
+    lines = [f"headcats {__version__}"]
+    for package in ("transformer-lens", "torch"):
+        try:
+            lines.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            lines.append(f"{package} is not installed")
+    return "\n".join(lines)
+
+
+def map_command(
+    folder: Folder,
+    method: Method = None,
+    positions: Positions = None,
+    metric: Metric = None,
+    rule: RuleText = DEFAULT_RULE,
+    min_tasks: MinTasks = "half",
+    csv: Annotated[bool, typer.Option("--csv", help="Write the head list to DIR/heads.csv.")] = False,
+) -> None:
+    """The heads of every category, and the overlap map as DIR/overlap_map.html.
+
+    Examples: [bold]headcats map results/mini-icl --csv[/] ·
+    [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/]
+    """
+    from headcats.cli.mapping import print_map, tables, write_heads
+    from headcats.figures.figure import write
+    from headcats.figures.overlap_map import overlap_map
+    from headcats.results import load
+
+    found = tables(load(folder), method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+    print_map(found)
+    page = write(overlap_map(found["overlap"]), folder / "overlap_map.html")
+    out.print(f"\nMap: [bold]{page}[/]")
+    if csv:
+        write_heads(found, folder / "heads.csv")
+        out.print(f"Head list: [bold]{folder / 'heads.csv'}[/]")
+
+
+def figure_command(
+    name: Annotated[str, typer.Argument(help="Name of a figure; see `headcats list figures`.")],
+    folder: Folder,
+    destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
+    method: Method = None,
+    positions: Positions = None,
+    metric: Metric = None,
+    rule: RuleText = DEFAULT_RULE,
+    min_tasks: MinTasks = "half",
+) -> None:
+    """Draw one figure from a results folder.
+
+    Example: [bold]headcats figure head_grid results/mini-icl --out grid.html[/]
+    """
+    drawn = lookup("figure", name)
+    from headcats.cli.mapping import tables
+    from headcats.figures import reads, write
+    from headcats.results import load
+
+    found = tables(load(folder), method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+    wanted = reads(drawn)
+    if wanted not in found:
+        raise OptionError(
+            f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
+        )
+    out.print(f"Wrote [bold]{write(drawn(found[wanted]), destination)}[/]")
+
+
+def compare_command(
+    first: Folder,
+    second: Folder,
+    method: Method = None,
+    positions: Positions = None,
+    metric: Metric = None,
+    rule: RuleText = DEFAULT_RULE,
+    min_tasks: MinTasks = "half",
+) -> None:
+    """Two results side by side: what differs in their plans, and how far their heads agree per category.
+
+    Example: [bold]headcats compare results/seed0 results/seed1[/]
+    """
+    from headcats.cli.comparing import agreement, plan_differences
+    from headcats.cli.mapping import tables
+    from headcats.results import load
+
+    results = [load(folder) for folder in (first, second)]
+    found = [
+        tables(one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+        for one in results
+    ]
+    differences = plan_differences(*results)
+    rows = [[name, *values] for name, values in differences.items()]
+    out.print(table("Plan and model", ["", str(first), str(second)], rows) if rows else "Same plan and model.")
+    columns = ["category", "heads in first", "heads in second", "in both", "Jaccard", "Spearman of effects"]
+    out.print(
+        table(
+            "\nAgreement", columns, agreement(found[0]["members"], found[1]["members"]), numeric=frozenset(columns[1:])
+        )
+    )
+
+
+def merge_command(
+    folders: Annotated[list[Path], typer.Argument(help="Results folders of one plan and model.")],
+    destination: Annotated[Path, typer.Option("--out", help="New results folder.")],
+) -> None:
+    """Join results of one plan and model (different tasks or methods) into a new folder.
+
+    Example: [bold]headcats merge results/part1 results/part2 --out results/all[/]
+    """
+    from headcats.results import merge
+
+    merged = merge(folders, out=destination)
+    out.print(f"Wrote [bold]{destination}[/]: {len(merged['tasks'])} tasks.")
+
+
+def list_command(
+    kind: Annotated[str, typer.Argument(help="tasks, suites, methods, rules, metrics or figures.")],
+) -> None:
+    """Everything of one kind that can be named, with one line on each.
+
+    Example: [bold]headcats list tasks[/]
+    """
+    if kind not in KINDS:
+        raise UnknownNameError(unknown_name_message("kind", kind, KINDS))
+    rows = []
+    for name in names(KINDS[kind]):  # type: ignore[arg-type]
+        item = lookup(KINDS[kind], name)  # type: ignore[arg-type]
+        group = f"{item.category} ({item.suite or 'no suite'})" if kind == "tasks" else ""
+        rows.append([name, group, _first_line(item)] if group else [name, _first_line(item)])
+    columns = ["name", "category", "what"] if kind == "tasks" else ["name", "what"]
+    out.print(table("", columns, rows))
+
+
+def _first_line(item: object) -> str:
+    text = inspect.getdoc(item) or ""
+    return text.split("\n\n")[0].replace("\n", " ")

@@ -1,0 +1,210 @@
+"""Commands that need a model: `run` and `validate`."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from headcats.cli.console import out, table
+from headcats.cli.settings import DEFAULT_RULE, settings
+
+Model = Annotated[str | None, typer.Option("--model", help="'mini' (bundled), a local folder or a hub name.")]
+SuiteName = Annotated[str | None, typer.Option("--suite", help="Suite of tasks.")]
+Tasks = Annotated[
+    str | None, typer.Option("--tasks", help="Tasks to score, separated by commas; default: all of the suite.")
+]
+NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task.")]
+NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt.")]
+Template = Annotated[str | None, typer.Option("--template", help="How prompts are written.")]
+Corruption = Annotated[str | None, typer.Option("--corruption", help="other_task or shuffled_labels.")]
+Metrics = Annotated[str | None, typer.Option("--metrics", help="Metrics, separated by commas.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")]
+Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first there is.")]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
+Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+
+
+def run_command(
+    study_file: Annotated[Path | None, typer.Argument(help="A study.toml with the options below; options win.")] = None,
+    model: Model = None,
+    suite: SuiteName = None,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="Methods as name[:option=value][@positions], separated by spaces or commas."),
+    ] = None,
+    n_prompts: NPrompts = None,
+    destination: Annotated[
+        Path | None, typer.Option("--out", help="Results folder; default: results/<model>-<suite>.")
+    ] = None,
+    tasks: Tasks = None,
+    metrics: Metrics = None,
+    n_demos: NDemos = None,
+    template: Template = None,
+    corruption: Corruption = None,
+    seed: Seed = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    backend: Backend = None,
+    quiet: Quiet = False,
+) -> None:
+    """Score every head on every task, and draw the overlap map.
+
+    Without options: the bundled model on the suite icl, into results/mini-icl. The same command goes on with a run that
+    was stopped, and adds tasks and methods to one that is finished.
+
+    Examples: [bold]headcats run[/] · [bold]headcats run --model gpt2 --n-prompts 32[/] ·
+    [bold]headcats run --methods noising_patch,mean_ablation:reference=task --out results/more[/]
+    """
+    given = {
+        "model": model,
+        "suite": suite,
+        "methods": _methods(methods),
+        "tasks": _names(tasks),
+        "metrics": _names(metrics),
+        "n_prompts": n_prompts,
+        "n_demos": n_demos,
+        "template": template,
+        "corruption": corruption,
+        "seed": seed,
+        "out": None if destination is None else str(destination),
+        "device": device,
+        "dtype": dtype,
+        "revision": revision,
+        "backend": backend,
+    }
+    chosen = settings(study_file, given)
+    from headcats.cli.mapping import print_map, tables
+    from headcats.figures.figure import write
+    from headcats.figures.overlap_map import overlap_map
+    from headcats.study import DEFAULT_PROMPTS, run
+
+    folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
+    loaded = _load(chosen)
+    study = {key: value for key, value in chosen.items() if value is not None}
+    study.setdefault("n_prompts", DEFAULT_PROMPTS)
+    results = run(loaded, out=folder, progress=False if quiet else None, **study)
+    manifest = json.loads(results.attrs["manifest"])
+    scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
+    out.print(
+        f"Scored {len(scored)} of {len(manifest['tasks'])} tasks of suite {manifest['plan']['suite']} "
+        f"on {manifest['model']['name']}."
+    )
+    found = tables(results, rule=DEFAULT_RULE)
+    print_map(found)
+    page = write(overlap_map(found["overlap"]), folder / "overlap_map.html")
+    out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder} --csv[/]")
+
+
+def validate_command(
+    model: Model = None,
+    suite: SuiteName = None,
+    tasks: Tasks = None,
+    n_prompts: NPrompts = None,
+    metrics: Metrics = None,
+    n_demos: NDemos = None,
+    template: Template = None,
+    corruption: Corruption = None,
+    seed: Seed = None,
+    device: Device = None,
+    dtype: Dtype = None,
+    revision: Revision = None,
+    backend: Backend = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
+) -> None:
+    """What a run would score: per task kept and dropped prompts, base accuracy, and the gap with its interval.
+
+    Examples: [bold]headcats validate[/] · [bold]headcats validate --model gpt2 --template question[/]
+    """
+    chosen = settings(
+        None,
+        {
+            "model": model,
+            "suite": suite,
+            "tasks": _names(tasks),
+            "n_prompts": n_prompts,
+            "metrics": _names(metrics),
+            "n_demos": n_demos,
+            "template": template,
+            "corruption": corruption,
+            "seed": seed,
+            "device": device,
+            "dtype": dtype,
+            "revision": revision,
+            "backend": backend,
+        },
+    )
+    from headcats.study import DEFAULT_PROMPTS, validate
+
+    chosen.pop("out")
+    loaded = _load(chosen)
+    study = {key: value for key, value in chosen.items() if value is not None}
+    study.setdefault("n_prompts", DEFAULT_PROMPTS)
+    entries = validate(loaded, **study)
+    if as_json:
+        typer.echo(json.dumps(entries, ensure_ascii=False, indent=1))
+        return
+    _print_validation(entries, f"{loaded.name}: {study['suite']}, {study['corruption']}, gap in {study['metrics'][0]}")
+    usable = sum(not entry["refusal"] for entry in entries.values())
+    out.print(f"\n{usable} of {len(entries)} tasks can be scored.")
+
+
+def _load(chosen: dict[str, Any]) -> Any:
+    """The model of the settings; its own options are taken out."""
+    import torch
+
+    from headcats.models import load_model
+
+    names = ("device", "dtype", "revision", "backend")
+    options = {name: chosen.pop(name) for name in names}
+    return load_model(chosen.pop("model"), **(options | {"dtype": getattr(torch, options["dtype"])}))
+
+
+def _print_validation(entries: dict[str, dict[str, Any]], title: str) -> None:
+    columns = [
+        "task",
+        "category",
+        "pairs",
+        "prompts",
+        "dropped",
+        "queries",
+        "accuracy",
+        "corrupted",
+        "gap",
+        "95 % interval",
+    ]
+    rows, reasons = [], []
+    for name, entry in entries.items():
+        numbers = ["-"] * 5
+        if "gap" in entry:
+            shares = (f"{entry['accuracy']:.2f}", f"{entry['corrupted_accuracy']:.2f}", f"{entry['gap']:.2f}")
+            numbers = [str(entry["n_items"]), *shares, f"{entry['low']:.2f} to {entry['high']:.2f}"]
+        dropped = entry["word_pairs"]["dropped"], entry["prompts"]["dropped"]
+        kept = [str(entry[part]["kept"]) for part in ("word_pairs", "prompts")]
+        rows.append([name, entry["category"], *kept, str(sum(sum(one.values()) for one in dropped)), *numbers])
+        for what, counts in zip(("word pairs", "prompts"), dropped, strict=True):
+            reasons += [[name, f"{count} {what} dropped: {reason}"] for reason, count in counts.items()]
+        reasons += [[name, f"refused: {entry['refusal']}"]] if entry["refusal"] else []
+    out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
+    if reasons:
+        out.print(table("\nDropped and refused", ["task", "why"], reasons))
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [word for word in text.replace(",", " ").split() if word]
+
+
+def _methods(text: str | None) -> list[str] | None:
+    """Method names split at spaces and commas; a comma between two options of one method is not a split."""
+    if text is None:
+        return None
+    found: list[str] = []
+    for word in _names(text) or []:
+        if found and "=" in word and ":" not in word:
+            found[-1] += f",{word}"
+        else:
+            found.append(word)
+    return found

@@ -1,0 +1,51 @@
+"""Options of a run: the defaults, a study file, the command line, each winning over the one before."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import unknown_name_message
+
+DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
+DEFAULTS: dict[str, Any] = {
+    "model": "mini",
+    "suite": "icl",
+    "methods": ["denoising_patch", "mean_ablation"],
+    "tasks": None,
+    "metrics": ["logit_diff"],
+    "n_prompts": None,
+    "n_demos": 5,
+    "template": "arrow",
+    "corruption": "other_task",
+    "seed": 0,
+    "out": None,
+    "device": None,
+    "dtype": "float32",
+    "revision": None,
+    "backend": "bridge",
+}
+DTYPES = ("float32", "bfloat16", "float16")
+
+
+def settings(study_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
+    """Defaults, then the study file, then the command line.
+
+    Raises:
+        OptionError: The file cannot be read or is no TOML.
+        UnknownNameError: A key of the file that is no option.
+    """
+    chosen = dict(DEFAULTS)
+    if study_file is not None:
+        try:
+            stored = tomllib.loads(study_file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise OptionError(f"{study_file} cannot be read as a study: {error}") from None
+        for key in stored:
+            if key not in DEFAULTS:
+                raise UnknownNameError(unknown_name_message(f"option in {study_file}", key, DEFAULTS))
+        chosen |= stored
+    chosen |= {key: value for key, value in given.items() if value is not None}
+    if chosen["dtype"] not in DTYPES:
+        raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
+    return chosen

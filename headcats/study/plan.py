@@ -1,0 +1,112 @@
+"""The plan of a study: which tasks, methods, metrics and prompts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
+from headcats.prompts.corruption import CORRUPTIONS
+from headcats.prompts.template import Template
+from headcats.registry import lookup, unknown_name_message
+from headcats.tasks import Suite, Task, suite
+
+# At least 100 per task, and never one of the scored prompts.
+REFERENCE_PROMPTS = 100
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to score and how. Built by `plan`, which checks every name.
+
+    Attributes:
+        suite: All tasks; those that are not scored serve as distractors and reference.
+        tasks: Tasks that are scored.
+        methods: Methods with positions and options.
+        metrics: Metrics, the first of which decides whether a task has a gap.
+        n_prompts: Scored prompts per task.
+        n_demos: Demonstrations per prompt.
+        template: How a prompt is written.
+        corruption: How its corrupted twin differs.
+        seed: Seed of every random choice.
+    """
+
+    suite: Suite
+    tasks: tuple[Task, ...]
+    methods: tuple[MethodSpec, ...]
+    metrics: tuple[str, ...]
+    n_prompts: int
+    n_demos: int
+    template: Template
+    corruption: str
+    seed: int
+
+    def as_passed(self) -> dict[str, Any]:
+        """The parts of the plan that all blocks of a results folder share."""
+        return {
+            "suite": self.suite.name,
+            "metrics": list(self.metrics),
+            "n_prompts": self.n_prompts,
+            "n_demos": self.n_demos,
+            "template": self.template.name,
+            "corruption": self.corruption,
+            "seed": self.seed,
+        }
+
+
+def plan(
+    *,
+    suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
+    tasks: Sequence[str] | None = None,
+    methods: Sequence[str] = ("denoising_patch", "mean_ablation"),
+    metrics: Sequence[str] = ("logit_diff",),
+    n_prompts: int,
+    n_demos: int = 5,
+    template: str = "arrow",
+    corruption: str = "other_task",
+    seed: int = 0,
+) -> Study:
+    """A checked study; arguments as in `hc.run`.
+
+    Raises:
+        UnknownNameError: A suite, task, method, metric, template or corruption that does not exist.
+        OptionError: A number out of range, or an empty list.
+        DataError: An empty suite.
+    """
+    for name, value, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 1)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise OptionError(f"seed must be a whole number; got {seed!r}.")
+    for name, given in (("methods", methods), ("metrics", metrics), ("tasks", tasks)):
+        if given is not None and (isinstance(given, str) or not given):
+            raise OptionError(f"{name} must be a list of names, such as {_EXAMPLES[name]}; got {given!r}.")
+    if corruption not in CORRUPTIONS:
+        raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
+    for metric in metrics:
+        lookup("metric", metric)
+    chosen = suite(suite_source)
+    return Study(
+        suite=chosen,
+        tasks=_tasks(chosen, tasks),
+        methods=tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods)),
+        metrics=tuple(dict.fromkeys(metrics)),
+        n_prompts=n_prompts,
+        n_demos=n_demos,
+        template=lookup("template", template),
+        corruption=corruption,
+        seed=seed,
+    )
+
+
+_EXAMPLES = {"methods": "['denoising_patch']", "metrics": "['logit_diff']", "tasks": "['country_capital']"}
+
+
+def _tasks(chosen: Suite, names: Sequence[str] | None) -> tuple[Task, ...]:
+    if names is None:
+        return chosen.tasks
+    by_name = {task.name: task for task in chosen.tasks}
+    for name in names:
+        if name not in by_name:
+            raise UnknownNameError(unknown_name_message(f"task of suite {chosen.name!r}", name, by_name))
+    return tuple(task for task in chosen.tasks if task.name in set(names))

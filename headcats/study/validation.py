@@ -1,0 +1,58 @@
+"""`validate`: what a run would score, before any head is touched."""
+
+import time
+from typing import Any
+
+from headcats.models import HookedModel, check_model, load_model
+from headcats.study.assessment import assess, base_runs
+from headcats.study.plan import Study, plan
+from headcats.study.preparation import Preparation, Prepared
+from headcats.sweeps.runs import BaseRuns
+
+
+def validate(
+    model: Any, *, suite: Any = "icl", n_prompts: int, seed: int = 0, **options: Any
+) -> dict[str, dict[str, Any]]:
+    """Per task: what is kept, what is dropped and why, base accuracy, gap with interval, and the refusal if there is
+    one.
+
+    Args:
+        model: As in `hc.run`.
+        suite: As in `hc.run`.
+        n_prompts: Scored prompts per task.
+        seed: Seed of the prompts; the same seed gives the prompts that a run scores.
+        **options: As in `hc.run`.
+
+    Returns:
+        Task name -> entry: `category`, `source`, `word_pairs` and `prompts` (kept, dropped by reason), `refusal`, and
+        where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
+        `seconds` (of the task's unpatched runs).
+
+    Raises:
+        As `hc.run`.
+    """
+    study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
+    adapted: HookedModel = load_model(model)
+    check_model(adapted)
+    preparation = Preparation(adapted, study)
+    entries = {}
+    for task in study.tasks:
+        prepared, started = preparation.prepared[task.name], time.monotonic()
+        entry = task_entry(study, prepared, base_runs(adapted, prepared))
+        entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
+    return entries
+
+
+def task_entry(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> dict[str, Any]:
+    """What a manifest, and `validate`, say of a task."""
+    entry: dict[str, Any] = {
+        "category": study.suite.category_of(prepared.task).name,
+        "source": prepared.task.source,
+        "word_pairs": {"kept": prepared.words.kept, "dropped": prepared.words.dropped},
+        "prompts": {"kept": prepared.prompts.kept, "dropped": prepared.prompts.dropped},
+        "refusal": prepared.problem,
+    }
+    if not prepared.problem:
+        entry |= assess(study, prepared, runs).as_dict()
+        entry["prompt_hash"] = [batch.fingerprint() for batch in prepared.scored]
+    return entry
