@@ -34,15 +34,24 @@ def register(kind: Kind, name: str, item: Any) -> Any:
     """Store `item` under `name`; registering the same name again replaces it (as re-running a notebook cell does).
 
     Raises:
-        DataError: `name` is empty or holds a character that the command line or a file name could not carry.
+        DataError: See `check_name`.
+    """
+    check_name(kind, name)
+    _tables[kind][name] = item
+    return item
+
+
+def check_name(kind: Kind, name: str) -> None:
+    """Refuse a name that could not be a node of results, part of a file name, or a word on the command line.
+
+    Raises:
+        DataError: `name` is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
     """
     if not name or any(c in name for c in "/\\:@,\t\n ") or name.startswith((".", "-", "_")):
         raise DataError(
             f"A {kind} needs a name of letters, digits, '_', '-' and '.', not starting with '.', '-' "
             f"or '_'; got {name!r}."
         )
-    _tables[kind][name] = item
-    return item
 
 
 def lookup(kind: Kind, name: str) -> Any:

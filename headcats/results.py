@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from headcats.errors import DataError, PlanError, StorageError
 MANIFEST = "manifest.json"
 BLOCKS = "blocks"
 FORMAT = 1
+_PARTS = ("plan", "model", "categories", "methods", "tasks", "blocks", "checks")
 
 
 def slug(name: str) -> str:
@@ -59,15 +61,25 @@ class ResultsFolder:
                 raise StorageError(
                     f"{self.manifest_path} cannot be read: {error}. Move the folder away and run again."
                 ) from None
-            if manifest.get("format") != FORMAT:
+            stored = manifest.get("format") if isinstance(manifest, dict) else None
+            if stored != FORMAT:
                 raise StorageError(
-                    f"{self.manifest_path} has format {manifest.get('format')!r}; this version of "
-                    f"headcats reads format {FORMAT}."
+                    f"{self.manifest_path} has format {stored!r}; this version of headcats reads format {FORMAT}."
+                )
+            lacking = [part for part in _PARTS if part not in manifest]
+            if lacking:
+                raise StorageError(
+                    f"{self.manifest_path} is damaged: it lacks {', '.join(lacking)}. Move the folder away and run "
+                    "again."
                 )
             return manifest
         if self.path.exists() and not self.path.is_dir():
             raise StorageError(f"{self.path} is a file; a results folder is a folder.")
-        if self.path.is_dir() and any(entry for entry in self.path.iterdir() if not entry.name.startswith(".")):
+        try:
+            taken = self.path.is_dir() and any(not entry.name.startswith(".") for entry in self.path.iterdir())
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be read: {error.strerror or error}.") from None
+        if taken:
             raise StorageError(f"{self.path} is not empty and holds no {MANIFEST}; name a new or a results folder.")
         return None
 
@@ -103,6 +115,7 @@ class ResultsFolder:
         """
         target = self.path / name
         temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        absent = [folder for folder in target.parents if not folder.exists()]
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             try:
@@ -114,6 +127,7 @@ class ResultsFolder:
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
+            _remove_empty(absent)
             raise StorageError(
                 f"Cannot write {target}: {error.strerror or error}. Free space or choose another "
                 "folder with --out; what is "
@@ -229,15 +243,31 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
                     "in a folder before."
                 )
             blocks[key] = block
-    for (task, label), block in blocks.items():
-        target.write_block(task, label, block)
-    target.write_manifest(merged)
+    absent = [folder for folder in (target.path, *target.path.parents) if not folder.exists()]
+    try:
+        for (task, label), block in blocks.items():
+            target.write_block(task, label, block)
+        target.write_manifest(merged)
+    except BaseException:
+        # Blocks without a manifest would look like somebody else's folder; there were none before.
+        shutil.rmtree(target.path / BLOCKS, ignore_errors=True)
+        _remove_empty(absent)
+        raise
     return load(out)
 
 
 def _comparable(part: str, value: Any) -> Any:
     """Without what may differ between machines."""
     return {k: v for k, v in value.items() if k not in ("device", "name", "revision")} if part == "model" else value
+
+
+def _remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders, innermost first, up to the first that holds something."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
 
 
 def _read(path: Path) -> xr.Dataset:

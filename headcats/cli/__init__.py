@@ -29,7 +29,7 @@ app.command("merge")(reading.merge_command)
 app.command("list")(reading.list_command)
 
 
-def _print_version(asked: bool) -> None:
+def _print_version(asked: bool | None) -> None:
     if asked:
         typer.echo(reading.version_text())
         raise typer.Exit()
@@ -38,14 +38,17 @@ def _print_version(asked: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print versions and stop.")
-    ] = False,
+        bool | None, typer.Option("--version", callback=_print_version, is_eager=True, help="Print versions and stop.")
+    ] = None,
 ) -> None:
     """Which attention heads serve which kind of task, how sure is that, and show me."""
 
 
 def main() -> None:
     """Entry point of the `headcats` command; a wrong input is one message on stderr and exit code 2."""
+    # Read when torch is loaded. Threads that spin while they wait for each other cost small models a factor of ten and
+    # more on a machine that does something else too.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.getLogger("headcats").addHandler(_StderrHandler(logging.INFO))
     logging.getLogger("headcats").setLevel(logging.INFO)
     with warnings.catch_warnings():

@@ -11,6 +11,7 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.cli.console import out, table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
+from headcats.results import ResultsFolder
 from headcats.rules import Rule
 from headcats.scores import score
 
@@ -136,7 +137,8 @@ def print_map(found: dict[str, xr.Dataset]) -> None:
     )
 
 
-def write_heads(found: dict[str, xr.Dataset], path: Path) -> None:
-    """The head list as CSV."""
-    heads = head_table(found["overlap"])
-    path.write_text(heads.to_csv(index=False, lineterminator="\n"), encoding="utf-8", newline="")
+def write_heads(found: dict[str, xr.Dataset], folder: Path) -> Path:
+    """The head list as `heads.csv` of a results folder."""
+    text = head_table(found["overlap"]).to_csv(index=False, lineterminator="\n")
+    ResultsFolder(folder).write_bytes("heads.csv", text.encode("utf-8"))
+    return folder / "heads.csv"

@@ -64,8 +64,7 @@ def map_command(
     page = write(overlap_map(found["overlap"]), folder / "overlap_map.html")
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
-        write_heads(found, folder / "heads.csv")
-        out.print(f"Head list: [bold]{folder / 'heads.csv'}[/]")
+        out.print(f"Head list: [bold]{write_heads(found, folder)}[/]")
 
 
 def figure_command(
@@ -140,7 +139,7 @@ def merge_command(
     from headcats.results import merge
 
     merged = merge(folders, out=destination)
-    out.print(f"Wrote [bold]{destination}[/]: {len(merged['tasks'])} tasks.")
+    out.print(f"Wrote [bold]{destination}[/]: {len(merged.children)} tasks.")
 
 
 def list_command(

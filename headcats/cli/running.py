@@ -157,10 +157,15 @@ def _load(chosen: dict[str, Any]) -> Any:
     import torch
 
     from headcats.models import load_model
+    from headcats.study import DEFAULT_PROMPTS, plan
 
     names = ("device", "dtype", "revision", "backend")
     options = {name: chosen.pop(name) for name in names}
-    return load_model(chosen.pop("model"), **(options | {"dtype": getattr(torch, options["dtype"])}))
+    source = chosen.pop("model")
+    # A misspelt name should not wait until a large model is loaded.
+    study = {name: value for name, value in chosen.items() if value is not None}
+    plan(suite_source=study.pop("suite"), **{"n_prompts": DEFAULT_PROMPTS, **study})
+    return load_model(source, **(options | {"dtype": getattr(torch, options["dtype"])}))
 
 
 def _print_validation(entries: dict[str, dict[str, Any]], title: str) -> None:

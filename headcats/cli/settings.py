@@ -25,6 +25,8 @@ DEFAULTS: dict[str, Any] = {
     "revision": None,
     "backend": "bridge",
 }
+LISTS = ("methods", "tasks", "metrics")
+NUMBERS = ("n_prompts", "n_demos", "seed")
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -32,7 +34,7 @@ def settings(study_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
     """Defaults, then the study file, then the command line.
 
     Raises:
-        OptionError: The file cannot be read or is no TOML.
+        OptionError: The file cannot be read or is no TOML, or a value is of another type than its option takes.
         UnknownNameError: A key of the file that is no option.
     """
     chosen = dict(DEFAULTS)
@@ -44,8 +46,20 @@ def settings(study_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
         for key in stored:
             if key not in DEFAULTS:
                 raise UnknownNameError(unknown_name_message(f"option in {study_file}", key, DEFAULTS))
+            _check_type(study_file, key, stored[key])
         chosen |= stored
     chosen |= {key: value for key, value in given.items() if value is not None}
     if chosen["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
     return chosen
+
+
+def _check_type(study_file: Path, key: str, value: Any) -> None:
+    if key in LISTS:
+        fits, wanted = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of texts"
+    elif key in NUMBERS:
+        fits, wanted = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+    else:
+        fits, wanted = isinstance(value, str), "a text"
+    if not fits:
+        raise OptionError(f"{key} in {study_file} must be {wanted}; got {value!r}.")

@@ -39,18 +39,22 @@ class MethodSpec:
 
         Raises:
             UnknownNameError: Unknown method or option.
-            OptionError: A value that the option does not take, or a method that does not score tasks.
+            OptionError: A value that the option does not take, an option given twice, or a method that does not score
+                tasks.
         """
         rest, _, positions = str(text).partition("@")
         name, _, listed = rest.partition(":")
         method = lookup("method", name.strip())
         if getattr(method, "scope", None) != "task":
             raise OptionError(f"Method {name!r} does not score the tasks of a study; call hc.methods.{name} itself.")
-        options = {}
+        options, given = {}, set()
         for part in filter(None, listed.split(",")):
             key, _, value = (word.strip() for word in part.partition("="))
             if key not in method.options:
                 raise UnknownNameError(unknown_name_message(f"option of {name}", key, method.options))
+            if key in given:
+                raise OptionError(f"Option {key!r} of {name} is given twice.")
+            given.add(key)
             if value not in method.options[key]:
                 raise OptionError(
                     f"Option {key!r} of {name} takes {', '.join(map(repr, method.options[key]))}; got {value!r}."

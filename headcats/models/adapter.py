@@ -34,8 +34,8 @@ class HookedModel:
     """A model whose head outputs can be read and replaced.
 
     The wrapped model is used where it is: it is never moved, cast, switched between train and eval mode or changed.
-    Head counts and sizes are read from a captured `z`, not from the config, so grouped-query attention, a `d_head`
-    other than `d_model / n_heads`, sizes that vary by layer and layers without attention are all described truly.
+    Head counts and sizes are read from a captured `z`, not from the config: that holds for grouped-query attention, a
+    `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers without attention.
     """
 
     def __init__(
@@ -216,8 +216,7 @@ class HookedModel:
                 if layer in edits:
                     z = checked_edit(hook_z(layer), edits[layer], z)
                 if layer in wanted:
-                    # A copy: a later edit may write to the same memory.
-                    captured[layer] = z.detach().clone() if positions is None else _at(z, positions)
+                    captured[layer] = z.detach() if positions is None else _at(z, positions)
                 return z
 
             return keep
@@ -298,5 +297,4 @@ def adapt(model: Any) -> HookedModel:
 
 
 def _at(z: Tensor, positions: Tensor) -> Tensor:
-    rows = torch.arange(len(z), device=z.device)
-    return z.detach()[rows, positions.to(z.device)].unsqueeze(1)
+    return z.detach()[torch.arange(len(z), device=z.device), positions.to(z.device)].unsqueeze(1)

@@ -40,7 +40,7 @@ def check_model(model: HookedModel) -> Report:
     training = any(module.training for module in model.model.modules())
     if training:
         dropout = next(_active_dropout(model.model), None)
-        if not _is_deterministic(model):
+        if dropout is not None or not _is_deterministic(model):
             where = f" (for example in {_readable(dropout)!r})" if dropout else ""
             raise ModelError(
                 f"Model {model.name!r} is in train mode with dropout at work{where}, so every forward pass differs: "

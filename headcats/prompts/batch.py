@@ -32,10 +32,11 @@ class PromptBatch:
         task: Name of the task, empty for tokens of a script.
     """
 
+    # Shapes that do not fit are a mistake of the caller and get our own message: hence the unchecked axes (`_prompt`).
     clean: Int[Tensor, "prompt pos"]
-    corrupted: Int[Tensor, "prompt pos"]
-    answer: Int[Tensor, " prompt"]
-    distractor: Int[Tensor, " prompt"]
+    corrupted: Int[Tensor, "_prompt _pos"]
+    answer: Int[Tensor, " _prompt"]
+    distractor: Int[Tensor, " _prompt"]
     keys: tuple[str, ...]
     items: tuple[str, ...]
     distractor_tasks: tuple[str, ...]
@@ -79,14 +80,14 @@ class PromptBatch:
             DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor; the
                 message names the prompt.
         """
-        clean_ids = _ids("clean", clean)
-        n = clean_ids.shape[0] if clean_ids.ndim else 0
+        clean_ids = _ids("clean", clean, "[prompt, pos]")
+        n = clean_ids.shape[0]
         keys = tuple(f"prompt {number}" for number in range(n))
         return cls(
             clean=clean_ids,
-            corrupted=_ids("corrupted", corrupted),
-            answer=_ids("answer", answer),
-            distractor=_ids("distractor", distractor),
+            corrupted=_ids("corrupted", corrupted, "[prompt, pos]"),
+            answer=_ids("answer", answer, "[prompt]"),
+            distractor=_ids("distractor", distractor, "[prompt]"),
             keys=keys,
             items=keys if items is None else tuple(map(str, items)),
             distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
@@ -148,20 +149,23 @@ class PromptBatch:
         return mask
 
     def fingerprint(self) -> str:
-        """Hash of tokens, answers, items and strata: equal batches, equal numbers."""
+        """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
         digest = hashlib.blake2b(digest_size=16)
         for ids in (self.clean, self.corrupted, self.answer, self.distractor):
             digest.update(repr(tuple(ids.shape)).encode())
             digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
-        digest.update(repr((self.items, self.distractor_tasks)).encode("utf-8"))
+        words = (self.items, self.distractor_tasks, self.labels, self.corrupted_labels, self.task)
+        digest.update(repr(words).encode("utf-8"))
         return digest.hexdigest()
 
 
-def _ids(name: str, value: Any) -> Tensor:
+def _ids(name: str, value: Any, axes: str) -> Tensor:
     try:
         tensor = torch.as_tensor(value)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} token ids must form one rectangle of integers: {error}") from None
+    if tensor.ndim != len(axes.split()) or not tensor.numel():
+        raise DataError(f"{name} token ids must be {axes} with at least one entry; got shape {tuple(tensor.shape)}.")
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise DataError(f"{name} token ids must be integers; got {tensor.dtype}.")
     return tensor.to(torch.int64)

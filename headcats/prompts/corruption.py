@@ -179,13 +179,16 @@ def _sample(words: Sequence[str], size: int, draws: np.random.Generator) -> list
 
 
 def _derange(labels: list[str], draws: np.random.Generator) -> list[str]:
-    """A permutation that changes as many labels as can be changed (equal labels can make a few stay)."""
-    best, changed = labels, 0
+    """A permutation that changes as many labels as can be: all, unless more than half of them are equal."""
+    most = max(labels.count(label) for label in labels)
+    changeable = min(len(labels), 2 * (len(labels) - most))
     for _ in range(50):
         candidate = [labels[index] for index in draws.permutation(len(labels))]
-        count = sum(a != b for a, b in zip(candidate, labels, strict=True))
-        if count > changed:
-            best, changed = candidate, count
-        if changed == len(labels):
-            break
-    return best
+        if sum(a != b for a, b in zip(candidate, labels, strict=True)) == changeable:
+            return candidate
+    # Few equal labels can make that rare: sorted by label and moved on by the largest group, no group meets itself.
+    order = sorted(draws.permutation(len(labels)).tolist(), key=lambda index: labels[index])
+    moved = list(labels)
+    for place, index in enumerate(order):
+        moved[index] = labels[order[(place + most) % len(labels)]]
+    return moved

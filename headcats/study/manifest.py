@@ -22,7 +22,7 @@ def new_manifest(model: HookedModel, study: Study) -> dict[str, Any]:
     return {
         "plan": study.as_passed(),
         "model": describe_model(model),
-        "categories": [{"name": category.name, "colour": category.colour} for category in study.suite.categories],
+        "categories": categories(study),
         "methods": [],
         "tasks": {},
         "blocks": {},
@@ -31,6 +31,11 @@ def new_manifest(model: HookedModel, study: Study) -> dict[str, Any]:
         "git_commit": _git_commit(),
         "created": _now(),
     }
+
+
+def categories(study: Study) -> list[dict[str, str]]:
+    """Names and colours of the suite's categories, in the order of the figures."""
+    return [{"name": category.name, "colour": category.colour} for category in study.suite.categories]
 
 
 def describe_model(model: HookedModel) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +100,20 @@ def plan(
     )
 
 
+def check_options(options: Iterable[str]) -> None:
+    """Refuse options of `hc.run` and `validate` that do not exist.
+
+    Raises:
+        TypeError: The message names the option, near matches and every option there is.
+    """
+    known = [name for name in inspect.signature(plan).parameters if name not in _NAMED]
+    for name in options:
+        if name not in known:
+            raise TypeError(unknown_name_message("option", name, [*_NAMED.values(), *known]))
+
+
+# Options of `plan` that have a parameter of their own in `hc.run`, and its name there.
+_NAMED = {"suite_source": "suite", "methods": "methods", "n_prompts": "n_prompts", "seed": "seed"}
 _EXAMPLES = {"methods": "['denoising_patch']", "metrics": "['logit_diff']", "tasks": "['country_capital']"}
 
 

@@ -15,8 +15,8 @@ from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_model, check_residual, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.assessment import base_runs
-from headcats.study.manifest import block_fingerprint, check_same_plan, new_manifest
-from headcats.study.plan import Study, plan
+from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest
+from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
 from headcats.study.validation import task_entry
@@ -79,6 +79,7 @@ def run(
         >>> results["country_capital"]["denoising_patch@last"].patched.dims
         ('metric', 'prompt', 'layer', 'head')
     """
+    check_options(options)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
     folder = None if out is None else ResultsFolder(out)
@@ -88,6 +89,8 @@ def run(
         folder.remove_leftovers()
     manifest = stored or new_manifest(adapted, study)
     manifest["methods"] = list(dict.fromkeys([*manifest["methods"], *(spec.label for spec in study.methods)]))
+    known = {category["name"] for category in manifest["categories"]}
+    manifest["categories"] += [entry for entry in categories(study) if entry["name"] not in known]
     manifest["checks"]["model"] = check_model(adapted)
     work = _Work(adapted, study, folder, manifest)
     heads = sum(adapted.n_heads.values())
@@ -117,7 +120,8 @@ class _Work:
         prepared = self.preparation.prepared[task.name]
         missing = list(self._missing(prepared))
         advance(self.heads * (len(self.study.methods) - len(missing)), task.name)
-        if not missing and task.name in self.manifest["tasks"]:
+        # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
+        if not missing and task.name in self.manifest["checks"]:
             return
         runs = base_runs(self.model, prepared)
         entry = task_entry(self.study, prepared, runs)
@@ -157,12 +161,12 @@ class _Work:
     def _score(self, prepared: Prepared, runs: Any, spec: MethodSpec, fingerprint: str, advance: Advance) -> None:
         name, started = prepared.task.name, time.monotonic()
         share = len(prepared.scored)
-        done = 0.0
+        done = 0
 
         def step(heads: int) -> None:
             nonlocal done
-            before, done = int(done), done + heads / share
-            advance(int(done) - before, f"{name} {spec.label}")
+            before, done = done // share, done + heads
+            advance(done // share - before, f"{name} {spec.label}")
 
         inputs = TaskInputs(runs, self.study.metrics, lambda kind: self.preparation.reference(name, kind), step)
         entry: dict[str, Any] = {"fingerprint": fingerprint}
@@ -200,6 +204,10 @@ class _Work:
                     f"{self.study.suite.name!r} (its tasks or word "
                     "pairs) or the tokenizer has changed. Name another folder with --out (out=...)."
                 )
+            else:
+                # A run that was stopped between writing the block and the manifest.
+                entry = {"fingerprint": fingerprint, **json.loads(block.attrs["provenance"])}
+                self.manifest["blocks"].setdefault(prepared.task.name, {}).setdefault(spec.label, entry)
 
     def _fingerprint(self, prepared: Prepared, spec: MethodSpec) -> str:
         reference: list[str] = []

@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.models import HookedModel, check_model, load_model
 from headcats.study.assessment import assess, base_runs
-from headcats.study.plan import Study, plan
+from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.runs import BaseRuns
 
@@ -31,6 +31,7 @@ def validate(
     Raises:
         As `hc.run`.
     """
+    check_options(name for name in options if name != "methods")
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     check_model(adapted)

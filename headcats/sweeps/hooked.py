@@ -86,7 +86,7 @@ def hooked_sweep(
 
 
 def _replace_one_head_per_copy(
-    heads: range, replacement: Z, mask: Bool[Tensor, "prompt pos"]
+    heads: range, replacement: Tensor, mask: Bool[Tensor, "prompt pos"]
 ) -> Callable[[Tensor], Tensor]:
     """Edit of `[copy * prompt, pos, head, d_head]`: in copy i, head `heads[i]` becomes the replacement at the mask."""
 

@@ -1,8 +1,9 @@
 """What is done to a head: which run it happens in, and what replaces the head's output."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from jaxtyping import Float
 from torch import Tensor
@@ -11,25 +12,29 @@ Z = Float[Tensor, "prompt pos head d_head"]
 Base = Literal["clean", "corrupted"]
 
 
-class Sources(Protocol):
+class Sources(ABC):
     """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`."""
 
     @property
+    @abstractmethod
     def clean(self) -> Tensor:
         """Z of the clean runs."""
         ...
 
     @property
+    @abstractmethod
     def corrupted(self) -> Tensor:
         """Z of the corrupted runs."""
         ...
 
     @property
+    @abstractmethod
     def mean(self) -> Tensor:
         """Mean z of the reference prompts at the role of each token."""
         ...
 
     @property
+    @abstractmethod
     def resampled(self) -> Tensor:
         """Z of one reference prompt of another task per prompt, at the role of each token."""
         ...

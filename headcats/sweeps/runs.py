@@ -10,7 +10,7 @@ from torch import Tensor
 from headcats.metrics import Targets
 from headcats.models import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.intervention import Z
+from headcats.sweeps.intervention import Sources, Z
 from headcats.sweeps.reference import Reference
 
 
@@ -44,7 +44,7 @@ class BaseRuns:
 
 
 @dataclass
-class LayerSources:
+class LayerSources(Sources):
     """The sources of one layer (see `Sources`), taken from the base runs and the reference when asked for."""
 
     runs: BaseRuns

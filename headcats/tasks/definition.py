@@ -1,13 +1,13 @@
 """A task: a named source of (input, output) word pairs, or of finished prompt pairs."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from headcats.errors import DataError, OptionError
 from headcats.prompts.pair import PromptPair
-from headcats.registry import register
+from headcats.registry import check_name, register
 
 WordPair = tuple[str, str]
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
@@ -35,6 +35,9 @@ class Task:
     suite: str | None = None
     needs_demonstrations: bool = True
 
+    def __post_init__(self) -> None:
+        check_name("task", self.name)
+
     def __call__(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
         """As `pairs`."""
         return self.pairs(n, seed=seed)
@@ -52,7 +55,12 @@ class Task:
         Raises:
             DataError: The function returned anything else, nothing at all, or an input with two different outputs.
         """
-        made: list[Any] = list(self.make(n, seed=seed))
+        returned = self.make(n, seed=seed)
+        if not isinstance(returned, Iterable):
+            raise DataError(
+                f"Task {self.name!r} returned {returned!r}; expected (input, output) pairs of text, or PromptPairs."
+            )
+        made: list[Any] = list(returned)
         if not made:
             raise DataError(f"Task {self.name!r} returned no pairs; expected (input, output) pairs of words.")
         if all(isinstance(pair, PromptPair) for pair in made):
