@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headcats.errors import ModelError
 from headcats.registry import lookup, register
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
@@ -52,8 +53,11 @@ def measure(
 
     Raises:
         UnknownNameError: A name that is no registered metric.
+        ModelError: NaN logits, which some metrics would read as a perfect answer.
     """
     logits = logits.float()
+    if bool(logits.isnan().any()):
+        raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
     return torch.stack([lookup("metric", name)(logits, targets) for name in names])
 
 

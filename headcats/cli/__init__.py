@@ -10,6 +10,7 @@ import typer
 
 from headcats.cli import reading, running
 from headcats.cli.console import explain, warn
+from headcats.cli.processor import tune_processor
 from headcats.errors import HeadcatsError, HeadcatsWarning
 
 app = typer.Typer(
@@ -46,9 +47,7 @@ def options(
 
 def main() -> None:
     """Entry point of the `headcats` command; a wrong input is one message on stderr and exit code 2."""
-    # Read when torch is loaded. Threads that spin while they wait for each other cost small models a factor of ten and
-    # more on a machine that does something else too.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    tune_processor()
     logging.getLogger("headcats").addHandler(_StderrHandler(logging.INFO))
     logging.getLogger("headcats").setLevel(logging.INFO)
     with warnings.catch_warnings():
