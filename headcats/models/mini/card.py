@@ -42,6 +42,8 @@ LIMITS = """## Limits
 - It knows its own words and this one prompt format; any other word is `<|unk|>`. It is no language model.
 - Facts and word pairs are memorised from the tables; it does not generalise to words it has not seen.
 - More than 7 demonstrations (5 of lists) were not trained.
+- List tasks are weakest where all lists are of numbers: there `list_first` and `list_middle` reach about .9.
+- Training again with the same seed gives a model of the same kind, not the same bits.
 - Past tense and past participle agree on most verbs, so a few prompts do not tell the two apart.
 - Heads of another seed may do other work: a finding about this model is a finding about this model.
 
@@ -85,12 +87,11 @@ def _how_it_was_trained(shipped: Report) -> str:
 def _seeds(report: Report) -> str:
     rows = []
     for seed in report["seeds"]:
-        accuracy = {task: by_k[5] for task, by_k in seed["gates"][-1].items()}
-        lowest = min(accuracy, key=accuracy.__getitem__)
+        gate = seed["gates"][-1]
+        lowest = (_lowest({task: by_k[5] for task, by_k in gate["k"].items()}), _lowest(gate["prompts"]))
         verdict = "passed" if seed["passed"] else "failed"
-        numbers = (f"{accuracy[lowest]:.3f} ({lowest})", seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}")
-        rows.append([seed["seed"], verdict, *numbers])
-    header = ("seed", "gate", "lowest accuracy at k = 5", "steps", "cycles", "minutes")
+        rows.append([seed["seed"], verdict, *lowest, seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}"])
+    header = ("seed", "gate", "lowest, whole task", "lowest, run prompts", "steps", "cycles", "minutes")
     return f"""\
 ## Seeds and selection
 
@@ -98,6 +99,11 @@ Declared before training: seeds 0, 1 and 2 with the same settings; the gate is a
 demonstrations on every task, on {report["n"]} prompts a task; the lowest seed number that passes is shipped. Heads and
 maps were not looked at. The prompts of the gate have a random seed of their own, and their lists are of the eighth of
 all lists that training never holds.
+
+When seeds 0 and 1 had passed this gate after one cycle, the same accuracy was also required on the clean prompts of
+`headcats run` (with lists that training never holds). Their inputs are those that two tasks share, so lists of numbers
+alone are more frequent, and `list_middle` was just below .95 in both. Both seeds were then trained for another cycle.
+Seed 2, in its third cycle by then, was measured on both kinds of prompts at its end.
 
 {_table(header, rows)}
 
@@ -110,19 +116,19 @@ def _accuracy(report: Report) -> str:
     hardest = min(measured, key=lambda task: measured[task]["k"][5])
     rows = []
     for task, cells in measured.items():
-        numbers = [cells["k"][k] for k in SHOWN_DEMONSTRATIONS]
+        numbers = [cells["k"][k] for k in SHOWN_DEMONSTRATIONS] + [cells["other_task"]["clean_accuracy"]]
         for corruption in CORRUPTIONS:
             numbers += [cells[corruption]["accuracy"], cells[corruption]["probability"]]
         rows.append([task, report["categories"][task], *(f"{number:.3f}" for number in numbers)])
     shown = [f"k = {k}" for k in SHOWN_DEMONSTRATIONS]
-    header = ["task", "category", *shown, "other task", "P", "shuffled", "P"]
+    header = ["task", "category", *shown, "run", "other task", "P", "shuffled", "P"]
     return f"""\
 ## Accuracy
 
-Share of right answers (largest logit of the whole vocabulary) after k demonstrations drawn from the whole task, and
-after 5 demonstrations with corrupted labels: those of another task on the same inputs, or the right ones shuffled. P is
-the mean probability of the right answer. {report["n"]} prompts per cell. Words are not held out: what is new in a
-prompt is the combination of demonstrations and query.
+Share of right answers (largest logit of the whole vocabulary) after k demonstrations drawn from the whole task; after
+5 on the clean prompts of `headcats run`; and after 5 with corrupted labels: those of another task on the same inputs,
+or the right ones shuffled. P is the mean probability of the right answer. {report["n"]} prompts per cell. Words are not
+held out: what is new in a prompt is the combination of demonstrations and query.
 
 {_table(header, rows)}
 
@@ -136,6 +142,11 @@ Without demonstrations the most solvable task is `{easiest}` ({measured[easiest]
 def _mean(report: Report, corruption: str, number: str) -> float:
     cells = [cells[corruption][number] for cells in report["measured"].values()]
     return sum(cells) / len(cells)
+
+
+def _lowest(accuracy: Mapping[str, float]) -> str:
+    task = min(accuracy, key=accuracy.__getitem__)
+    return f"{accuracy[task]:.3f} ({task})"
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -63,7 +63,10 @@ class Progress:
     step: int = 0
     cycle: int = 0
     seconds: float = 0.0
+    passed: bool = False
     checks: list[dict[str, Any]] = field(default_factory=list)
+    gates: list[dict[str, Any]] = field(default_factory=list)
+    """What the gate measured after each cycle; filled by the caller's gate."""
 
 
 class Fit:
@@ -134,7 +137,7 @@ class Fit:
         if checkpoint is not None and checkpoint.exists():
             self.load(checkpoint)
         settings, progress = self.settings, self.progress
-        while progress.cycle < settings.most_cycles:
+        while not progress.passed and progress.cycle < settings.most_cycles:
             length = settings.first_cycle if progress.cycle == 0 else settings.later_cycle
             while progress.step < length:
                 started = time.monotonic()
@@ -150,12 +153,11 @@ class Fit:
                     )
                 if checkpoint is not None and progress.step % settings.check_every == 0:
                     self.save(checkpoint)
+            progress.passed = passed(self.model)
             progress.step, progress.cycle = 0, progress.cycle + 1
             if checkpoint is not None:
                 self.save(checkpoint)
-            if passed(self.model):
-                return True
-        return False
+        return progress.passed
 
     def step(self, learning_rate: float) -> dict[str, float]:
         """One optimiser step; returns the losses of table tasks, list tasks and repeated words."""

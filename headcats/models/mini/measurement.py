@@ -5,8 +5,9 @@ from typing import Any
 from transformers import PreTrainedTokenizerFast
 
 from headcats.models.mini.evaluation import Logits, accuracy_by_demonstrations, accuracy_of_prompts, random_sequences
-from headcats.models.mini.material import GATE_SEED, fresh_pairs
+from headcats.models.mini.material import GATE_SEED, WordPair, fresh_pairs
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
+from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import ARROW
 from headcats.streams import stream
 
@@ -28,6 +29,17 @@ def accuracy_table(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int
     }
 
 
+def prompt_accuracy(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> dict[str, float]:
+    """Accuracy of every task on clean prompts made as `headcats run` makes them: inputs that another task shares."""
+    pairs = fresh_pairs(tokenizer, GATE_SEED)
+    accuracy = {}
+    for task in pairs:
+        built = _prompts(task, pairs, n=n, corruption="other_task")
+        clean, answers = [pair.clean for pair in built], [pair.answer for pair in built]
+        accuracy[task], _ = accuracy_of_prompts(logits, clean, answers, tokenizer)
+    return accuracy
+
+
 def measure(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> dict[str, dict[str, Any]]:
     """All numbers of the card, per task.
 
@@ -39,13 +51,10 @@ def measure(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> di
     table = accuracy_table(logits, tokenizer, n=n, seed=GATE_SEED)
     pairs = fresh_pairs(tokenizer, GATE_SEED)
     measured: dict[str, dict[str, Any]] = {}
-    for task, own in pairs.items():
-        others = {name: other for name, other in pairs.items() if name != task}
+    for task in pairs:
         measured[task] = {"k": [round(accuracy, 4) for accuracy in table[task]]}
         for corruption in CORRUPTIONS:
-            built = build_pairs(
-                task, own, others, n=n, seed=GATE_SEED, template=ARROW, n_demos=N_DEMOS, corruption=corruption
-            )
+            built = _prompts(task, pairs, n=n, corruption=corruption)
             answers = [pair.answer for pair in built]
             clean = accuracy_of_prompts(logits, [pair.clean for pair in built], answers, tokenizer)
             corrupted = accuracy_of_prompts(logits, [pair.corrupted for pair in built], answers, tokenizer)
@@ -54,3 +63,10 @@ def measure(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> di
             )
             measured[task][corruption] = {name: round(number, 4) for name, number in cell.items()} | {"n": len(built)}
     return measured
+
+
+def _prompts(task: str, pairs: dict[str, list[WordPair]], *, n: int, corruption: str) -> list[PromptPair]:
+    others = {name: other for name, other in pairs.items() if name != task}
+    return build_pairs(
+        task, pairs[task], others, n=n, seed=GATE_SEED, template=ARROW, n_demos=N_DEMOS, corruption=corruption
+    )

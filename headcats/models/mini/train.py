@@ -7,6 +7,10 @@
 Declared before training: seeds 0, 1 and 2 are trained with the same settings. The gate is an accuracy of at least .95
 after 5 demonstrations on every task of the suite, on 1024 prompts a task whose seed is used for nothing else. The
 shipped model is that of the lowest seed number that passes; nothing else is looked at, heads and maps least of all.
+
+Added when seeds 0 and 1 had passed after one cycle: the same accuracy on the clean prompts of `headcats run`, whose
+inputs are those that two tasks share. Lists of numbers alone are more frequent there, and list tasks were just below
+.95.
 """
 
 import argparse
@@ -30,7 +34,7 @@ from headcats.models.mini.material import (
     suite_sequences,
     suite_tokenizer,
 )
-from headcats.models.mini.measurement import N_DEMOS, accuracy_table, measure
+from headcats.models.mini.measurement import N_DEMOS, accuracy_table, measure, prompt_accuracy
 
 GATE = 0.95
 GATE_PROMPTS = 1024
@@ -56,7 +60,6 @@ def train(seed: int, out: Path, *, compiled: bool) -> None:
     tokenizer, settings = suite_tokenizer(), Settings()
     sequences = suite_sequences(tokenizer, seed)
     fit = Fit(settings, sequences, n_tokens=len(tokenizer), seed=seed, compiled=compiled, log=log.info)
-    gates: list[dict[str, list[float]]] = []
 
     def check(logits: Logits) -> dict[str, float]:
         table = accuracy_table(logits, tokenizer, n=CHECK_PROMPTS, seed=CHECK_SEED)
@@ -64,8 +67,12 @@ def train(seed: int, out: Path, *, compiled: bool) -> None:
 
     def passed(model: LlamaForCausalLM) -> bool:
         rounded = as_shipped(model)
-        gates.append(accuracy_table(logits_of(rounded), tokenizer, n=GATE_PROMPTS, seed=GATE_SEED))
-        failed = failures(gates[-1])
+        gate = {
+            "k": accuracy_table(logits_of(rounded), tokenizer, n=GATE_PROMPTS, seed=GATE_SEED),
+            "prompts": prompt_accuracy(logits_of(rounded), tokenizer, n=GATE_PROMPTS),
+        }
+        fit.progress.gates.append(gate)
+        failed = failures(gate)
         log.info("below the gate: %s", failed or "no task")
         write(rounded, tokenizer, out)
         return not failed
@@ -81,7 +88,7 @@ def train(seed: int, out: Path, *, compiled: bool) -> None:
         "minutes": round(progress.seconds / 60, 1),
         "threads": torch.get_num_threads(),
         "settings": vars(settings),
-        "gates": gates,
+        "gates": progress.gates,
         "checks": progress.checks,
     }
     _write_json(out / "train_report.json", report)
@@ -89,9 +96,15 @@ def train(seed: int, out: Path, *, compiled: bool) -> None:
         raise SystemExit(f"Seed {seed} has not passed its gate after {steps} steps; see {out}.")
 
 
-def failures(table: dict[str, list[float]]) -> dict[str, float]:
-    """Tasks of an accuracy table that do not reach the gate after `N_DEMOS` demonstrations."""
-    return {task: round(by_k[N_DEMOS], 4) for task, by_k in table.items() if by_k[N_DEMOS] < GATE}
+def failures(gate: Mapping[str, Any]) -> dict[str, float]:
+    """Tasks that do not reach the gate after `N_DEMOS` demonstrations, and the lower of their two accuracies.
+
+    Args:
+        gate: `k`: task -> accuracies after 0 to 5 demonstrations from the whole task; `prompts`: task -> accuracy on
+            the clean prompts of `headcats run`.
+    """
+    lower = {task: min(by_k[N_DEMOS], gate["prompts"][task]) for task, by_k in gate["k"].items()}
+    return {task: round(accuracy, 4) for task, accuracy in lower.items() if accuracy < GATE}
 
 
 def as_shipped(model: LlamaForCausalLM) -> LlamaForCausalLM:
@@ -149,7 +162,8 @@ def ship(folders: Sequence[Path], out: Path) -> None:
     chosen = ordered[selected([reports[folder] for folder in ordered])]
     out.mkdir(parents=True, exist_ok=True)
     for name in SHIPPED_FILES:
-        shutil.copy(chosen / name, out / name)
+        # Contents only: the weights are saved readable by their owner alone.
+        shutil.copyfile(chosen / name, out / name)
     model, tokenizer = load(out)
     report = {
         "shipped": reports[chosen]["seed"],

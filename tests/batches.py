@@ -1,0 +1,72 @@
+"""Batches of prompts for the tests of sweeps and methods, and a model whose head outputs are known beforehand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from toys import D_VOCAB, random_tokens, tiny_model
+
+from headcats.models import HookedModel
+from headcats.prompts.batch import PromptBatch
+
+ROLES = ("bos", "x1", "y1", "between1", "x_query", "last")
+
+
+def random_batch(n_prompts: int = 4, n_pos: int = 7, *, seed: int = 0) -> PromptBatch:
+    """Unrelated random clean and corrupted tokens without roles; answers and distractors are random too."""
+    draws = torch.Generator().manual_seed(seed + 1000)
+    ids = torch.stack([torch.randperm(D_VOCAB, generator=draws)[:2] for _ in range(n_prompts)])
+    return PromptBatch.from_tokens(
+        random_tokens(n_prompts, n_pos, seed=seed), random_tokens(n_prompts, n_pos, seed=seed + 1), ids[:, 0], ids[:, 1]
+    )
+
+
+def role_batch(
+    clean: Sequence[Sequence[int]],
+    labels: Sequence[Sequence[str]],
+    *,
+    corrupted: Sequence[Sequence[int]] | None = None,
+    corrupted_labels: Sequence[Sequence[str]] | None = None,
+    task: str = "",
+) -> PromptBatch:
+    """A batch with token roles; answers are 1, distractors 2."""
+    n = len(clean)
+    keys = tuple(f"{task} {number}" for number in range(n))
+    return PromptBatch(
+        clean=torch.tensor(clean),
+        corrupted=torch.tensor(clean if corrupted is None else corrupted),
+        answer=torch.ones(n, dtype=torch.long),
+        distractor=torch.full((n,), 2),
+        keys=keys,
+        items=keys,
+        distractor_tasks=("other",) * n,
+        labels=tuple(map(tuple, labels)),
+        corrupted_labels=tuple(map(tuple, labels if corrupted_labels is None else corrupted_labels)),
+        task=task,
+    )
+
+
+def random_role_batch(n_prompts: int = 4, *, seed: int = 0, task: str = "") -> PromptBatch:
+    """Random tokens with the roles `ROLES`."""
+    clean, corrupted = (random_tokens(n_prompts, len(ROLES), seed=seed + 7 * i).tolist() for i in range(2))
+    return role_batch(clean, [ROLES] * n_prompts, corrupted=corrupted, task=task)
+
+
+class TokenModel(HookedModel):
+    """A model whose z is known beforehand: `z[prompt, pos, head] = token * 10**layer + head / 2`, both numbers of it.
+
+    Token ids below 10 stay apart by layer. It counts the prompts that it runs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(tiny_model("gpt2", n_layers=2).model)
+        self.prompts_run = 0
+
+    n_heads = {0: 2, 1: 2}  # noqa: RUF012 - replaces a property
+    d_head = {0: 2, 1: 2}  # noqa: RUF012
+
+    def capture(self, tokens: torch.Tensor, *, layers: Any = None, **options: Any) -> Any:
+        self.prompts_run += len(tokens)
+        heads = torch.arange(2.0)[:, None].expand(2, 2) / 2
+        z = {layer: tokens[..., None, None] * 10.0**layer + heads for layer in layers or self.layers}
+        return torch.zeros(len(tokens), self.d_vocab), z

@@ -1,0 +1,55 @@
+"""What every test shares: one thread, fixed seeds, a deterministic Hypothesis and the two version marks."""
+
+import importlib.metadata
+import random
+from collections.abc import Iterator
+from typing import get_args
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import settings
+
+from headcats import registry
+
+settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True)
+settings.load_profile("deterministic")
+
+TRANSFORMER_LENS_MAJOR = int(importlib.metadata.version("transformer-lens").split(".")[0])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One thread: sums are added in one order, so numbers are the same on every machine with these versions."""
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def fixed_seeds() -> None:
+    """Every test starts from the same random state, alone or in any order."""
+    random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 - libraries under test may still read the global state
+    torch.manual_seed(0)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what the installed transformer-lens cannot run, in the only words that .ci/run accepts for it."""
+    for item in items:
+        for major in (3, 4):
+            for mark in item.iter_markers(f"needs_tl{major}"):
+                if len(mark.args) != 1 or not isinstance(mark.args[0], str) or not mark.args[0].strip():
+                    raise pytest.UsageError(f"{item.nodeid}: needs_tl{major} takes its reason as its one argument")
+                if major != TRANSFORMER_LENS_MAJOR:
+                    reason = f"needs transformer-lens {major} ({mark.args[0]})"
+                    item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(autouse=True)
+def _registry_as_it_was() -> Iterator[None]:
+    """What a test registers is gone after it: other tests go over everything that is registered."""
+    before = {
+        kind: {name: registry.lookup(kind, name) for name in registry.names(kind)} for kind in get_args(registry.Kind)
+    }
+    yield
+    for kind, items in before.items():
+        registry._tables[kind].clear()
+        registry._tables[kind].update(items)

@@ -1,0 +1,85 @@
+"""A hand-made model that can do few-shot tasks, and tasks for it: whole studies run in milliseconds, without training.
+
+The model names the output that the prompt shows most often: head L0H0 attends to all tokens alike and copies the words
+`w40` to `w47` (the only ones with an unembedding that counts). So it solves every task with one constant output, and no
+other; patching L0H0 must matter, whatever else the noise in the other heads does.
+"""
+
+from pathlib import Path
+
+import torch
+from toys import WORDS, hf_model, word_tokenizer
+
+from headcats.prompts import PromptPair
+from headcats.registry import register
+from headcats.tasks import Suite, Task, make_suite
+
+OUTPUTS = [f"w{number}" for number in range(40, 48)]
+INPUTS = [f"w{number}" for number in range(24)]
+COUNTING_HEAD = (0, 0)
+SUITE = "counting"
+
+
+def counting_folder(folder: Path, *, seed: int = 0) -> Path:
+    """The model as a local Hugging Face folder; another seed, other noise."""
+    model = hf_model("llama", n_layers=2, seed=seed)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith(("proj.weight", "lm_head.weight")):
+                weight.mul_(0.2)
+        first = model.model.layers[0].self_attn
+        first.q_proj.weight.zero_()
+        first.v_proj.weight[:16].zero_()
+        first.o_proj.weight[:, :16].zero_()
+        embed = model.model.embed_tokens.weight
+        embed[:, :8].zero_()
+        for place, word in enumerate(OUTPUTS):
+            row = WORDS.index(word)
+            embed[row] = 0.05 * embed[row]
+            embed[row, place] = 3.0
+            model.lm_head.weight[row].zero_()
+            model.lm_head.weight[row, place] = 4.0
+            first.v_proj.weight[place, place] = 1.0
+            first.o_proj.weight[place, place] = 8.0
+    model.save_pretrained(folder)
+    word_tokenizer().save_pretrained(folder)
+    return folder
+
+
+def constant(name: str, output: str, category: str) -> Task:
+    """A task that answers every input with one output; the model can do it."""
+    return Task(name, category, "made up", lambda n, *, seed: [(given, output) for given in INPUTS])
+
+
+def shifted(n: int, *, seed: int) -> list[tuple[str, str]]:
+    """A task that the model cannot do: the answer is another input."""
+    return list(zip(INPUTS, [*INPUTS[1:], INPUTS[0]], strict=True))
+
+
+def several_tokens(n: int, *, seed: int) -> list[tuple[str, str]]:
+    """A task whose answers are three tokens each."""
+    return [(given, f"{given},w50") for given in INPUTS]
+
+
+def finished_pairs(n: int, *, seed: int) -> list[PromptPair]:
+    """A task of finished prompt pairs."""
+    return [
+        PromptPair(f"pair {given}", given, f"w30 → w40\n{given} →", f"w30 → w41\n{given} →", " w40", " w41")
+        for given in INPUTS
+    ]
+
+
+def counting_suite() -> Suite:
+    """Two tasks of Knowledge, one of Linguistic, and one that the model cannot do."""
+    return make_suite(
+        [
+            constant("always_a", "w40", "knowledge"),
+            constant("always_b", "w41", "knowledge"),
+            constant("always_c", "w42", "linguistic"),
+            Task("shifted", "algorithmic", "made up", shifted),
+        ],
+        name=SUITE,
+    )
+
+
+register("suite", SUITE, counting_suite)

@@ -1,0 +1,138 @@
+"""Headless Chromium: where a page puts its texts, what it asks the network for, and a screenshot as an array."""
+
+import html
+import json
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--force-color-profile=srgb",
+]
+
+_WATCH = """<script>
+window.problems = [];
+addEventListener("error", e => window.problems.push(String(e.message)));
+const consoleError = console.error;
+console.error = (...said) => { window.problems.push(said.join(" ")); consoleError(...said); };
+</script>"""
+
+_MEASURE = """<script>
+addEventListener("load", () => setTimeout(() => {
+  const seen = [...document.querySelectorAll("svg text")].map(e => {
+    const b = e.getBoundingClientRect();
+    return {text: e.textContent, left: b.left, top: b.top, right: b.right, bottom: b.bottom};
+  }).filter(t => t.text.trim() && t.right > t.left);
+  const figure = document.querySelector(".js-plotly-plot");
+  const hovers = HOVERS;
+  const said = [];
+  const next = () => {
+    if (hovers.length) {
+      const [subplot, x, y] = hovers.shift();
+      Plotly.Fx.hover(figure, {xval: x, yval: y}, subplot);
+      setTimeout(() => {
+        said.push([...document.querySelectorAll(".hoverlayer .hovertext text")].map(e => e.textContent).join(" | "));
+        Plotly.Fx.unhover(figure);
+        setTimeout(next, 200);
+      }, 200);
+    } else {
+      const out = document.createElement("pre");
+      out.id = "measured";
+      out.textContent = JSON.stringify({
+        texts: seen, hovers: said, problems: window.problems,
+        requests: performance.getEntriesByType("resource").map(r => r.name),
+      });
+      document.body.append(out);
+    }
+  };
+  next();
+}, 500));
+</script>"""
+
+
+def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, int], ...] = ()) -> dict[str, Any]:
+    """Boxes of all texts of a plotly page, hover texts at `(subplot, layer, head)`, script errors and requests."""
+    text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_WATCH}", 1)
+    before, after = text.rsplit("</body>", 1)
+    watched = page.with_name(f"measured_{page.name}")
+    watched.write_text(before + _MEASURE.replace("HOVERS", json.dumps(hovers)) + "</body>" + after, encoding="utf-8")
+    dom = _chromium(watched, "--dump-dom", size=size).decode("utf-8")
+    found = dom.rpartition('<pre id="measured">')[2].partition("</pre>")
+    assert found[1], f"the page never finished drawing: {dom[-2000:]}"
+    return json.loads(html.unescape(found[0]))
+
+
+def screenshot(page: Path, *, size: tuple[int, int]) -> np.ndarray:
+    """The page as `(height, width, 3)` bytes."""
+    picture = page.with_suffix(".png")
+    _chromium(page, f"--screenshot={picture}", size=size)
+    return read_png(picture.read_bytes())
+
+
+def read_png(data: bytes) -> np.ndarray:
+    """Pixels of an 8-bit RGB or RGBA picture (the two kinds that Chromium writes), without an imaging library."""
+    width, height, depth, kind, _, _, interlaced = struct.unpack(">IIBBBBB", data[16:29])
+    assert (depth, interlaced) == (8, 0)
+    assert kind in (2, 6)
+    packed, at = b"", 8
+    while at < len(data):
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        packed += data[at + 8 : at + 8 + length] if name == b"IDAT" else b""
+        at += length + 12
+    step = 3 if kind == 2 else 4
+    raw = zlib.decompress(packed)
+    line_length = width * step
+    above = bytearray(line_length)
+    lines = []
+    for row in range(height):
+        start = row * (line_length + 1)
+        line = bytearray(raw[start + 1 : start + 1 + line_length])
+        _undo_filter(raw[start], line, above, step)
+        lines.append(np.frombuffer(bytes(line), dtype=np.uint8))
+        above = line
+    return np.stack(lines).reshape(height, width, step)[..., :3]
+
+
+def _undo_filter(kind: int, line: bytearray, above: bytearray, step: int) -> None:
+    for i in range(len(line)) if kind else ():
+        left, up = (line[i - step] if i >= step else 0), above[i]
+        if kind == 1:
+            guess = left
+        elif kind == 2:
+            guess = up
+        elif kind == 3:
+            guess = (left + up) // 2
+        else:
+            corner = above[i - step] if i >= step else 0
+            estimate = left + up - corner
+            guess = min((left, up, corner), key=lambda value: abs(estimate - value))
+        line[i] = (line[i] + guess) & 255
+
+
+def _chromium(page: Path, action: str, *, size: tuple[int, int]) -> bytes:
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.fail("Chromium is needed to look at the figures, and none was found: apt-get install chromium")
+    profile = page.with_suffix(".profile")
+    command = [program, *_FLAGS, f"--user-data-dir={profile}", "--virtual-time-budget=20000"]
+    command += [f"--window-size={size[0]},{size[1]}", action, page.resolve().as_uri()]
+    # Chromium holds inherited handles of stderr open; a file takes them without blocking the pipe.
+    with page.with_suffix(".log").open("wb") as log:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, timeout=120, check=False)
+    assert done.returncode == 0, page.with_suffix(".log").read_text(encoding="utf-8", errors="replace")[-2000:]
+    return done.stdout

@@ -1,0 +1,29 @@
+import numpy as np
+import pytest
+import xarray as xr
+from figures.examples import mixed_overlap
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.errors import DataError
+from headcats.figures.cells import on_grid, require
+
+INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
+
+
+@pytest.mark.parametrize("given_data", [mixed_overlap(2, 2).effect, {"effect": 1}, None])
+def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
+    with pytest.raises(DataError, match=f"xarray.Dataset as hc.overlap returns it.*got a {type(given_data).__name__}"):
+        require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap")
+
+
+@given(INDEX, INDEX)
+def test_every_value_keeps_its_own_place(layers: list[int], heads: list[int]) -> None:
+    number = np.arange(len(layers) * len(heads), dtype=float).reshape(len(layers), len(heads))
+    values = xr.DataArray(number, dims=("layer", "head"), coords={"layer": layers, "head": heads})
+    grid = on_grid(values, fill=np.nan)
+    assert grid.shape == (max(heads) + 1, max(layers) + 1)
+    assert {(layer, head): grid[head, layer] for layer in layers for head in heads} == {
+        (layer, head): values.sel(layer=layer, head=head).item() for layer in layers for head in heads
+    }
+    assert np.isnan(grid).sum() == grid.size - number.size

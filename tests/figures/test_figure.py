@@ -1,0 +1,154 @@
+import importlib.util
+import inspect
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from figures.examples import mixed_overlap
+
+import headcats.figures
+from headcats.errors import DataError, OptionError, StorageError
+from headcats.figures import data, figure, overlap_map, reads, write
+from headcats.registry import lookup, names
+
+REPOSITORY = Path(__file__).parents[2]
+FILES = sorted(path.stem for path in (REPOSITORY / "headcats" / "figures").glob("*.py") if path.stem != "__init__")
+
+
+@pytest.fixture
+def small() -> go.Figure:
+    return overlap_map(mixed_overlap(2, 2), title="a <b> & c")
+
+
+@pytest.mark.parametrize("reverse", [False, True], ids=["alphabetic", "reversed"])
+def test_names_are_functions_whatever_is_imported_first(reverse: bool) -> None:
+    order = sorted(FILES, reverse=reverse)
+    code = (
+        "import importlib, sys\n"
+        f"for name in {order}: importlib.import_module('headcats.figures.' + name)\n"
+        "import headcats.figures as figures\n"
+        "from headcats.registry import names\n"
+        "assert {'overlap_map', 'head_grid'} <= set(names('figure'))\n"
+        "for name in [*names('figure'), *figures.__all__]: assert callable(getattr(figures, name)), name\n"
+        "heavy = {'torch', 'transformer_lens', 'circuitsvis'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stderr.decode("utf-8")
+
+
+def test_a_figure_from_a_notebook_is_reached_by_name() -> None:
+    @figure
+    def dot(scores, *, size: int = 3):
+        return go.Figure(go.Scatter(x=[0], y=[0], marker={"size": size})), pd.DataFrame({"x": [0]})
+
+    assert headcats.figures.dot is dot is lookup("figure", "dot")
+    assert "dot" in names("figure")
+    assert reads(dot) == "scores"
+    assert inspect.signature(dot).return_annotation is go.Figure
+    assert dot(None, size=5).data[0].marker.size == 5
+    assert data(dot(None)).x.tolist() == [0]
+
+
+def test_a_misspelt_figure_gets_near_matches() -> None:
+    with pytest.raises(AttributeError, match=r"Did you mean .*overlap_map"):
+        _ = headcats.figures.overlapmap
+    assert not hasattr(headcats.figures, "_repr_html_")
+
+
+def test_data_is_a_copy(small: go.Figure) -> None:
+    mine = data(small)
+    mine["colour"] = "changed"
+    assert (data(small).colour != "changed").all()
+
+
+def test_data_of_a_foreign_figure_is_refused() -> None:
+    with pytest.raises(DataError, match=r"figure returned by a function of hc\.figures"):
+        data(go.Figure())
+
+
+class Loads(HTMLParser):
+    """Addresses that a browser would fetch when opening a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for key, value in attrs if key in ("src", "href", "srcset", "data", "action")]
+
+
+def test_page_is_self_contained_and_the_same_every_time(small: go.Figure, tmp_path: Path) -> None:
+    first, second = (write(small, tmp_path / name) for name in ("a.html", "B.HTML"))
+    text = first.read_text(encoding="utf-8")
+    page = Loads()
+    page.feed(text)
+    assert page.addresses == []
+    assert len(text) > 1_000_000  # plotly.js is inside
+    assert "<title>a &lt;b&gt; &amp; c</title>" in text
+    assert re.search(r'"showSendToCloud": ?false', text)
+    assert first.read_bytes() == second.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["B.HTML", "a.html"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are POSIX")
+def test_page_can_be_read_by_others(small: go.Figure, tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    page = write(small, tmp_path / "a.html")
+    assert page.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize("failing", ["replace", "chmod"])
+def test_a_failed_write_leaves_the_old_file(small: go.Figure, tmp_path: Path, monkeypatch, failing: str) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("old", encoding="utf-8")
+
+    def no_room(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, failing, no_room)
+    with pytest.raises(StorageError, match=r"a\.html: No space left on device"):
+        write(small, path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["a.html"]
+
+
+def test_a_missing_folder_is_named(small: go.Figure, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"nowhere.*existing folder"):
+        write(small, tmp_path / "nowhere" / "a.html")
+
+
+@pytest.mark.parametrize("name", ["a.gif", "a", "a.html.gz"])
+def test_other_suffixes_are_refused(small: go.Figure, tmp_path: Path, name: str) -> None:
+    with pytest.raises(OptionError, match=r"ending in \.html, \.png, \.svg, \.pdf"):
+        write(small, tmp_path / name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_images_without_kaleido_say_what_to_install(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(OptionError, match=r"headcats\[images\]"):
+        write(small, tmp_path / "a.png")
+    assert os.listdir(tmp_path) == []
+
+
+def test_images_without_a_browser_say_what_is_missing(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
+    def no_chrome(*_: object, **__: object) -> bytes:
+        raise RuntimeError("\nKaleido requires Google Chrome to be installed.\n")
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(go.Figure, "to_image", no_chrome)
+    with pytest.raises(OptionError, match=r"\.svg failed.*Kaleido requires Google Chrome"):
+        write(small, tmp_path / "a.svg")
+
+
+def test_images_are_written_with_what_kaleido_returns(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(go.Figure, "to_image", lambda self, format, scale: f"{format} {scale}".encode())
+    assert write(small, tmp_path / "a.PDF").read_bytes() == b"pdf 2"

@@ -1,0 +1,175 @@
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ICL, mixed_overlap, scores_of
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from headcats.errors import DataError, OptionError
+from headcats.figures import data, head_grid
+from headcats.figures.colour_bar import colour_limit
+
+
+def three_tasks(**kwargs) -> xr.Dataset:
+    """Tasks out of category order, 3 layers x 2 heads, effects .1 apart from -.8."""
+    effect = np.arange(18).reshape(3, 3, 2) / 10 - 0.8
+    return scores_of(
+        effect, tasks=["capital", "copy", "reverse"], belongs=["Knowledge", "Algorithmic", "Algorithmic"], **kwargs
+    )
+
+
+def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in fig.data if trace.type == "heatmap"]
+
+
+def marks(fig: go.Figure) -> set[tuple[str, str, str]]:
+    """(panel, outcome, head) of everything drawn over the heatmaps."""
+    panel = {trace.xaxis: trace.name for trace in heatmaps(fig)}
+    return {
+        (panel[trace.xaxis], trace.name, f"L{x}H{y}")
+        for trace in fig.data
+        if trace.type == "scatter"
+        for x, y in zip(trace.x, trace.y, strict=True)
+    }
+
+
+def test_one_panel_per_task_grouped_by_category_in_order() -> None:
+    fig = head_grid(three_tasks())
+    assert [trace.name for trace in heatmaps(fig)] == ["copy", "reverse", "capital"]
+    texts = [annotation.text for annotation in fig.layout.annotations]
+    assert [text for text in texts if text.startswith("<b>")] == ["<b>Algorithmic</b>", "<b>Knowledge</b>"]
+    assert {"copy", "reverse", "capital"} <= set(texts)
+    np.testing.assert_allclose(heatmaps(fig)[0].z[1], [-0.1, 0.1, 0.3], atol=1e-6)  # head 1 over layers
+    assert fig.layout.yaxis.range == (1.5, -0.5)
+    assert (fig.layout.xaxis.title.text, fig.layout.yaxis.title.text) == ("layer", "head")
+    assert (fig.layout.xaxis.domain[0], fig.layout.yaxis3.domain[1]) == pytest.approx(
+        (fig.layout.xaxis3.domain[0], fig.layout.yaxis3.domain[1])
+    )
+    assert fig.layout.yaxis3.domain[1] < fig.layout.yaxis.domain[0] == fig.layout.yaxis2.domain[0]
+
+
+def test_marks_need_a_small_q_and_an_interval_on_one_side() -> None:
+    effect = np.array([[[0.3, 0.01], [-0.3, 0.3], [np.nan, -0.01]]])
+    q_value = np.array([[[0.01, 0.01], [0.01, 0.06], [np.nan, 0.01]]])
+    scores = scores_of(effect, tasks=["copy"], belongs=["Algorithmic"], q_value=q_value)
+    fig = head_grid(scores)
+    assert marks(fig) == {("copy", "helps", "L0H0"), ("copy", "hurts", "L1H0"), ("copy", "no value", "L2H0")}
+    assert marks(head_grid(scores, alpha=0.1)) - marks(fig) == {("copy", "helps", "L1H1")}
+    symbols = {trace.name: trace.marker.symbol for trace in fig.data if trace.type == "scatter"}
+    assert len(set(symbols.values())) == 3
+    assert data(fig).set_index("name").outcome.to_dict() == {
+        "L0H0": "helps",
+        "L0H1": "neither",
+        "L1H0": "hurts",
+        "L1H1": "neither",
+        "L2H0": "no value",
+        "L2H1": "neither",
+    }
+
+
+def test_a_grid_without_marks_says_so() -> None:
+    quiet = scores_of(np.zeros((1, 2, 2)), tasks=["copy"], belongs=["Algorithmic"])
+    captions = [head_grid(scores).layout.annotations[0].text for scores in (quiet, three_tasks())]
+    assert ["no head is marked" in caption for caption in captions] == [True, False]
+
+
+def test_memberships_give_one_panel_per_category_marked_by_their_own_verdict() -> None:
+    members = mixed_overlap(4, 3)
+    member = members.member.values
+    members["suppressing"] = members.member.copy(data=np.where(np.roll(member, 1, axis=1) == 1, 1, -1) * (member != 1))
+    fig = head_grid(members.isel(category=[3, 1, 0, 2]))
+    assert [trace.name for trace in heatmaps(fig)] == list(ICL)
+    expected = {
+        (name, outcome, f"L{layer}H{head}")
+        for i, name in enumerate(ICL)
+        for layer, head in np.ndindex(4, 3)
+        for outcome, values in (("helps", member), ("hurts", members.suppressing.values))
+        if values[i, layer, head] == 1
+    }
+    assert {outcome for _, outcome, _ in expected} == {"helps", "hurts"}
+    assert marks(fig) == expected
+
+
+def test_colours_are_centred_and_clipped_ends_are_marked() -> None:
+    effect = np.full((1, 20, 20), 0.1)
+    effect[0, 0, :6] = 2.0
+    axis = head_grid(scores_of(effect, tasks=["copy"], belongs=["Algorithmic"])).layout.coloraxis
+    assert axis.cmin == -axis.cmax
+    assert 0.1 < axis.cmax <= 2.0
+    effect[0, 0, 3:6] = 0.1
+    axis = head_grid(scores_of(effect, tasks=["copy"], belongs=["Algorithmic"])).layout.coloraxis
+    assert (axis.cmin, axis.cmax) == pytest.approx((-0.1, 0.1))
+    assert axis.colorbar.ticktext == ("-0.10", "-0.05", "0.00", "0.05", "0.10+")
+    axis = head_grid(scores_of(-effect, tasks=["copy"], belongs=["Algorithmic"])).layout.coloraxis
+    assert axis.colorbar.ticktext == ("≤ -0.10", "-0.05", "0.00", "0.05", "0.10")
+
+
+@given(arrays.arrays(float, st.integers(1, 50), elements=st.floats(-5, 5) | st.just(np.nan)))
+def test_limit_is_positive_and_its_marks_tell_the_truth(effects: np.ndarray) -> None:
+    limit, below, above = colour_limit(effects)
+    assert limit > 0
+    assert (below, above) == (bool(np.nanmin([*effects, 0.0]) < -limit), bool(np.nanmax([*effects, 0.0]) > limit))
+
+
+def test_few_acting_heads_do_not_lose_the_scale() -> None:
+    one = np.zeros((1, 20, 20))
+    one[0, 3, 4] = 1.0
+    axis = head_grid(scores_of(one, tasks=["copy"], belongs=["Algorithmic"])).layout.coloraxis
+    assert (axis.cmax, axis.colorbar.ticktext[-1]) == (1.0, "1.00")
+
+
+def test_hover_names_head_task_and_numbers() -> None:
+    trace = heatmaps(head_grid(three_tasks()))[0]
+    assert trace.hovertemplate.startswith("<b>L%{x}H%{y}</b> copy%{text}")
+    assert trace.text.tolist() == [[": hurts", "", ": helps"], [": hurts", ": helps", ": helps"]]
+    np.testing.assert_allclose(trace.customdata[1][2], [0.28, 0.32, 0.001], rtol=1e-5)
+
+
+def test_frame_has_one_row_per_panel_and_head() -> None:
+    frame = data(head_grid(three_tasks(layers=[3, 7, 11])))
+    assert len(frame) == 18
+    assert frame.panel.unique().tolist() == ["copy", "reverse", "capital"]
+    row = frame[(frame.panel == "reverse") & (frame.name == "L7H1")].iloc[0]
+    assert (row.category, row.layer, row["head"], row.outcome) == ("Algorithmic", 7, 1, "helps")
+    assert (row.effect, row.low, row.high, row.q_value) == pytest.approx((0.7, 0.68, 0.72, 0.001))
+
+
+def test_layers_without_heads_are_drawn_as_no_value() -> None:
+    fig = head_grid(three_tasks(layers=[3, 7, 11]))
+    assert np.isfinite(heatmaps(fig)[0].z).any(axis=0).nonzero()[0].tolist() == [3, 7, 11]
+    assert fig.layout.plot_bgcolor == "#e2e2e2"
+    assert {name for *_, name in marks(fig)} <= {f"L{layer}H{head}" for layer in (3, 7, 11) for head in (0, 1)}
+
+
+def test_many_tasks_fill_lines_evenly() -> None:
+    tasks = [f"task_{i}" for i in range(36)]
+    scores = scores_of(np.zeros((36, 80, 2)), tasks=tasks, belongs=np.repeat(list(ICL), 9).tolist())
+    fig = head_grid(scores)
+    assert len(heatmaps(fig)) == 36
+    lefts = [fig.layout[key].domain[0] for key in fig.layout if key.startswith("xaxis")]
+    assert len(set(np.round(lefts, 6))) == 3  # 4 fit, 9 need three lines, three lines need 3
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (lambda ds: ds.drop_vars("low"), r"`low` over \(task, layer, head\).*got effect \(task, layer, head\)"),
+        (lambda ds: ds.isel(task=0), r"`effect` over \(category, layer, head\)"),
+        (lambda ds: ds.drop_vars("category"), "coordinate `category`"),
+        (lambda ds: ds.assign_coords(category=("task", ["Knowledge", "Magic", "Magic"])), "got also Magic"),
+        (lambda ds: ds.drop_attrs(), "attribute `categories`"),
+        (lambda ds: ds.isel(task=[]), "at least one task"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_tables_are_refused_with_what_came(break_it, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        head_grid(break_it(three_tasks()))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])
+def test_alpha_is_a_share(alpha: float) -> None:
+    with pytest.raises(OptionError, match="alpha between 0 and 1"):
+        head_grid(three_tasks(), alpha=alpha)

@@ -1,0 +1,271 @@
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ICL, mixed_overlap, overlap_of
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from headcats.errors import DataError, OptionError
+from headcats.figures import data, overlap_map
+from headcats.figures.axes import ticks
+from headcats.figures.hatch import hatch_lines
+
+GREY = "#d3d3d3"
+BRIEF = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
+
+# L0H0 none, L0H1 Algorithmic, L1H0 Algorithmic + Translation, L1H1 three, L2H0 all four, L2H1 undecided in Knowledge.
+BY_HAND = np.array(
+    [
+        [[-1, 1], [1, 1], [1, -1]],
+        [[-1, -1], [-1, 1], [1, 0]],
+        [[-1, -1], [-1, 1], [1, -1]],
+        [[-1, -1], [1, -1], [1, -1]],
+    ]
+)
+
+
+def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in fig.data if trace.type == "heatmap"]
+
+
+def colour_of(trace: go.Heatmap, layer: int, head: int) -> str:
+    """The colour that plotly draws, from the value and the colour scale as its documentation defines them."""
+    place = (trace.z[head][layer] - trace.zmin) / (trace.zmax - trace.zmin)
+    return next(colour for start, colour in reversed(trace.colorscale) if start <= place)
+
+
+def axes_of(fig: go.Figure, letter: str) -> list:
+    """Axes in the order of their panels (plotly lists them in any order)."""
+    n = len(heatmaps(fig))
+    return [fig.layout[f"{letter}axis{number if number > 1 else ''}"] for number in range(1, n + 1)]
+
+
+def texts_of(fig: go.Figure) -> list[str]:
+    return [annotation.text for annotation in fig.layout.annotations]
+
+
+def test_cells_take_the_colours_of_their_sets() -> None:
+    fig = overlap_map(overlap_of(BY_HAND))
+    everything, algorithmic, knowledge, _, translation = heatmaps(fig)
+    assert [trace.name for trace in heatmaps(fig)] == ["All Categories", *ICL]
+    seen = {(layer, head): colour_of(everything, layer, head) for layer in range(3) for head in range(2)}
+    assert seen == {
+        (0, 0): GREY,
+        (0, 1): "#1f77b4",
+        (1, 0): "#9467bd",
+        (1, 1): "#8c564b",
+        (2, 0): "#e377c2",
+        (2, 1): GREY,
+    }
+    # A category's panel shows its heads in its own colour, shared ones too.
+    assert [colour_of(algorithmic, *cell) for cell in ((0, 1), (1, 0), (1, 1), (2, 0))] == ["#1f77b4"] * 4
+    assert [colour_of(knowledge, *cell) for cell in ((0, 1), (1, 1), (2, 0), (2, 1))] == [
+        GREY,
+        "#ff7f0e",
+        "#ff7f0e",
+        GREY,
+    ]
+    assert colour_of(translation, 1, 0) == "#d62728"
+
+
+def test_legend_reads_from_most_categories_down_to_undecided_beside_the_first_panel() -> None:
+    fig = overlap_map(mixed_overlap(6, 8))
+    entries = [trace for trace in fig.data if trace.showlegend]
+    expected = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
+    assert [trace.name for trace in entries] == expected
+    assert {trace.name: trace.marker.color for trace in entries[:-1]} == BRIEF
+    assert entries[-1].marker.pattern.shape == "/"
+    assert fig.layout.legend.traceorder == "normal"
+    first, second = axes_of(fig, "x")[:2]
+    assert first.domain[1] < fig.layout.legend.x < second.domain[0]
+
+
+def test_axes_are_layer_and_head_with_head_0_on_top() -> None:
+    fig = overlap_map(mixed_overlap(12, 8))
+    for x, y in zip(axes_of(fig, "x"), axes_of(fig, "y"), strict=True):
+        assert (x.title.text, y.title.text) == ("layer", "head")
+        assert list(x.tickvals) == [0, 2, 4, 6, 8, 10, 12]
+        assert list(y.tickvals) == list(range(9))
+        assert x.range == (-0.5, 11.5)
+        assert y.range == (7.5, -0.5)
+    lefts = [axis.domain[0] for axis in axes_of(fig, "x")]
+    assert len(lefts) == 5
+    assert lefts == sorted(lefts)
+    assert len({axis.domain for axis in axes_of(fig, "y")}) == 1
+
+
+@given(st.integers(1, 200))
+def test_ticks_follow_the_published_rule(n: int) -> None:
+    assert ticks(n) == np.arange(0, n + 1, max(1, n // 5)).tolist()
+    assert len(ticks(n)) <= 10
+
+
+def test_hover_names_the_head_its_set_and_its_tasks() -> None:
+    everything, algorithmic, knowledge, *_ = heatmaps(overlap_map(overlap_of(BY_HAND)))
+    assert everything.text[0][1] == "L1H0: Algorithmic + Translation"
+    assert everything.text[1][2] == "L2H1: no category (undecided: Knowledge)"
+    assert algorithmic.text[1][2] == "L2H1: no category"
+    assert (
+        everything.hovertext[0][1] == "<br>tasks of Algorithmic: copy, reverse<br>tasks of Translation: copy, reverse"
+    )
+    assert algorithmic.hovertext[0][1] == "<br>tasks of Algorithmic: copy, reverse"
+    np.testing.assert_allclose(everything.customdata[1][2][4:8], [0.121, 0.101, 0.141, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(knowledge.customdata[1][2], [0.121, 0.101, 0.141, 0.5], rtol=1e-6)
+    for name in ICL:
+        assert f"{name}: effect" in everything.hovertemplate
+
+
+def test_undecided_heads_are_hatched() -> None:
+    frame = data(overlap_map(overlap_of(BY_HAND)))
+    hatched = frame[frame.hatched]
+    assert set(zip(hatched.panel, hatched.name, strict=True)) == {("All Categories", "L2H1"), ("Knowledge", "L2H1")}
+
+
+@given(
+    arrays.arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 7))), st.sampled_from([(3, 3), (16, 16), (30, 7)])
+)
+def test_hatch_crosses_every_cell_of_the_mask_and_no_other(mask: np.ndarray, cell: tuple[int, int]) -> None:
+    x, y = hatch_lines(mask, cell=cell)
+    touched = np.zeros_like(mask)
+    for left, right, low, high in zip(x[0::3], x[1::3], y[0::3], y[1::3], strict=True):
+        assert left < right  # "/": up to the right, and heads count downwards
+        assert low > high
+        # Points well inside every piece of the line; 1000 is no multiple of the pieces.
+        along = (np.arange(1000) + 0.5) / 1000
+        touched[np.rint(low + along * (high - low)).astype(int), np.rint(left + along * (right - left)).astype(int)] = (
+            True
+        )
+    np.testing.assert_array_equal(touched, mask)
+
+
+def test_frame_has_one_row_per_panel_and_head() -> None:
+    overlap = overlap_of(BY_HAND)
+    frame = data(overlap_map(overlap))
+    assert len(frame) == 5 * 6
+    assert not frame.duplicated(["panel", "layer", "head"]).any()
+    row = frame[(frame.panel == "Translation") & (frame.name == "L1H0")].iloc[0]
+    assert (row.set, row.n_categories, row.label, row.colour) == (
+        "Algorithmic+Translation",
+        2,
+        "Translation",
+        "#d62728",
+    )
+    assert (row.outcome, row.tasks) == ("in", "copy,reverse")
+    assert row.effect == pytest.approx(0.31)
+    everything = frame[frame.panel == "All Categories"].set_index("name")
+    assert everything.label["L1H1"] == "3 categories"
+    assert everything.outcome.to_dict() == {
+        "L0H0": "out",
+        "L0H1": "in",
+        "L1H0": "in",
+        "L1H1": "in",
+        "L2H0": "in",
+        "L2H1": "undecided",
+    }
+
+
+def test_frame_and_picture_agree_whatever_the_order_of_dimensions_and_categories() -> None:
+    overlap = mixed_overlap(5, 7)
+    shuffled = overlap.transpose("head", "layer", "category").isel(category=[2, 0, 3, 1])
+    fig = overlap_map(shuffled)
+    assert fig.to_json() == overlap_map(overlap).to_json()
+    frame = data(fig)
+    for trace in heatmaps(fig):
+        for row in frame[frame.panel == trace.name].itertuples():
+            assert colour_of(trace, row.layer, row.head) == row.colour
+
+
+def test_layers_without_heads_stay_blank_at_their_own_place() -> None:
+    overlap = overlap_of(BY_HAND, layers=[3, 7, 11])
+    fig = overlap_map(overlap)
+    everything = heatmaps(fig)[0]
+    assert np.isfinite(everything.z).any(axis=0).nonzero()[0].tolist() == [3, 7, 11]
+    assert everything.hoverongaps is False
+    assert everything.text[0][7] == "L7H0: Algorithmic + Translation"
+    assert colour_of(everything, 11, 0) == "#e377c2"
+    assert list(axes_of(fig, "x")[0].tickvals) == [0, 2, 4, 6, 8, 10, 12]
+    assert set(data(fig).layer) == {3, 7, 11}
+
+
+def test_a_map_without_members_says_so() -> None:
+    fig = overlap_map(overlap_of(np.where(BY_HAND == 1, -1, BY_HAND)))
+    sentence = (
+        "No head passed the rule fdr(alpha=0.05, min_effect=0.05) in any category; 1 undecided (hatched) of 6 heads."
+    )
+    assert sentence in texts_of(fig)
+    assert texts_of(fig).count("no head of 6") == 5
+    assert not any(text.startswith("No head") for text in texts_of(overlap_map(overlap_of(BY_HAND))))
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_any_number_of_categories_up_to_eight(n: int) -> None:
+    categories = {f"Kind {i}": f"#{i}{i}4080" for i in range(n)}
+    member = np.tril(np.ones((n, n)))[
+        :, :, None
+    ]  # the head of layer i is in categories i .. n - 1: n down to 1 of them
+    fig = overlap_map(overlap_of(member, categories=categories))
+    names = [trace.name for trace in fig.data if trace.showlegend]
+    counts = [f"{k} categories" for k in range(n, 1, -1)]
+    assert names == [*counts, *reversed(categories), "Unclassified", "Undecided"]
+    everything = data(fig).query("panel == 'All Categories'")
+    assert everything.sort_values("layer").label.tolist() == [*counts, f"Kind {n - 1}"]
+    colours = [trace.marker.color for trace in fig.data if trace.showlegend][:-1]
+    assert len(set(colours)) == len(colours)
+
+
+def test_nine_categories_are_refused() -> None:
+    categories = {f"Kind {i}": "#123456" for i in range(9)}
+    with pytest.raises(DataError, match=r"at most 8 categories.*got 9"):
+        overlap_map(overlap_of(np.ones((9, 1, 1)), categories=categories))
+
+
+def test_a_subset_of_the_suite_draws_its_own_panels() -> None:
+    overlap = overlap_of(BY_HAND).sel(category=["Knowledge", "Linguistic"])
+    overlap["n_categories"] = (overlap.member == 1).sum("category").astype("int8")
+    fig = overlap_map(overlap)
+    assert [trace.name for trace in heatmaps(fig)] == ["All Categories", "Knowledge", "Linguistic"]
+    assert next(trace.name for trace in fig.data if trace.showlegend) == "2 categories"
+
+
+def test_names_with_markup_are_shown_as_written() -> None:
+    fig = overlap_map(overlap_of(np.ones((1, 1, 1)), categories={"a<b>&c": "#123456"}))
+    assert "a&lt;b&gt;&amp;c" in texts_of(fig)
+    assert "a&lt;b&gt;&amp;c" in [trace.name for trace in fig.data if trace.showlegend]
+    assert heatmaps(fig)[0].text[0][0] == "L0H0: a&lt;b&gt;&amp;c"
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (
+            lambda ds: ds.drop_vars("member"),
+            r"`member` over \(category, layer, head\).*got n_categories \(layer, head\)",
+        ),
+        (lambda ds: ds.isel(category=0), r"`member` over \(category, layer, head\)"),
+        (lambda ds: ds.drop_attrs(), "attribute `categories`"),
+        (lambda ds: ds.assign_attrs(categories="[1]"), "attribute `categories`"),
+        (lambda ds: ds.assign_attrs(categories='[{"name": "Knowledge", "colour": "#000000"}]'), "Algorithmic"),
+        (lambda ds: ds.assign(n_categories=ds.n_categories + 1), "`n_categories` to count"),
+        (lambda ds: ds.isel(layer=[]), "at least one layer"),
+        (lambda ds: ds.assign_coords(head=["a", "b"]), "whole numbers"),
+        (lambda ds: ds.assign_coords(layer=[1, 1, 2]), "distinct"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_tables_are_refused_with_what_came(break_it, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        overlap_map(break_it(overlap_of(BY_HAND)))
+
+
+def test_unknown_palette_lists_the_known() -> None:
+    with pytest.raises(OptionError, match=r"'rainbow'.*headcats"):
+        overlap_map(overlap_of(BY_HAND), palette="rainbow")
+
+
+def test_input_is_left_as_it_was() -> None:
+    overlap = overlap_of(BY_HAND)
+    before = overlap.copy(deep=True)
+    overlap_map(overlap)
+    xr.testing.assert_identical(overlap, before)

@@ -1,0 +1,102 @@
+import itertools
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from figures.chromium import measure, screenshot
+from figures.examples import ICL, mixed_overlap, scores_of
+
+from headcats.figures import data, head_grid, overlap_map, write
+
+LEGEND = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
+PANELS = ["All Categories", *ICL]
+
+
+def window(fig: go.Figure) -> tuple[int, int]:
+    return int(fig.layout.width), int(fig.layout.height)
+
+
+def overlapping(texts: list[dict]) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes meet by more than the pixel that line heights round to."""
+    return [
+        (a["text"], b["text"])
+        for a, b in itertools.combinations(texts, 2)
+        if min(a["right"], b["right"]) - max(a["left"], b["left"]) > 1
+        and min(a["bottom"], b["bottom"]) - max(a["top"], b["top"]) > 1
+    ]
+
+
+def panel_box(fig: go.Figure, number: int) -> tuple[float, float, float, float]:
+    """Left, top, right, bottom of a panel in pixels."""
+    x, y = (fig.layout[f"{axis}axis{number if number > 1 else ''}"].domain for axis in "xy")
+    width, height = window(fig)
+    return x[0] * width, (1 - y[1]) * height, x[1] * width, (1 - y[0]) * height
+
+
+@pytest.mark.parametrize("grid", [(2, 2), (6, 8), (12, 12), (80, 64)], ids="{0[0]}x{0[1]}".format)
+def test_overlap_map_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> None:
+    fig = overlap_map(mixed_overlap(*grid), title="Denoising patch")
+    page = write(fig, tmp_path / "map.html")
+    hovers = (("xy", 1, 0), ("x3y3", 0, 1))
+    seen = measure(page, size=window(fig), hovers=hovers)
+    texts = seen["texts"]
+
+    assert seen["problems"] == []
+    assert seen["requests"] == []
+    assert overlapping(texts) == []
+    assert all(t["left"] >= 0 and t["right"] <= window(fig)[0] and t["bottom"] <= window(fig)[1] for t in texts)
+
+    first, second = panel_box(fig, 1), panel_box(fig, 2)
+    second_head_name = second[0] - 40  # the name and ticks of the second panel's head axis
+    legend = [t for t in texts if t["left"] > first[2] and t["right"] < second_head_name and t["top"] > first[1] - 5]
+    assert [t["text"] for t in sorted(legend, key=lambda t: t["top"])] == LEGEND
+
+    titles = [t for t in texts if t["text"] in PANELS and t["bottom"] <= first[1]]
+    assert [t["text"] for t in sorted(titles, key=lambda t: t["left"])] == PANELS
+    assert sum(t["text"] == "layer" for t in texts) == sum(t["text"] == "head" for t in texts) == len(PANELS)
+
+    everything, one = seen["hovers"]
+    assert everything.startswith("L1H0: ")
+    assert all(f"{name}: effect {0.1 * i + 0.01:.3f} [" in everything for i, name in enumerate(ICL))
+    assert one.startswith("L0H1: ")
+    assert "Knowledge: effect 0.101 [0.081, 0.121], q " in one
+    assert "Linguistic: effect" not in one
+
+
+def test_overlap_map_pixels(tmp_path: Path) -> None:
+    fig = overlap_map(mixed_overlap(6, 8))
+    pixels = screenshot(write(fig, tmp_path / "map.html"), size=window(fig))
+    frame = data(fig)
+    assert frame[~frame.hatched].groupby("panel").colour.nunique().max() >= 5
+    for number, panel in enumerate(PANELS, start=1):
+        left, top, right, bottom = panel_box(fig, number)
+        for row in frame[frame.panel == panel].itertuples():
+            x, y = left + (row.layer + 0.5) * (right - left) / 6, top + (row.head + 0.5) * (bottom - top) / 8
+            expected = np.array([int(row.colour[i : i + 2], 16) for i in (1, 3, 5)])
+            block = pixels[int(y) - 8 : int(y) + 8, int(x) - 8 : int(x) + 8].reshape(-1, 3).astype(int)
+            equal = (np.abs(block - expected).max(axis=1) <= 2).mean()
+            # A hatched cell shows its colour between the lines; any other shows nothing else.
+            assert (0.3 < equal < 0.95) if row.hatched else equal == 1, (panel, row.name, equal)
+
+
+@pytest.mark.parametrize("grid", [(2, 2), (6, 8), (80, 64)], ids="{0[0]}x{0[1]}".format)
+def test_head_grid_of_36_tasks_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> None:
+    tasks = [f"a_task_of_usual_length_{i}" for i in range(36)]
+    draw = np.random.default_rng(0)
+    effect, q_value = draw.normal(0, 0.05, (36, *grid)), np.where(draw.random((36, *grid)) < 0.02, 0.001, 0.5)
+    scores = scores_of(effect, tasks=tasks, belongs=np.repeat(list(ICL), 9).tolist(), q_value=q_value)
+    fig = head_grid(scores, title="Noising patch")
+    seen = measure(write(fig, tmp_path / "grid.html"), size=window(fig), hovers=(("xy", 1, 0),))
+    texts = seen["texts"]
+
+    assert seen["problems"] == []
+    assert seen["requests"] == []
+    assert overlapping(texts) == []
+    assert window(fig)[0] <= 1440
+    assert all(t["left"] >= 0 and t["right"] <= window(fig)[0] and t["bottom"] <= window(fig)[1] for t in texts)
+    shown = [t["text"] for t in texts]
+    assert set(tasks) <= set(shown)
+    assert [text for text in shown if text in ICL] == list(ICL)
+    assert seen["hovers"][0].startswith("L1H0 a_task_of_usual_length_0")
+    assert f"effect {effect[0, 1, 0]:.3f}".replace("-", "−") in seen["hovers"][0].replace("-", "−")

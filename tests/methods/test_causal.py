@@ -1,0 +1,193 @@
+"""What every causal method must keep to, and how a study runs one."""
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from batches import random_batch, random_role_batch
+from planted import planted_model, slot_batch
+from toys import tiny_model
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import HeadcatsError, UnknownNameError
+from headcats.methods.causal import CausalMethod, causal_method
+from headcats.methods.task_inputs import TaskInputs
+from headcats.models import adapt
+from headcats.sweeps import Reference, Sources
+from headcats.sweeps.runs import BaseRuns
+
+ALL = registry.names("method")
+CAUSAL = [name for name in ALL if isinstance(registry.lookup("method", name), CausalMethod)]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return adapt(tiny_model("gpt2", n_layers=2).model)
+
+
+def difference(ds: xr.Dataset) -> xr.DataArray:
+    return ds.patched - ds.corrupted if ds.attrs["base"] == "corrupted" else ds.clean - ds.patched
+
+
+def test_the_built_in_five() -> None:
+    assert {
+        "denoising_patch", "noising_patch", "mean_ablation", "resample_ablation", "zero_ablation",
+    } <= set(CAUSAL)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+class TestEveryMethod:
+    def test_is_the_attribute_of_its_name(self, name: str) -> None:
+        method = getattr(hc.methods, name)
+        assert method is registry.lookup("method", name)
+        assert callable(method)
+        assert not inspect.ismodule(method)
+        assert method.__name__ == name
+
+    def test_says_what_it_does_and_where_it_comes_from(self, name: str) -> None:
+        text = inspect.getdoc(getattr(hc.methods, name))
+        assert "References:\n" in text
+        assert text.split("References:\n")[1].strip()
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+class TestEveryCausalMethod:
+    def test_is_a_plain_function_of_model_and_batch(self, name: str, model: Any) -> None:
+        ds = getattr(hc.methods, name)(model, random_batch(), metrics=["prob", "logit_diff"])
+        assert isinstance(ds, xr.Dataset)
+        assert ds.patched.dims == ("metric", "prompt", "layer", "head")
+        assert ds.clean.dims == ds.corrupted.dims == ("metric", "prompt")
+        assert set(ds.coords) == {"metric", "key", "item", "distractor_task", "layer", "head"}
+        assert np.isfinite(ds.patched).all()
+        assert ds.attrs["method"] == name
+        assert ds.attrs["base"] in ("clean", "corrupted")
+        assert ds.attrs["positions"] == getattr(hc.methods, name).positions
+        assert ds.attrs["path"] == "hooked"
+        assert ds.equals(hc.sweep(model, random_batch(), name, metrics=["prob", "logit_diff"]))
+
+    def test_acts_at_the_positions_asked_for(self, name: str, model: Any) -> None:
+        batch = random_role_batch(4)
+        ds = getattr(hc.methods, name)(model, batch, positions="x1")
+        assert ds.attrs["positions"] == "x1"
+        base = ds[ds.attrs["base"]]
+        # What the last layer says at an earlier token reaches no prediction at the last one.
+        assert float(abs(ds.patched.sel(layer=1) - base).max()) < 2e-5
+        assert float(abs(ds.patched.sel(layer=0) - base).max()) > 1e-4
+
+    def test_does_something_to_every_head(self, name: str, model: Any) -> None:
+        ds = getattr(hc.methods, name)(model, random_batch(), positions="last")
+        assert (abs(ds.patched - ds[ds.attrs["base"]]).max("prompt") > 1e-4).all()
+
+    @pytest.mark.parametrize("metric", ["logit_diff", "log_prob", "prob", "kl"])
+    def test_a_head_that_helps_has_a_positive_effect(self, name: str, metric: str) -> None:
+        # The planted head brings the answer. References hold other answers than the scored prompts.
+        batch = slot_batch(1, n=8)
+        ds = getattr(hc.methods, name)(
+            planted_model({(0, 2): 1}), batch, metrics=[metric], positions="last",
+            reference=hc.PromptBatch(**{**vars(slot_batch(1, n=8, seed=1)), "task": "another"}).without_roles(),
+        )  # fmt: skip
+        found = difference(ds).mean("prompt").squeeze("metric")
+        planted = float(found.sel(layer=0, head=2))
+        assert planted > 0.05
+        assert int((abs(found) > 0.05 * planted).sum()) == 1
+
+
+class TestOnTask:
+    def inputs(self, model: Any, *, asked: list[str] | None = None, done: list[int] | None = None) -> TaskInputs:
+        batches = (random_batch(3, 7), random_batch(2, 9, seed=4))
+        held_out = {"suite": 60, "task": 61, "corrupted": 62, "other_tasks": 63}
+
+        def reference(name: str) -> Reference:
+            if asked is not None:
+                asked.append(name)
+            return Reference(random_role_batch(20, seed=held_out[name], task="other"), name=name)
+
+        runs = tuple(BaseRuns(model, batch) for batch in batches)
+        return TaskInputs(runs, ("logit_diff", "prob"), reference, (done if done is not None else []).append)
+
+    @pytest.mark.parametrize("name", ["denoising_patch", "noising_patch", "zero_ablation"])
+    def test_batches_of_several_lengths_are_joined_in_order(self, name: str, model: Any) -> None:
+        method, done = getattr(hc.methods, name), []
+        inputs = self.inputs(model, done=done)
+        joined = method.on_task(inputs, positions="last")
+        assert dict(joined.sizes) == {"metric": 2, "prompt": 5, "layer": 2, "head": 4}
+        parts = [method(model, runs.batch, metrics=["logit_diff", "prob"], positions="last") for runs in inputs.runs]
+        for variable in ("patched", "clean", "corrupted"):
+            expected = np.concatenate([part[variable].values for part in parts], axis=1)
+            assert np.array_equal(joined[variable].values, expected)
+        assert joined.key.values.tolist() == [key for runs in inputs.runs for key in runs.batch.keys]
+        assert joined.item.dims == joined.distractor_task.dims == ("prompt",)
+        assert joined.layer.values.tolist() == [0, 1]
+        assert {**joined.attrs} == {**parts[0].attrs}
+        assert sum(done) == 2 * 8
+
+    @pytest.mark.parametrize("name", CAUSAL)
+    def test_the_reference_is_the_one_chosen_or_the_first(self, name: str, model: Any) -> None:
+        method, asked = getattr(hc.methods, name), []
+        batch = random_role_batch(3, task="scored")
+        inputs = TaskInputs((BaseRuns(model, batch),), ("logit_diff",), self.inputs(model, asked=asked).reference)
+        choices = method.options.get("reference", ())
+        found = [method.on_task(inputs, positions="all", reference=choice) for choice in (None, *choices)]
+        assert asked == [*choices[:1], *choices]
+        assert [ds.attrs["reference"] for ds in found] == ([*choices[:1], *choices] or ["none"])
+        if choices:
+            assert found[0].identical(found[1])
+            values = [ds.patched.values for ds in found[1:]]
+            assert all(np.abs(a - b).max() > 1e-4 for i, a in enumerate(values) for b in values[:i])
+
+    def test_a_mean_reference_serves_prompts_of_several_lengths(self, model: Any) -> None:
+        short = random_role_batch(3, task="scored")
+        long = hc.PromptBatch(
+            **{
+                **vars(short),
+                **{
+                    name: torch.cat([getattr(short, name)[:, :1], getattr(short, name)], dim=1)
+                    for name in ("clean", "corrupted")
+                },
+                "labels": tuple(("bos", *one) for one in short.labels),
+                "corrupted_labels": tuple(("bos", *one) for one in short.corrupted_labels),
+            }
+        )
+        inputs = TaskInputs(
+            tuple(BaseRuns(model, batch) for batch in (short, long)), ("logit_diff",), self.inputs(model).reference
+        )
+        joined = hc.methods.mean_ablation.on_task(inputs, positions="all")
+        alone = hc.sweep(model, long, "mean_ablation", reference=inputs.reference("suite"))
+        assert joined.sizes["prompt"] == 6
+        assert np.abs(joined.patched[:, 3:].values - alone.patched.values).max() < 2e-5
+
+
+class TestDecorator:
+    @pytest.fixture(autouse=True)
+    def own_registry(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+
+    def test_a_method_of_ones_own(self, model: Any) -> None:
+        @causal_method(base="clean", positions="x_query", references=("task",))
+        def halved_ablation(sources: Sources) -> torch.Tensor:
+            """Half of z.
+
+            References:
+                None.
+            """
+            return sources.clean / 2
+
+        assert hc.methods.halved_ablation is halved_ablation
+        assert repr(halved_ablation) == "<method halved_ablation>"
+        assert halved_ablation.__doc__.startswith("Half of z.")
+        assert halved_ablation.options == {"reference": ("task",)}
+        ds = hc.sweep(model, random_role_batch(3), "halved_ablation")
+        assert (ds.attrs["positions"], ds.attrs["base"]) == ("x_query", "clean")
+        assert float(abs(difference(ds)).max()) > 1e-4
+
+    def test_an_unknown_one(self) -> None:
+        with pytest.raises(AttributeError, match="Did you mean 'zero_ablation'"):
+            hc.methods.zero_ablate  # noqa: B018
+        with pytest.raises(HeadcatsError, match="Known: "):
+            registry.lookup("method", "zero_ablate")
+        with pytest.raises(UnknownNameError):
+            registry.lookup("method", "")

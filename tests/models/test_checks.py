@@ -1,0 +1,197 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model, word_tokenizer
+
+from headcats.errors import DataError, ModelError
+from headcats.models import (
+    HookedModel,
+    adapt,
+    check_clean_unchanged,
+    check_hooks,
+    check_model,
+    check_residual,
+    load_model,
+)
+from headcats.models.checks import noise_floor
+
+
+@pytest.fixture
+def clean() -> torch.Tensor:
+    return random_tokens(seed=1)
+
+
+@pytest.fixture
+def corrupted() -> torch.Tensor:
+    return random_tokens(seed=2)
+
+
+@pytest.fixture(params=LAYOUTS)
+def layout(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(params=BACKENDS)
+def model(request: pytest.FixtureRequest, layout: Any) -> HookedModel:
+    return adapt(tiny_model(layout, request.param).model)
+
+
+class TestModel:
+    def test_a_sound_model_passes_and_reports_plain_values(self, model: HookedModel) -> None:
+        report = check_model(model)
+        assert report["train_mode"] is False
+        assert report["n_weights"] == sum(p.numel() for p in model.model.parameters())
+        assert json.loads(json.dumps(report)) == report
+
+    @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
+    def test_a_weight_that_is_not_finite_is_named(self, model: HookedModel, value: float, what: str) -> None:
+        with torch.no_grad():
+            next(p for name, p in model.model.named_parameters() if "mlp" in name and p.ndim == 2)[1, 2] = value
+        with pytest.raises(ModelError, match=rf"Weight '[\w.]*mlp[\w.]*' of model 'toy' holds {what}") as error:
+            check_model(model)
+        assert "_original_component" not in str(error.value)
+
+    @pytest.mark.parametrize("rate", [0.1, 1e-9])
+    def test_train_mode_with_dropout_is_refused(self, layout: Any, rate: float) -> None:
+        raw = tiny_model(layout, dropout=rate).model
+        assert check_model(adapt(raw))["train_mode"] is False
+        raw.train()
+        with pytest.raises(ModelError, match=r"in train mode with dropout at work \(for example in .*call \.eval\(\)"):
+            check_model(adapt(raw))
+        assert raw.training
+
+    def test_train_mode_without_dropout_is_allowed(self, model: HookedModel) -> None:
+        model.model.train()
+        assert check_model(model)["train_mode"] is True
+
+    def test_randomness_that_no_module_admits_to_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        raw = tiny_model("gpt2").model.train()
+        original = raw.run_with_hooks
+        monkeypatch.setattr(raw, "run_with_hooks", lambda *a, **kw: torch.nn.functional.dropout(original(*a, **kw)))
+        before = torch.random.get_rng_state()
+        with pytest.raises(ModelError, match="in train mode with dropout at work, so"):
+            check_model(adapt(raw))
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+    def test_a_model_that_sees_the_future_is_refused(self, tmp_path: Path) -> None:
+        config = transformers.BertConfig(
+            vocab_size=60, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64
+        )
+        transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
+        model = load_model(tmp_path, tokenizer=word_tokenizer())
+        with pytest.raises(ModelError, match=r"a token changes the head outputs at the tokens before it"):
+            check_model(model)
+
+    def test_looking_draws_no_random_numbers(self, model: HookedModel) -> None:
+        before = torch.random.get_rng_state()
+        check_model(model)
+        assert torch.equal(torch.random.get_rng_state(), before)
+
+
+class TestHooks:
+    def test_identity_is_exact_and_the_control_moves(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
+    ) -> None:
+        report = check_hooks(model, clean, corrupted)
+        assert report["identity_difference"] == 0
+        assert report["control_difference"] > 0.1
+        assert 0 < report["floor"] < 1e-3
+        assert json.loads(json.dumps(report)) == report
+
+    def test_in_bfloat16_too(self, layout: Any, clean: torch.Tensor, corrupted: torch.Tensor) -> None:
+        model = adapt(tiny_model(layout).model.to(torch.bfloat16))
+        report = check_hooks(model, clean, corrupted)
+        assert report["identity_difference"] == 0
+        assert report["control_difference"] > report["floor"] > 0.1
+
+    def test_hooks_that_do_not_act_are_noticed(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        original = model.model.run_with_hooks
+
+        def deaf(*args: Any, fwd_hooks: Any, **options: Any) -> Any:
+            # Every hook is called, its answer is thrown away.
+            ignoring = [(name, lambda value, hook, f=f: (f(value.clone(), hook), value)[1]) for name, f in fwd_hooks]
+            return original(*args, fwd_hooks=ignoring, **options)
+
+        monkeypatch.setattr(model.model, "run_with_hooks", deaf)
+        with pytest.raises(ModelError, match="changes its logits by 0 only"):
+            check_hooks(model, clean, corrupted)
+
+    def test_a_model_that_hooks_disturb_is_noticed(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        original, capture = model.logits, model.capture
+        monkeypatch.setattr(model, "logits", lambda tokens, edits: original(tokens, edits=edits) + 0.01)
+        monkeypatch.setattr(model, "capture", capture)
+        with pytest.raises(ModelError, match=r"by themselves changes its logits by 0\.01"):
+            check_hooks(model, clean, corrupted)
+
+    def test_logits_that_overflow_are_named(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
+    ) -> None:
+        with torch.no_grad():
+            for parameter in model.model.parameters():
+                parameter.mul_(1e18)
+        with pytest.raises(ModelError, match=r"logits .* hold NaN or infinite values .* torch\.float32 overflows"):
+            check_hooks(model, clean, corrupted)
+
+    def test_pairs_must_align_and_differ(self, model: HookedModel, clean: torch.Tensor) -> None:
+        for check in (check_hooks, check_residual):
+            with pytest.raises(DataError, match=r"must align; got shapes \(3, 9\) and \(3, 8\)"):
+                check(model, clean, clean[:, 1:])
+            with pytest.raises(DataError, match="are the same tokens"):
+                check(model, clean, clean.clone())
+
+
+class TestResidual:
+    def test_the_clean_residual_gives_the_clean_logits(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor
+    ) -> None:
+        report = check_residual(model, clean, corrupted)
+        assert report["residual_difference"] <= report["floor"]
+        assert (model.logits(clean) - model.logits(corrupted)).abs().max() > 0.1  # the check had something to find
+
+    def test_a_model_that_reads_its_tokens_elsewhere_is_noticed(
+        self, model: HookedModel, clean: torch.Tensor, corrupted: torch.Tensor, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        original = model.model.run_with_hooks
+        monkeypatch.setattr(
+            model.model, "run_with_hooks", lambda tokens, **kw: original(tokens, **kw) + tokens.sum() / 100
+        )
+        with pytest.raises(ModelError, match="misses the clean logits by"):
+            check_residual(model, clean, corrupted)
+
+
+class TestUnchanged:
+    def test_an_untouched_model_passes(self, model: HookedModel, clean: torch.Tensor) -> None:
+        before = model.logits(clean)
+        model.logits(clean, edits={1: lambda z: z.zero_()})
+        assert check_clean_unchanged(model, clean, before)["clean_difference"] == 0
+
+    def test_a_hook_left_behind_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
+        before = model.logits(clean)
+        model.model.hook_dict["blocks.1.attn.hook_z"].add_hook(lambda z, hook: z * 0.9)
+        with pytest.raises(ModelError, match="on unpatched prompts changed by"):
+            check_clean_unchanged(model, clean, before)
+
+    def test_a_changed_weight_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
+        before = model.logits(clean)
+        with torch.no_grad():
+            model.model.blocks[0].attn.W_O.data.mul_(1.01)
+        if torch.equal(model.logits(clean), before):  # the bridge hands out a copy: change the weight itself
+            with torch.no_grad():
+                next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
+        with pytest.raises(ModelError, match="on unpatched prompts changed by"):
+            check_clean_unchanged(model, clean, before)
+
+
+def test_the_floor_grows_with_the_logits_and_the_rounding() -> None:
+    small, large = torch.ones(1, 4), torch.full((1, 4), 100.0)
+    assert noise_floor(large, torch.float32) == pytest.approx(100 * noise_floor(small, torch.float32))
+    assert noise_floor(small, torch.bfloat16) > 1000 * noise_floor(small, torch.float32)
+    assert noise_floor(torch.zeros(1, 4), torch.float32) == noise_floor(small, torch.float32)

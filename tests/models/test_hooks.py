@@ -1,0 +1,93 @@
+from typing import Any
+
+import pytest
+import torch
+from toys import Toy, put, random_tokens
+
+from headcats.errors import ModelError
+from headcats.models import adapt
+
+
+def n_hooks(model: Any) -> int:
+    return sum(len(hook._forward_hooks) + len(hook.fwd_hooks) for hook in model.hook_dict.values())
+
+
+class TestEdits:
+    @pytest.mark.parametrize(
+        ("edit", "message"),
+        [
+            (lambda z: None, "returned NoneType"),
+            (lambda z: z[:1], r"blocks.1.attn.hook_z' returned shape \(1, 9, 4"),
+            (lambda z: z.double(), r"returned shape .*torch.float64.*expected .*torch.float32"),
+            (lambda z: z.to("meta"), "on meta; expected"),
+        ],
+        ids=["nothing", "one row", "dtype", "device"],
+    )
+    def test_a_wrong_return_is_refused_and_no_hook_is_left(self, toy: Toy, edit: Any, message: str) -> None:
+        tokens, model, before = random_tokens(), adapt(toy.model), n_hooks(toy.model)
+        clean = model.logits(tokens)
+        with pytest.raises(ModelError, match=message):
+            model.logits(tokens, edits={1: edit})
+        assert n_hooks(toy.model) == before
+        assert torch.equal(model.logits(tokens), clean)
+
+    def test_an_edit_that_raises_leaves_no_hook(self, toy: Toy) -> None:
+        tokens, model, before = random_tokens(), adapt(toy.model), n_hooks(toy.model)
+        clean = model.logits(tokens)
+
+        def fail(z: torch.Tensor) -> torch.Tensor:
+            raise RuntimeError("in the edit")
+
+        with pytest.raises(RuntimeError, match="in the edit"):
+            model.capture(tokens, edits={0: put(0, 3.0), 1: fail})
+        assert n_hooks(toy.model) == before
+        assert torch.equal(model.logits(tokens), clean)
+
+    def test_hooks_of_the_user_stay(self, toy: Toy) -> None:
+        tokens, model, fired = random_tokens(), adapt(toy.model), []
+        model.logits(tokens)
+
+        def note(value: torch.Tensor, hook: Any) -> torch.Tensor:
+            fired.append(1)
+            return value
+
+        toy.model.hook_dict["blocks.0.attn.hook_z"].add_hook(note)
+        try:
+            model.logits(tokens, edits={0: put(0, 1.0)})
+            model.logits(tokens)
+        finally:
+            toy.model.hook_dict["blocks.0.attn.hook_z"].remove_hooks()
+        assert len(fired) == 2
+
+    def test_a_hook_that_does_not_fire_is_an_error(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = adapt(toy.model)
+        original = toy.model.run_with_hooks
+        monkeypatch.setattr(
+            model.model, "run_with_hooks", lambda *a, fwd_hooks, **kw: original(*a, fwd_hooks=fwd_hooks[1:], **kw)
+        )
+        with pytest.raises(ModelError, match=r"Hook 'blocks.0.attn.hook_z' .* did not fire"):
+            model.logits(random_tokens(), edits={0: put(0, 1.0), 1: put(0, 1.0)})
+
+    def test_a_hook_that_fires_twice_is_an_error(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = adapt(toy.model)
+        original = toy.model.run_with_hooks
+        monkeypatch.setattr(
+            model.model, "run_with_hooks", lambda *a, fwd_hooks, **kw: original(*a, fwd_hooks=fwd_hooks * 2, **kw)
+        )
+        with pytest.raises(ModelError, match=r"Hook 'blocks.0.attn.hook_z' .* fired 2 times"):
+            model.logits(random_tokens(), edits={0: put(0, 1.0)})
+
+    def test_an_unknown_hook_is_an_error(self, toy: Toy) -> None:
+        with pytest.raises(ModelError, match=r"no hook named 'blocks\.9\.hook_resid_pre'"):
+            adapt(toy.model).run(random_tokens(), hooks={"blocks.9.hook_resid_pre": lambda value: value})
+
+    @pytest.mark.parametrize("layer", [-1, 3])
+    def test_a_layer_out_of_range_is_an_error(self, toy: Toy, layer: int) -> None:
+        model = adapt(toy.model)
+        for call in (
+            lambda: model.logits(random_tokens(), edits={layer: put(0, 1.0)}),
+            lambda: model.capture(random_tokens(), layers=[layer]),
+            lambda: model.W_O(layer),
+        ):
+            with pytest.raises(ModelError, match=f"Layer {layer} of model 'toy' has no attention heads"):
+                call()

@@ -1,0 +1,166 @@
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model, word_tokenizer
+
+from headcats import registry
+from headcats.errors import ModelError, OptionError
+from headcats.models import HookedModel, adapt, load_model
+
+TOLERANCE = 2e-5
+
+
+class TestFolder:
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_it_gives_the_numbers_of_transformers(
+        self, folders: dict[str, Path], layout: Any, backend: Any, no_network: list[Any]
+    ) -> None:
+        model, tokens = load_model(folders[layout], backend=backend), random_tokens()
+        expected = hf_model(layout)(tokens).logits[:, -1].detach().log_softmax(-1)
+        assert (model.logits(tokens).log_softmax(-1) - expected).abs().max() < TOLERANCE
+        assert model.model_class == {"bridge": "TransformerBridge", "hooked": "HookedTransformer"}[backend]
+        assert (model.name, model.revision, model.weight_processing) == (layout, None, "none")
+        assert not model.model.training
+        assert no_network == []
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_its_tokenizer_is_the_one_in_the_folder(self, folders: dict[str, Path], backend: Any) -> None:
+        model, plain = load_model(str(folders["llama"]), backend=backend), word_tokenizer()
+        text = "w1 → w2\nw3, w4 →"
+        assert model.tokenizer(text).input_ids == plain(text).input_ids == [7, 3, 8, 4, 9, 5, 10, 3]
+        assert model.tokenizer.eos_token is None  # TransformerLens gives its own copy one
+        assert model.bos_token_id == 0
+        assert len(model.tokenizer) == model.d_vocab
+
+    def test_the_same_folder_gives_the_same_hash(self, folders: dict[str, Path]) -> None:
+        assert load_model(folders["gpt2"]).weights_hash() == load_model(folders["gpt2"]).weights_hash()
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
+    def test_dtype(self, folders: dict[str, Path], dtype: Any) -> None:
+        model = load_model(folders["llama"], dtype=dtype)
+        assert model.dtype == torch.bfloat16
+        assert model.logits(random_tokens()).dtype == torch.float32
+        _, z = model.capture(random_tokens())
+        assert z[0].dtype == torch.bfloat16
+
+    def test_half_precision_weights_load_as_float32(self, folders: dict[str, Path], tmp_path: Path) -> None:
+        hf_model("llama").half().save_pretrained(tmp_path)
+        model = load_model(tmp_path, tokenizer=str(folders["llama"]))
+        assert model.dtype == torch.float32
+        assert model.name == tmp_path.name
+
+    def test_a_tokenizer_with_a_hub_name_is_not_asked_for_again(
+        self, folders: dict[str, Path], no_network: list[Any]
+    ) -> None:
+        given = word_tokenizer()
+        given.init_kwargs["name_or_path"] = "owner/name"
+        assert load_model(folders["llama"], tokenizer=given).tokenizer is given
+        assert no_network == []
+        assert "add_bos_token" not in given.init_kwargs
+
+    def test_a_name_of_this_folder_and_home(
+        self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, no_network: list[Any]
+    ) -> None:
+        monkeypatch.chdir(folders["gpt2"].parent)
+        assert load_model("gpt2").revision is None
+        assert load_model("./gpt2").name == "gpt2"
+        monkeypatch.setenv("HOME", str(folders["gpt2"].parent))
+        monkeypatch.setenv("USERPROFILE", str(folders["gpt2"].parent))
+        assert load_model("~/gpt2").name == "gpt2"
+        assert no_network == []
+
+
+class TestBundled:
+    def test_a_bundled_model_asks_nobody(
+        self, folders: dict[str, Path], no_network: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(registry._tables["model"], "toy", folders["llama"])
+        model = load_model("toy")
+        assert (model.name, model.revision) == ("toy", None)
+        assert no_network == []
+        with pytest.raises(OptionError, match="A revision belongs to a hub name"):
+            load_model("toy", revision="main")
+
+    def test_mini_is_bundled(self) -> None:
+        assert Path(registry.lookup("model", "mini")).parts[-3:] == ("headcats", "models", "mini")
+
+
+class TestOwnModel:
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_it_is_used_as_it_is(self, backend: Any) -> None:
+        raw = tiny_model("llama", backend).model
+        model = load_model(raw)
+        assert model.model is raw
+        assert load_model(model) is model
+
+    def test_a_given_tokenizer_belongs_to_the_adapter_only(self) -> None:
+        raw, given = tiny_model("llama").model, word_tokenizer()
+        own = raw.tokenizer
+        assert load_model(raw, tokenizer=given).tokenizer is given
+        model = load_model(HookedModel(raw, name="mine", revision="r1"), tokenizer=given)
+        assert (model.tokenizer, model.name, model.revision) == (given, "mine", "r1")
+        assert raw.tokenizer is own
+
+    @pytest.mark.parametrize(
+        ("options", "named"),
+        [
+            ({"device": "cpu"}, "device cannot"),
+            ({"dtype": torch.bfloat16}, "dtype cannot"),
+            ({"revision": "main"}, "revision cannot"),
+            ({"device": "cpu", "revision": "main"}, "device and revision cannot"),
+        ],
+    )
+    def test_it_is_not_moved(self, options: dict[str, Any], named: str) -> None:
+        raw = tiny_model("gpt2").model
+        for source in (raw, adapt(raw)):
+            with pytest.raises(OptionError, match=named):
+                load_model(source, **options)
+        assert adapt(raw).dtype == torch.float32
+
+    def test_its_own_dtype_may_be_named(self) -> None:
+        raw = tiny_model("gpt2").model.to(torch.bfloat16)
+        assert load_model(raw, dtype="bfloat16").dtype == torch.bfloat16
+        assert load_model(raw).dtype == torch.bfloat16
+
+    @pytest.mark.parametrize("source", [None, 3, hf_model("gpt2")], ids=["None", "number", "transformers model"])
+    def test_anything_else_is_refused(self, source: Any) -> None:
+        with pytest.raises(ModelError, match="Expected a HookedTransformer or a TransformerBridge"):
+            load_model(source)
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"backend": "hook"}, "Expected backend 'bridge' or 'hooked'; got 'hook'"),
+            ({"dtype": "float8"}, "Expected dtype float32, bfloat16, float16, float64; got 'float8'"),
+            ({"dtype": torch.int64}, "got torch.int64"),
+            ({"device": "gpu"}, "Device 'gpu' cannot be used here"),
+            ({"device": "cuda:99"}, "Device 'cuda:99' cannot be used here"),
+            ({"tokenizer": 3}, "Expected tokenizer as a transformers tokenizer, a folder or a hub name; got int"),
+        ],
+    )
+    def test_bad_values(self, folders: dict[str, Path], options: dict[str, Any], message: str) -> None:
+        with pytest.raises(OptionError, match=message):
+            load_model(folders["gpt2"], **options)
+
+    def test_the_device_is_chosen_and_logged(
+        self, folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+        with caplog.at_level(logging.INFO, logger="headcats"):
+            assert load_model(folders["gpt2"]).device == torch.device("cpu")
+        assert "Model gpt2: TransformerBridge on cpu (no device was given), torch.float32." in caplog.messages
+
+    @pytest.mark.parametrize(("cuda", "mps", "expected"), [(True, True, "cuda"), (False, True, "mps")])
+    def test_cuda_goes_before_mps(self, monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str) -> None:
+        from headcats.models import loading
+
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+        assert loading._device(None) == torch.device(expected)

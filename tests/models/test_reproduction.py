@@ -1,0 +1,48 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toys import BACKENDS, LAYOUTS, Toy, tiny_model
+
+from headcats.errors import ModelError
+from headcats.models import load_model, loading
+from headcats.models.reproduction import check_reproduces, take_reference
+
+
+def test_the_same_weights_pass(toy: Toy) -> None:
+    check_reproduces(toy.model, take_reference(toy.oracle))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_slightly_other_weights_do_not(layout: Any, backend: Any) -> None:
+    toy = tiny_model(layout, backend)
+    with torch.no_grad():
+        next(p for name, p in toy.model.named_parameters() if "mlp" in name and p.ndim == 2).mul_(1.05)
+    built = type(toy.model).__name__
+    with pytest.raises(
+        ModelError, match=rf"The {built} .* makes of {type(toy.oracle).__name__} differs .* by 0\.\d+ in"
+    ):
+        check_reproduces(toy.model, take_reference(toy.oracle))
+
+
+def test_a_model_that_gives_nan_does_not_pass() -> None:
+    toy = tiny_model("llama")
+    with torch.no_grad():
+        next(p for name, p in toy.model.named_parameters() if "mlp" in name)[0] = float("nan")
+    with pytest.raises(ModelError, match="by nan in log-probability"):
+        check_reproduces(toy.model, take_reference(toy.oracle))
+
+
+def test_a_bridge_that_is_wrong_is_not_handed_out(folders: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    original = loading._bridge
+
+    def wrong(*args: Any, **options: Any) -> Any:
+        model = original(*args, **options)
+        model.ln_final.weight.data.mul_(1.1)  # as a forgotten scale of the logits
+        return model
+
+    monkeypatch.setattr(loading, "_bridge", wrong)
+    with pytest.raises(ModelError, match=r"differs from the original by .* use another version of transformer-lens"):
+        load_model(folders["llama"])

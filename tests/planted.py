@@ -1,0 +1,88 @@
+"""GPT-2 models whose weights are set by hand, so that the effect of every head is known before anything is run.
+
+A prompt is `[bos, slot 1, slot 2, query]`. The residual stream has parts: what the token is, what the answer
+is, and the position. A planted head looks from the query at one slot and copies the token there into the answer part;
+the unembedding reads the answer part. All other heads read positions only and write to a fourth part that nobody
+reads: they say something, but the same thing in every prompt. Token and position are both one-hot, so LayerNorm scales
+every prompt alike, and there is no MLP.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from toys import word_tokenizer
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from headcats.prompts.batch import PromptBatch
+
+N_LAYERS, N_HEADS, N_TOKENS = 2, 4, 24
+_PART = 32  # residual dims per part, and d_head
+_BOS, _QUERY, _NEUTRAL = 0, 1, 2
+FIRST_CONTENT = 3
+_LAST = 3
+
+
+def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0) -> Any:
+    """A TransformerBridge in which each head (layer, head) of `slots` moves the token of its slot to the answer."""
+    from transformer_lens.model_bridge import TransformerBridge
+
+    hf = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=N_TOKENS, n_embd=4 * _PART, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=8,
+            bos_token_id=0, eos_token_id=0, tie_word_embeddings=False,
+        )
+    )  # fmt: skip
+    token, answer, position, unread = (slice(i * _PART, (i + 1) * _PART) for i in range(4))
+    draws = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in hf.named_parameters():
+            parameter.fill_(float(".ln_" in name and name.endswith("weight")))
+        hf.transformer.wte.weight[:, token] = torch.eye(N_TOKENS, _PART)
+        hf.transformer.wpe.weight[:, position] = torch.eye(8, _PART)
+        hf.lm_head.weight[:, answer] = torch.eye(N_TOKENS, _PART)
+        for layer, block in enumerate(hf.transformer.h):
+            q, k, v = block.attn.c_attn.weight.view(4 * _PART, 3, N_HEADS, _PART).unbind(1)  # views: writes go through
+            o = block.attn.c_proj.weight.view(N_HEADS, _PART, 4 * _PART)
+            for head in range(N_HEADS):
+                slot = slots.get((layer, head))
+                if slot is None:
+                    for projection in (q[position, head], k[position, head], v[position, head]):
+                        projection.copy_(0.3 * torch.randn(_PART, _PART, generator=draws))
+                    # Small: LayerNorm would make the rest of the stream small otherwise.
+                    o[head][:, unread] = 0.02 * torch.randn(_PART, _PART, generator=draws)
+                else:
+                    q[2 * _PART + _LAST, head, 0] = k[2 * _PART + slot, head, 0] = 4.0
+                    v[token, head] = o[head][:, answer] = torch.eye(_PART)
+    hf.config.architectures = ["GPT2LMHeadModel"]
+    hf.config._attn_implementation = "eager"
+    tokenizer = word_tokenizer()
+    tokenizer.init_kwargs |= {"name_or_path": "planted", "add_bos_token": True}
+    return TransformerBridge.boot_transformers("planted", hf_model=hf.eval(), tokenizer=tokenizer, device="cpu").eval()
+
+
+def slot_batch(*changed: int, n: int = 20, seed: int = 0, task: str = "") -> PromptBatch:
+    """Prompts whose answer stands in the slots `changed`, and the distractor in the corrupted prompts.
+
+    The other slot holds the same token everywhere.
+    """
+    draws = torch.Generator().manual_seed(seed)
+    pairs = [FIRST_CONTENT + torch.randperm(N_TOKENS - FIRST_CONTENT, generator=draws)[:2] for _ in range(n)]
+    answer, distractor = torch.stack(pairs).T
+    clean = torch.tensor([_BOS, _NEUTRAL, _NEUTRAL, _QUERY]).repeat(n, 1)
+    corrupted = clean.clone()
+    for slot in changed:
+        clean[:, slot], corrupted[:, slot] = answer, distractor
+    keys = tuple(f"{task} {number}" for number in range(n))
+    return PromptBatch(
+        clean=clean,
+        corrupted=corrupted,
+        answer=answer.clone(),
+        distractor=distractor.clone(),
+        keys=keys,
+        items=keys,
+        distractor_tasks=("other",) * n,
+        labels=(("bos", "slot1", "slot2", "query"),) * n,
+        corrupted_labels=(("bos", "slot1", "slot2", "query"),) * n,
+        task=task,
+    )

@@ -1,0 +1,124 @@
+"""Batches of tokens: what is refused, what positions mean, and what a fingerprint sees."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.errors import DataError
+from headcats.prompts.batch import PromptBatch
+
+CLEAN = [[0, 5, 6, 7], [0, 8, 9, 7]]
+CORRUPTED = [[0, 5, 4, 7], [0, 8, 3, 7]]
+LABELS = (("bos", "x1[0/2]", "x1[1/2]", "y1"),) * 2
+
+
+def tokens(clean=CLEAN, corrupted=CORRUPTED, answer=(10, 11), distractor=(12, 13), **options):
+    return PromptBatch.from_tokens(clean, corrupted, answer, distractor, **options)
+
+
+def with_roles(**changes):
+    fields = {"labels": LABELS, "corrupted_labels": LABELS, "task": "german"} | changes
+    return replace(tokens(items=["dog", "cat"], distractor_tasks=["a", "b"]), **fields)
+
+
+def test_from_tokens_takes_lists_tensors_and_arrays():
+    batch = tokens()
+    other = tokens(*(torch.tensor(x, dtype=torch.int32) for x in (CLEAN, CORRUPTED)), torch.tensor([10, 11]).numpy())
+    assert batch.clean.dtype == other.clean.dtype == torch.int64
+    assert batch.fingerprint() == other.fingerprint()
+    assert (len(batch), batch.length) == (2, 4)
+    assert batch.keys == batch.items == ("prompt 0", "prompt 1")
+    assert batch.distractor_tasks == ("corrupted", "corrupted")
+    assert batch.labels is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"distractor": [12, 11]}, "'prompt 1': answer and distractor are the same token 11 .1 of 2 prompts"),
+        ({"clean": [[0, 5], [0]]}, "clean token ids must form one rectangle of integers"),
+        ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean token ids must be integers; got torch.float32"),
+        ({"answer": [True, False]}, "answer token ids must be integers; got torch.bool"),
+        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"clean \(2, 3\), corrupted \(2, 4\). Group prompts by length"),
+        ({"clean": CLEAN[:1]}, r"clean \(1, 4\), corrupted \(2, 4\)"),
+        ({"clean": []}, r"clean token ids must be \[prompt, pos\] with at least one entry; got shape \(0,\)"),
+        ({"clean": [[], []], "corrupted": [[], []]}, "with at least one entry"),
+        ({"clean": 3}, r"must be \[prompt, pos\]"),
+        ({"answer": [10]}, r"answer must hold one id per prompt \[2\]; got \(1,\)"),
+        ({"distractor": [[12], [13]]}, r"distractor token ids must be \[prompt\] with at least .* \(2, 1\)"),
+        ({"items": ["only one"]}, "items must hold one entry per prompt: 2 prompts, 1 entries"),
+        ({"distractor_tasks": ["a"] * 3}, "distractor_tasks must hold one entry per prompt: 2 prompts, 3"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named(changes, message):
+    with pytest.raises(DataError, match=message):
+        tokens(**changes)
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=4))
+def test_select_takes_prompts_in_the_given_order(order):
+    batch = with_roles(keys=("k0", "k1"))
+    part = batch.select(order)
+    assert part.clean.tolist() == [CLEAN[i] for i in order]
+    assert part.corrupted.tolist() == [CORRUPTED[i] for i in order]
+    assert part.answer.tolist() == [(10, 11)[i] for i in order]
+    assert part.keys == tuple(f"k{i}" for i in order)
+    assert part.distractor_tasks == tuple("ab"[i] for i in order)
+    assert len(part.labels) == len(order)
+    assert part.task == "german"
+
+
+def test_masks_of_positions():
+    batch = with_roles()
+    assert batch.positions("last").tolist() == [[False, False, False, True]] * 2
+    assert batch.positions("all").all()
+    assert batch.positions("x1").tolist() == [[False, True, True, False]] * 2
+    assert batch.positions("y1").tolist() == [[False, False, False, True]] * 2
+    assert batch.positions("bos").tolist() == [[True, False, False, False]] * 2
+
+
+def test_positions_that_do_not_exist_name_prompt_and_roles():
+    with pytest.raises(DataError, match="'prompt 0' has no role 'x2'; its roles: last, all, bos, x1, y1"):
+        with_roles().positions("x2")
+    with pytest.raises(DataError, match="'x1' name a role, but this batch has no roles"):
+        tokens().positions("x1")
+    assert tokens().positions("all").all()
+
+
+def test_roles_that_do_not_align_allow_the_last_position_only():
+    shifted = (LABELS[0], ("bos", "x1", "y1[0/2]", "y1[1/2]"))
+    batch = with_roles(corrupted_labels=shifted)
+    assert batch.misaligned() == ["prompt 1"]
+    assert batch.positions("last").sum() == 2
+    for positions in ("all", "x1"):
+        with pytest.raises(DataError, match=r"not in 'prompt 1' \(1 of 2 prompts\)"):
+            batch.positions(positions)
+    assert batch.without_roles().positions("all").all()
+
+
+CHANGES = {
+    "clean": {"clean": torch.tensor([[0, 5, 6, 7], [0, 8, 9, 6]])},
+    "corrupted": {"corrupted": torch.tensor([[0, 5, 4, 7], [0, 8, 3, 6]])},
+    "answer": {"answer": torch.tensor([10, 14])},
+    "distractor": {"distractor": torch.tensor([12, 14])},
+    "items": {"items": ("dog", "sun")},
+    "distractor_tasks": {"distractor_tasks": ("a", "c")},
+    "labels": {"labels": (LABELS[0], ("bos", "x1", "z1", "y1"))},
+    "corrupted_labels": {"corrupted_labels": (LABELS[0], ("bos", "x1", "z1", "y1"))},
+    "task": {"task": "french"},
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+def test_the_fingerprint_sees_every_change_that_numbers_depend_on(field):
+    assert replace(with_roles(), **CHANGES[field]).fingerprint() != with_roles().fingerprint()
+    assert with_roles().fingerprint() == with_roles().fingerprint()
+
+
+def test_the_fingerprint_sees_the_order_and_is_pinned():
+    batch = with_roles()
+    assert batch.select([1, 0]).fingerprint() != batch.fingerprint()
+    assert tokens().fingerprint() == "35b06f41b7af2ce2a8893dcda09b3672"

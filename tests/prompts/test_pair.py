@@ -1,0 +1,39 @@
+"""A prompt pair refuses what could never give a number."""
+
+import pytest
+
+from headcats.errors import DataError
+from headcats.prompts import PromptPair, Span
+
+FIELDS = {"key": "t/0", "item": "q", "clean": "a b q", "corrupted": "a c q", "answer": " x", "distractor": " y"}
+
+
+def pair(**changes):
+    return PromptPair(**(FIELDS | changes))
+
+
+def test_defaults():
+    made = pair()
+    assert made.distractor_task == "corrupted"
+    assert made.roles == {}
+
+
+@pytest.mark.parametrize("field", ["clean", "corrupted", "answer", "distractor"])
+def test_empty_text_is_refused_by_key(field):
+    with pytest.raises(DataError, match="'t/0' has an empty"):
+        pair(**{field: ""})
+
+
+def test_answer_equal_to_distractor_is_refused():
+    with pytest.raises(DataError, match="'t/0': answer and distractor are both ' x'"):
+        pair(distractor=" x")
+
+
+@pytest.mark.parametrize("span", [(-1, 2), (2, 2), (3, 2), (0, 6)])
+@pytest.mark.parametrize("side", [0, 1])
+def test_roles_must_lie_inside_both_texts(span, side):
+    spans = [Span(0, 1), Span(0, 1)]
+    spans[side] = Span(*span)
+    with pytest.raises(DataError, match=r"'t/0': role 'x1' spans characters \(.*\) of a text of 5"):
+        pair(roles={"x1": tuple(spans)})
+    assert pair(roles={"x1": (Span(0, 5), Span(0, 1))}).roles["x1"][0].stop == 5

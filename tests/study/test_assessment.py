@@ -1,0 +1,75 @@
+"""Accuracy and gap of a task, and the reasons for which it is not scored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from counting import SUITE
+
+from headcats.study import plan
+from headcats.study.assessment import assess, base_runs
+
+
+def assessed(model, preparation, name, **options):
+    study = plan(**({"suite_source": SUITE, "n_prompts": 8, "n_demos": 2} | options))
+    prepared = preparation.prepared[name]
+    return assess(study, prepared, base_runs(model, prepared))
+
+
+def test_numbers_against_runs_by_hand(model, preparation):
+    found = assessed(model, preparation, "always_a")
+    (batch,) = preparation.prepared["always_a"].scored
+    clean, corrupted = (model.logits(tokens) for tokens in (batch.clean, batch.corrupted))
+    rows = range(len(batch))
+    difference = [
+        (run[rows, batch.answer] - run[rows, batch.distractor]).double().numpy() for run in (clean, corrupted)
+    ]
+    assert found.gap == pytest.approx(np.mean(difference[0] - difference[1]), rel=1e-6)
+    assert found.low < found.gap < found.high
+    assert found.accuracy == 1.0
+    assert found.corrupted_accuracy == 0.0
+    assert found.n_items == len(set(batch.items)) == 8
+    assert (found.metric, found.refusal) == ("logit_diff", "")
+    assert found.as_dict()["gap"] == found.gap
+
+
+def test_a_task_the_model_cannot_do_is_refused(model, preparation):
+    found = assessed(model, preparation, "shifted")
+    assert found.accuracy == 0.0
+    assert found.refusal == "the model cannot do it: accuracy 0.00 on clean prompts, at least 0.5 is needed"
+
+
+def test_a_task_without_a_gap_is_refused(model, preparation):
+    prepared = preparation.prepared["always_a"]
+    same = replace(prepared, scored=tuple(replace(batch, corrupted=batch.clean) for batch in prepared.scored))
+    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2)
+    found = assess(study, same, base_runs(model, same))
+    assert found.accuracy == 1.0
+    assert found.refusal == (
+        "no clear gap between clean and corrupted prompts: logit_diff 0.00, 95 % interval 0.00 to 0.00"
+    )
+
+
+def test_a_task_that_needs_no_demonstrations_is_not_patched(model, preparation):
+    prepared = preparation.prepared["always_a"]
+    marked = replace(prepared, task=replace(prepared.task, needs_demonstrations=False))
+    found = assess(plan(suite_source=SUITE, n_prompts=8, n_demos=2), marked, base_runs(model, marked))
+    assert found.refusal.startswith("marked as solvable without demonstrations")
+
+
+def test_the_first_metric_decides(model, preparation):
+    found = assessed(model, preparation, "always_a", metrics=["prob", "logit_diff"])
+    assert found.metric == "prob"
+    assert 0 < found.gap <= 1
+
+
+def test_half_right_is_enough(model, preparation):
+    prepared = preparation.prepared["always_a"]
+    (batch,) = prepared.scored
+    for wrong, refused in ((4, False), (5, True)):
+        answer = batch.answer.clone()
+        answer[:wrong] = 5
+        changed = replace(prepared, scored=(replace(batch, answer=answer),))
+        found = assess(plan(suite_source=SUITE, n_prompts=8, n_demos=2), changed, base_runs(model, changed))
+        assert found.accuracy == 1 - wrong / 8
+        assert ("cannot do it" in found.refusal) == refused

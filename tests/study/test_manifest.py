@@ -1,0 +1,106 @@
+"""What a folder says of itself, and what counts as another plan."""
+
+import importlib.metadata
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from counting import SUITE
+
+import headcats as hc
+from headcats.errors import PlanError
+from headcats.study import plan
+from headcats.study.manifest import block_fingerprint, check_same_plan, describe_model, new_manifest, versions
+
+
+def study(**options):
+    return plan(**({"suite_source": SUITE, "n_prompts": 8, "n_demos": 2} | options))
+
+
+def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folder):
+    described = describe_model(model)
+    assert described == {
+        "name": model_folder.name, "revision": None, "weights_hash": model.weights_hash(),
+        "model_class": "TransformerBridge", "weight_processing": "none", "dtype": "float32", "device": "cpu",
+        "layers": [0, 1], "heads": [4, 4],
+    }  # fmt: skip
+
+
+def test_a_new_manifest_is_json_and_complete(model):
+    made = new_manifest(model, study())
+    assert json.loads(json.dumps(made)) == made
+    assert made["plan"] == study().as_passed()
+    assert [category["name"] for category in made["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert {"tasks", "blocks", "checks"} <= set(made)
+    assert made["created"].endswith("+00:00")
+
+
+def test_versions_are_those_installed():
+    found = versions()
+    assert found["torch"] == torch.__version__.split("+")[0] or found["torch"] == torch.__version__
+    assert found["transformer-lens"] == importlib.metadata.version("transformer-lens")
+
+
+@pytest.mark.parametrize(
+    ("options", "difference"),
+    [
+        ({"seed": 1}, "seed: 0 there, 1 now"),
+        ({"n_prompts": 9}, "n_prompts: 8 there, 9 now"),
+        ({"n_demos": 3}, "n_demos: 2 there, 3 now"),
+        ({"template": "question"}, "template: 'arrow' there, 'question' now"),
+        ({"corruption": "shuffled_labels"}, "corruption: 'other_task' there, 'shuffled_labels' now"),
+        ({"metrics": ["prob"]}, r"metrics: \['logit_diff'\] there, \['prob'\] now"),
+        ({"suite_source": "icl"}, "suite: 'counting' there, 'icl' now"),
+    ],
+)
+def test_every_part_of_another_plan_is_named(model, options, difference):
+    stored = new_manifest(model, study())
+    with pytest.raises(PlanError, match=difference) as problem:
+        check_same_plan(stored, model, study(**options), folder=Path("results/x"))
+    assert "results/x" in str(problem.value)
+    assert "--out" in str(problem.value)
+
+
+def test_all_differences_are_named_at_once(model):
+    with pytest.raises(PlanError, match=r"n_prompts: .*; seed: "):
+        check_same_plan(new_manifest(model, study()), model, study(seed=1, n_prompts=9), folder=Path("x"))
+
+
+@pytest.mark.parametrize("name", ["weights_hash", "model_class", "weight_processing", "dtype"])
+def test_another_model_is_another_plan(model, name):
+    stored = new_manifest(model, study())
+    stored["model"][name] = "other"
+    with pytest.raises(PlanError, match=f"model {name}: 'other' there"):
+        check_same_plan(stored, model, study(), folder=Path("x"))
+
+
+def test_more_tasks_methods_and_another_machine_are_the_same_plan(model):
+    stored = new_manifest(model, study())
+    stored["model"] |= {"device": "cuda:0", "name": "/elsewhere", "revision": "main"}
+    check_same_plan(stored, model, study(tasks=["always_a"], methods=["zero_ablation"]), folder=Path("x"))
+
+
+def test_the_fingerprint_of_a_block_sees_all_its_parts():
+    parts = {"prompts": ["a"], "reference": ["b"], "label": "c@last", "metrics": ("d",)}
+    other = {"prompts": ["x"], "reference": [], "label": "c@all", "metrics": ("d", "e")}
+    base = block_fingerprint(**parts)
+    assert base == block_fingerprint(**parts)
+    assert len({base, *(block_fingerprint(**(parts | {key: value})) for key, value in other.items())}) == 5
+
+
+def test_the_manifest_of_a_run(finished, model):
+    found = json.loads(hc.load(finished).attrs["manifest"])
+    assert found["plan"]["n_prompts"] == 8
+    assert found["methods"] == ["denoising_patch@last", "mean_ablation@all"]
+    assert list(found["tasks"]) == ["always_a", "always_b", "always_c", "shifted"]
+    entry = found["blocks"]["always_a"]["mean_ablation@all"]
+    assert (entry["path"], entry["reference"], entry["base"]) == ("hooked", "suite", "clean")
+    assert entry["seconds"] >= 0
+    assert set(found["blocks"]) == {"always_a", "always_b", "always_c"}
+    checks = found["checks"]["always_b"]
+    assert set(checks) == {"hooks", "residual", "clean_unchanged"}
+    assert checks["hooks"]["control_difference"] > checks["hooks"]["floor"] >= checks["hooks"]["identity_difference"]
+    assert found["checks"]["model"]["train_mode"] is False
+    assert found["tasks"]["always_a"]["prompt_hash"]
+    assert found["model"]["weights_hash"] == model.weights_hash()

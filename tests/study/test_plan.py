@@ -1,0 +1,75 @@
+"""The plan checks every name and number before any model is touched."""
+
+import pytest
+from counting import SUITE, counting_suite
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.study.plan import check_options, plan
+
+
+def make(**options):
+    return plan(**({"suite_source": SUITE, "n_prompts": 4} | options))
+
+
+def test_defaults():
+    study = make()
+    assert study.as_passed() == {
+        "suite": "counting", "metrics": ["logit_diff"], "n_prompts": 4, "n_demos": 5, "template": "arrow",
+        "corruption": "other_task", "seed": 0,
+    }  # fmt: skip
+    assert [spec.label for spec in study.methods] == ["denoising_patch@last", "mean_ablation@all"]
+    assert [task.name for task in study.tasks] == ["always_a", "always_b", "always_c", "shifted"]
+
+
+def test_scored_tasks_are_in_the_order_of_the_suite_and_the_others_stay():
+    study = make(tasks=["always_c", "always_a", "always_c"])
+    assert [task.name for task in study.tasks] == ["always_a", "always_c"]
+    assert len(study.suite.tasks) == 4
+
+
+def test_names_given_twice_count_once():
+    study = make(methods=["zero_ablation", "zero_ablation@all", "zero_ablation@last"], metrics=["prob", "prob"])
+    assert [spec.label for spec in study.methods] == ["zero_ablation@all", "zero_ablation@last"]
+    assert study.metrics == ("prob",)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"suite_source": "countin"}, UnknownNameError, "Unknown suite 'countin'. Did you mean 'counting'"),
+        ({"tasks": ["allways_a"]}, UnknownNameError, "Unknown task of suite 'counting' 'allways_a'. Did you mean 'alw"),
+        ({"tasks": ["plural"]}, UnknownNameError, "Unknown task of suite 'counting' 'plural'"),
+        ({"methods": ["denoise_patch"]}, UnknownNameError, "Unknown method 'denoise_patch'. Did you mean 'denoising"),
+        ({"methods": ["mean_ablation:referenz=task"]}, UnknownNameError, "'referenz'. Did you mean 'reference'"),
+        ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "takes 'suite', 'task', .*; got 'tsk'"),
+        ({"metrics": ["logit-diff"]}, UnknownNameError, "Unknown metric 'logit-diff'. Did you mean 'logit_diff'"),
+        ({"template": "arow"}, UnknownNameError, "Unknown template 'arow'. Did you mean 'arrow'"),
+        ({"corruption": "other"}, UnknownNameError, "Unknown corruption 'other'. Did you mean 'other_task'"),
+        ({"suite_source": []}, DataError, "is empty"),
+        ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
+        ({"n_demos": 0}, OptionError, "n_demos must be a whole number of at least 1; got 0"),
+        ({"methods": []}, OptionError, r"methods must be a list of names, such as \['denoising_patch'\]; got \[\]"),
+        ({"metrics": []}, OptionError, "metrics must be a list of names"),
+        ({"tasks": []}, OptionError, "tasks must be a list of names"),
+        ({"methods": "denoising_patch"}, OptionError, "methods must be a list of names"),
+        ({"seed": True}, OptionError, "seed must be a whole number; got True"),
+        ({"n_prompts": True}, OptionError, "n_prompts must be a whole number"),
+    ],
+)
+def test_what_is_wrong_is_named(options, error, message):
+    with pytest.raises(error, match=message):
+        make(**options)
+
+
+def test_a_suite_can_be_given_as_itself_or_as_tasks():
+    suite = counting_suite()
+    assert make(suite_source=suite).suite is suite
+    assert make(suite_source=list(suite.tasks)).suite.name == "custom"
+
+
+def test_unknown_options_are_a_type_error_with_near_matches():
+    check_options(["tasks", "metrics", "n_demos", "template", "corruption"])
+    with pytest.raises(TypeError, match=r"Unknown option 'n_promts'. Did you mean 'n_prompts'.*Known: suite, .*, seed"):
+        check_options(["tasks", "n_promts"])
+    with pytest.raises(TypeError, match="Unknown option 'suite_source'"):
+        check_options(["suite_source"])

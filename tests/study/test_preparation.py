@@ -1,0 +1,135 @@
+"""From tasks to prompts: the same prompts whichever tasks are scored, and reference prompts that are never scored."""
+
+import pytest
+from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
+from toys import tiny_model
+
+from headcats.errors import DataError, ModelError
+from headcats.models import HookedModel
+from headcats.prompts import PromptPair, Span
+from headcats.study import plan
+from headcats.study.plan import REFERENCE_PROMPTS
+from headcats.study.preparation import Preparation
+from headcats.tasks import Task, make_suite
+
+
+def prepare(model, source=SUITE, **options):
+    study = plan(**({"suite_source": source, "n_prompts": 8, "n_demos": 2} | options))
+    return Preparation(model, study)
+
+
+def fingerprints(prepared):
+    return [batch.fingerprint() for batch in prepared.scored + prepared.reference]
+
+
+def texts(model, batches):
+    return [model.tokenizer.decode(row) for batch in batches for row in batch.clean]
+
+
+def test_scored_and_reference_prompts_are_as_many_as_asked_and_disjoint(model, preparation):
+    for prepared in preparation.prepared.values():
+        scored, reference = (texts(model, part) for part in (prepared.scored, prepared.reference))
+        assert len(scored) == 8
+        assert len(reference) == REFERENCE_PROMPTS >= 100
+        assert not set(scored) & set(reference)
+        assert prepared.words.kept == len(INPUTS)
+        assert prepared.problem == ""
+
+
+def test_more_scored_prompts_begin_with_the_same_prompts(model, preparation):
+    more = prepare(model, n_prompts=12).prepared["always_a"]
+    assert texts(model, more.scored)[:8] == texts(model, preparation.prepared["always_a"].scored)
+
+
+def test_a_subset_of_tasks_has_the_same_prompts(model, preparation):
+    alone = prepare(model, tasks=["always_b"])
+    assert fingerprints(alone.prepared["always_b"]) == fingerprints(preparation.prepared["always_b"])
+    assert list(alone.prepared) == list(preparation.prepared)
+
+
+def test_the_order_of_a_suite_does_not_matter(model, preparation):
+    suite = counting_suite()
+    turned = prepare(model, make_suite(suite.tasks[::-1], name=SUITE))
+    for name, prepared in preparation.prepared.items():
+        assert fingerprints(turned.prepared[name]) == fingerprints(prepared)
+
+
+def test_another_seed_has_other_prompts(model, preparation):
+    other = prepare(model, seed=1).prepared["always_a"]
+    assert not set(fingerprints(other)) & set(fingerprints(preparation.prepared["always_a"]))
+
+
+def test_answers_of_several_tokens_leave_no_word_pair(model):
+    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
+    prepared = prepare(model, suite).prepared
+    assert prepared["long"].words.dropped == {"answer of several tokens": len(INPUTS)}
+    assert prepared["long"].problem.startswith("no usable word pair (0 kept; 24 answer of several tokens (e.g. 'w0'")
+    assert prepared["long"].scored == ()
+    assert "long" not in {name for batch in prepared["always_a"].scored for name in batch.distractor_tasks}
+
+
+def test_a_task_without_company_says_what_to_do(model):
+    prepared = prepare(model, [constant("lonely", "w40", "knowledge")]).prepared["lonely"]
+    assert "Task 'lonely' shares fewer than 6 inputs" in prepared.problem
+    assert "corruption='shuffled_labels'" in prepared.problem
+
+
+def test_finished_pairs_are_taken_as_they_are(model):
+    prepared = prepare(model, [Task("pairs", "knowledge", "made up", finished_pairs)]).prepared["pairs"]
+    assert [key for batch in prepared.scored for key in batch.keys] == [f"pair w{i}" for i in range(8)]
+    assert sum(len(batch) for batch in prepared.reference) == len(INPUTS) - 8
+    assert prepared.scored[0].labels is None
+
+
+def test_roles_have_to_align_only_for_methods_that_use_them(model):
+    def uneven(n, *, seed):
+        roles = {"y1": (Span(0, 3), Span(4, 6))}
+        return [
+            PromptPair(f"p{i}", f"i{i}", f"w40\nw{i} →", f"w41\nw{i} →", " w40", " w41", roles=roles) for i in range(2)
+        ]
+
+    suite = make_suite([Task("uneven", "knowledge", "made up", uneven)])
+    last, everywhere = (
+        prepare(model, suite, methods=methods).prepared["uneven"] for methods in (["noising_patch"], ["zero_ablation"])
+    )
+    assert last.prompts.kept == 2
+    assert everywhere.prompts.dropped == {"roles do not align": 2}
+    assert "no usable prompt (0 kept; 2 roles do not align (e.g. 'p0'))" in everywhere.problem
+
+
+def test_references_are_made_once_and_hold_what_they_say(preparation):
+    assert preparation.reference("always_a", "suite") is preparation.reference("always_b", "suite")
+    assert preparation.reference("always_a", "task") is preparation.reference("always_a", "task")
+    own = preparation.reference("always_a", "task")
+    assert {batch.task for batch in own.batches} == {"always_a"}
+    assert own.run == "clean"
+    assert preparation.reference("always_a", "corrupted").run == "corrupted"
+    everything = {batch.task for batch in preparation.reference("always_a", "suite").batches}
+    assert everything == set(preparation.prepared)
+
+
+def test_a_reference_without_prompts_names_the_task(model):
+    preparation = prepare(
+        model, [Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:8])]
+    )
+    with pytest.raises(DataError, match="Task 'few' leaves no prompts for the 'task' reference"):
+        preparation.reference("few", "task")
+
+
+def test_a_model_without_tokenizer_is_refused():
+    bare = HookedModel(tiny_model("gpt2").model, name="bare")
+    bare.tokenizer = None
+    with pytest.raises(ModelError, match="'bare' has no tokenizer, so tasks cannot be written as tokens"):
+        Preparation(bare, plan(suite_source=SUITE, n_prompts=2))
+
+
+def test_generated_tasks_are_asked_for_enough_pairs(model):
+    asked = []
+
+    def remember(n, *, seed):
+        asked.append((n, seed))
+        return [(given, "w40") for given in INPUTS]
+
+    suite = counting_suite().with_tasks(Task("always_a", "knowledge", "made up", remember))
+    assert prepare(model, suite, seed=7).prepared["always_a"].scored
+    assert asked == [(1024, 7)]

@@ -1,0 +1,54 @@
+"""The bar is for people who look, and it ends where it should."""
+
+import contextlib
+import sys
+
+import pytest
+
+import headcats as hc
+from headcats.study import runner
+from headcats.study.progress import progress_bar
+
+
+def test_nothing_is_shown_where_nobody_looks(capsys):
+    with progress_bar(10) as advance:
+        advance(5, "half")
+    with progress_bar(10, show=False) as advance:
+        advance(5)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_terminal_sees_the_bar_on_stderr(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress_bar(8) as advance:
+        advance(8, "plural denoising_patch@last")
+    shown = capsys.readouterr()
+    assert "plural denoising_patch@last" in shown.err
+    assert "8/8" in shown.err
+    assert "left" in shown.err
+    assert shown.out == ""
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """(total, steps) of every bar that a run opens."""
+    seen = []
+
+    @contextlib.contextmanager
+    def record(total, *, show=None):
+        made = []
+        seen.append((total, made))
+        yield lambda steps, label=None: made.append(steps)
+
+    monkeypatch.setattr(runner, "progress_bar", record)
+    return seen
+
+
+def test_the_steps_of_a_run_add_up_to_the_whole(model, options, steps, finished):
+    """Refused tasks and finished blocks included."""
+    hc.run(model, **options)
+    hc.run(model, out=finished, **options)
+    for total, made in steps:
+        assert total == sum(made) == 8 * 4 * 2
+        assert min(made) >= 0

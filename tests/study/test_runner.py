@@ -1,0 +1,427 @@
+"""A run in memory, into a folder, again, with more in it, killed, and with things in its way."""
+
+import errno
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import xarray as xr
+from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_suite, finished_pairs, several_tokens
+
+import headcats as hc
+from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
+from headcats.results import ResultsFolder
+from headcats.tasks import Task, make_suite
+
+TASKS = ["always_a", "always_b", "always_c"]
+METHODS = ["denoising_patch@last", "mean_ablation@all"]
+
+
+def blocks(path):
+    """Relative path -> (content, time of writing) of the finished blocks."""
+    return {
+        str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in sorted(Path(path).rglob("*.nc"))
+    }
+
+
+def assert_same_numbers(one, other, *, tasks=TASKS, methods=METHODS):
+    """Bit-equal blocks, in any order."""
+    for task in tasks:
+        for method in methods:
+            xr.testing.assert_identical(
+                one[task][method].to_dataset().drop_attrs(), other[task][method].to_dataset().drop_attrs()
+            )
+            assert one[task][method].patched.values.tobytes() == other[task][method].patched.values.tobytes()
+
+
+def stored(path):
+    return ResultsFolder(path).read_manifest()
+
+
+# ------------------------------------------------------------------------------------------------- what comes out
+def test_memory_and_folder_hold_the_same(model, options, finished):
+    memory, folder = hc.run(model, **options), hc.load(finished)
+    xr.testing.assert_identical(
+        memory.map_over_datasets(lambda node: node.drop_attrs()),
+        folder.map_over_datasets(lambda node: node.drop_attrs()),
+    )
+    assert list(memory.children) == TASKS
+    assert memory.attrs["categories"] == folder.attrs["categories"]
+    one = memory["always_a"]["denoising_patch@last"]
+    assert one.patched.dims == ("metric", "prompt", "layer", "head")
+    assert one.sizes == {"metric": 1, "prompt": 8, "layer": 2, "head": 4}
+    assert {"item", "key", "distractor_task", "metric", "layer", "head"} <= set(one.coords)
+    assert memory["always_a"].attrs["category"] == "Knowledge"
+
+
+def test_the_head_that_does_the_tasks_is_found(finished):
+    scores = hc.score(hc.load(finished), method="denoising_patch", metric="logit_diff")
+    layer, head = COUNTING_HEAD
+    for task in TASKS:
+        effects = scores.effect.sel(task=task).values
+        assert effects[layer, head] > 0.9
+        effects[layer, head] = 0
+        assert abs(effects).max() < 0.1
+
+
+def test_a_run_again_leaves_every_finished_file_alone(model, options, tmp_path, files):
+    path = tmp_path / "r"
+    first = hc.run(model, out=path, **options)
+    before = files(path)
+    again = hc.run(model, out=path, **options)
+    assert blocks(path) == {name: value for name, value in before.items() if name.endswith(".nc")}
+    assert {name: content for name, (content, _) in files(path).items()} == {n: c for n, (c, _) in before.items()}
+    xr.testing.assert_identical(first, again)
+
+
+def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_path):
+    """In three steps, and every step leaves what is there; the numbers are those of a run in one go."""
+    path = tmp_path / "r"
+    hc.run(model, out=path, **options | {"tasks": ["always_c"], "methods": ["mean_ablation"]})
+    first = blocks(path)
+    hc.run(model, out=path, **options | {"tasks": ["always_c", "always_a"], "methods": ["denoising_patch"]})
+    second = blocks(path)
+    hc.run(model, out=path, **options)
+    third = blocks(path)
+    assert (len(first), len(second), len(third)) == (1, 3, 6)
+    assert first.items() < second.items() < third.items()
+    whole = hc.load(path)
+    assert_same_numbers(whole, hc.load(finished))
+    assert set(stored(path)["methods"]) == set(METHODS)
+    assert {task: set(entry) for task, entry in stored(path)["blocks"].items()} == {
+        task: set(METHODS) for task in TASKS
+    }
+    assert set(stored(path)["checks"]) == {"model", *TASKS}
+
+
+def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):
+    turned = make_suite(counting_suite().tasks[::-1], name=SUITE)
+    other = hc.run(model, **options | {"suite": turned, "methods": ["mean_ablation", "denoising_patch"]})
+    assert list(other.children) == TASKS[::-1]
+    assert_same_numbers(other, hc.load(finished))
+
+
+def test_a_task_alone_has_the_same_numbers(model, options, finished):
+    alone = hc.run(model, **options | {"tasks": ["always_b"]})
+    assert_same_numbers(alone, hc.load(finished), tasks=["always_b"])
+
+
+def test_several_metrics_come_from_one_sweep(model, options, finished):
+    both = hc.run(model, **options, metrics=["prob", "logit_diff"], tasks=["always_a"])
+    block = both["always_a"][METHODS[0]].to_dataset()
+    assert block.metric.values.tolist() == ["prob", "logit_diff"]
+    single = hc.load(finished)["always_a"][METHODS[0]].to_dataset()
+    xr.testing.assert_equal(block.sel(metric=["logit_diff"]), single)
+
+
+# ----------------------------------------------------------------------------------------------- another plan
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"seed": 1}, "seed: 0 there, 1 now"),
+        ({"n_prompts": 6}, "n_prompts: 8 there, 6 now"),
+        ({"template": "question"}, "template: 'arrow' there, 'question' now"),
+        ({"metrics": ["prob"]}, "metrics: "),
+        ({"suite": "icl"}, "suite: 'counting' there, 'icl' now"),
+    ],
+)
+def test_another_plan_is_refused_and_nothing_changes(model, options, finished, files, changes, difference):
+    before = files(finished)
+    with pytest.raises(PlanError, match=difference):
+        hc.run(model, out=finished, **options | changes)
+    assert files(finished) == before
+
+
+def test_another_model_is_refused_and_nothing_changes(options, finished, files, tmp_path):
+    before = files(finished)
+    with pytest.raises(PlanError, match="model weights_hash: "):
+        hc.run(counting_folder(tmp_path / "m", seed=1), out=finished, **options)
+    assert files(finished) == before
+
+
+def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, finished, files):
+    before = files(finished)
+    changed = counting_suite().with_tasks(constant("always_b", "w46", "knowledge"))
+    with pytest.raises(PlanError, match=r"task 'always_a' has now: suite 'counting' .its tasks or word pairs."):
+        hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
+    assert blocks(finished) == {name: value for name, value in before.items() if name.endswith(".nc")}
+
+
+# ------------------------------------------------------------------------------------------------------ refusals
+def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, options, caplog):
+    with caplog.at_level(logging.WARNING, "headcats"):
+        found = hc.run(model, **options)
+    assert list(found.children) == TASKS
+    tasks = json.loads(found.attrs["manifest"])["tasks"]
+    assert [task for task, entry in tasks.items() if entry["refusal"]] == ["shifted"]
+    assert "1 of 4 tasks are not scored" in caplog.text
+    assert "shifted: the model cannot do it: accuracy 0.00" in caplog.text
+
+
+def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
+    with pytest.raises(
+        DataError, match=r"(?s)No task of suite 'counting' can be scored on .*shifted: the model cannot"
+    ):
+        hc.run(model, out=tmp_path / "new" / "r", **options | {"tasks": ["shifted"]})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
+    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
+    found = hc.run(model, **options | {"suite": suite, "methods": ["zero_ablation"]}, tasks=["always_a", "long"])
+    entry = json.loads(found.attrs["manifest"])["tasks"]["long"]
+    assert entry["word_pairs"] == {"kept": 0, "dropped": {"answer of several tokens": 24}}
+    assert "no usable word pair (0 kept; 24 answer of several tokens" in entry["refusal"]
+    assert list(found.children) == ["always_a"]
+
+
+def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(model, options, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING, "headcats"):
+        found = hc.run(
+            model,
+            out=tmp_path / "r",
+            **options | {"methods": ["noising_patch@x9", "noising_patch"], "tasks": ["always_a"]},
+        )
+    assert list(found["always_a"].children) == ["noising_patch@last"]
+    refusal = stored(tmp_path / "r")["blocks"]["always_a"]["noising_patch@x9"]["refusal"]
+    assert "has no role 'x9'" in refusal
+    assert "noising_patch@x9 is not scored on task always_a" in caplog.text
+
+
+@pytest.mark.parametrize("n_items", [1, 2])
+def test_a_task_of_one_query_is_refused_and_the_others_go_on(model, options, n_items):
+    few = Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:n_items])
+    suite = counting_suite().with_tasks(few)
+    found = hc.run(model, **options | {"suite": suite, "methods": ["denoising_patch"]}, tasks=["always_a", "few"])
+    assert "always_a" in found.children
+
+
+# -------------------------------------------------------------------------------------------------- custom tasks
+def test_a_task_of_a_notebook_joins_a_suite(model, options, tables):
+    @hc.task(category="spelling", source="this notebook")
+    def always_d(n, *, seed):
+        """Always w43."""
+        return [(f"w{i}", "w43") for i in range(24)]
+
+    suite = hc.suite(SUITE).with_tasks(always_d)
+    found = hc.run(model, **options | {"suite": suite, "tasks": ["always_d"], "methods": ["denoising_patch"]})
+    assert found["always_d"].attrs["category"] == "spelling"
+    assert [c["name"] for c in json.loads(found.attrs["categories"])][-1] == "spelling"
+    effects = hc.score(found, method="denoising_patch", metric="logit_diff").effect.sel(task="always_d")
+    assert float(effects[COUNTING_HEAD]) > 0.9
+    by_name = hc.run(model, suite=["always_d", *counting_suite().tasks], tasks=["always_d"], n_prompts=4, n_demos=2)
+    assert list(by_name.children) == ["always_d"]
+
+
+def test_finished_prompt_pairs_are_scored_as_they_are(model):
+    task = Task("pairs", "knowledge", "made up", finished_pairs)
+    found = hc.run(model, suite=task, n_prompts=8, methods=["denoising_patch", "mean_ablation:reference=task@last"])
+    block = found["pairs"]["denoising_patch@last"]
+    assert block.key.values.tolist() == [f"pair w{i}" for i in range(8)]
+    assert block.item.values.tolist() == [f"w{i}" for i in range(8)]
+    assert set(found["pairs"].children) == {"denoising_patch@last", "mean_ablation:reference=task@last"}
+
+
+def test_a_folder_takes_a_task_of_a_new_category(model, tmp_path):
+    """A list of finished tasks grows in a notebook; figures read the categories from the folder."""
+    first, second = (Task(name, name, "made up", finished_pairs) for name in ("knowledge", "spelling"))
+    options = {"n_prompts": 8, "methods": ["denoising_patch"], "out": tmp_path / "r"}
+    hc.run(model, suite=[first], **options)
+    found = hc.run(model, suite=[first, second], **options)
+    assert [c["name"] for c in json.loads(found.attrs["categories"])] == ["Knowledge", "spelling"]
+    assert hc.score(found, method="denoising_patch", metric="logit_diff").category.values.tolist() == [
+        "Knowledge",
+        "spelling",
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------ bad input
+def test_unknown_options_name_near_matches(model, options):
+    with pytest.raises(TypeError, match=r"Unknown option 'n_demonstrations'. Did you mean 'n_demos'"):
+        hc.run(model, **options, n_demonstrations=3)
+    with pytest.raises(TypeError, match=r"Unknown option 'metric'. Did you mean 'metrics'"):
+        hc.run(model, **options, metric="prob")
+
+
+def test_names_are_checked_before_the_model_is_loaded(options, tmp_path):
+    with pytest.raises(UnknownNameError, match="Unknown method 'denoising'"):
+        hc.run("no such model", out=tmp_path / "r", **options | {"methods": ["denoising"]})
+
+
+def test_an_answer_that_equals_the_distractor_names_the_pair(model):
+    def bad(n, *, seed):
+        return [hc.PromptPair("the bad one", "q", "a", "b", " x", " x")]
+
+    with pytest.raises(DataError, match="'the bad one': answer and distractor are both ' x'"):
+        hc.run(model, suite=Task("bad", "knowledge", "made up", bad))
+
+
+def test_weights_that_are_not_numbers_are_refused_before_anything_is_written(options, tmp_path):
+    broken = hc.load_model(counting_folder(tmp_path / "m"), device="cpu")
+    next(broken.model.parameters()).data.view(-1)[0] = float("nan")
+    with pytest.raises(ModelError, match="holds NaN"):
+        hc.run(broken, out=tmp_path / "r", **options)
+    assert not (tmp_path / "r").exists()
+
+
+def test_somebody_elses_folder_is_refused(model, options, tmp_path, files):
+    (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
+    before = files(tmp_path)
+    with pytest.raises(StorageError, match=r"holds no manifest.json"):
+        hc.run(model, out=tmp_path, **options)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", ["a file", "/proc/headcats"])
+def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path, place):
+    if place == "a file":
+        (tmp_path / "file").write_text("x", encoding="utf-8")
+        place = tmp_path / "file" / "r"
+    with pytest.raises(StorageError, match=r"Cannot write .*manifest.json"):
+        hc.run(model, out=place, **options)
+
+
+@pytest.mark.parametrize("writes", [0, 1, 3])
+def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
+    model, options, finished, tmp_path, monkeypatch, writes
+):
+    path, replace, done = tmp_path / "new" / "r", os.replace, []
+
+    def fill_up(source, target):
+        if len(done) == writes:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        done.append(target)
+        replace(source, target)
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "replace", fill_up)
+        with pytest.raises(StorageError, match=r"No space left on device. Free space or choose another folder"):
+            hc.run(model, out=path, **options)
+    left = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert len(set(left)) == len(set(done))
+    assert all(not file.name.endswith(".tmp") for file in left)
+    if not writes:
+        assert list(tmp_path.iterdir()) == []
+    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
+
+
+def test_a_damaged_block_is_made_anew_and_no_other(model, options, finished, tmp_path):
+    path = tmp_path / "r"
+    hc.run(model, out=path, **options)
+    damaged = ResultsFolder(path).block_path("always_b", METHODS[1])
+    before = blocks(path)
+    damaged.write_bytes(damaged.read_bytes()[:1000])
+    assert_same_numbers(hc.run(model, out=path, **options), hc.load(finished))
+    changed = {name for name, value in blocks(path).items() if before[name][1] != value[1]}
+    assert changed == {str(damaged.relative_to(path))}
+
+
+# ---------------------------------------------------------------------------------------------------------- killed
+# One process loads the model and forks a child for every case; each child dies by SIGKILL at an exact point.
+KILLED = """
+import json, os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import torch
+torch.set_num_threads(1)
+import counting
+import headcats as hc
+from headcats.results import ResultsFolder
+
+model = hc.load_model(sys.argv[2], device="cpu")
+options = json.loads(sys.argv[3])
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def run_and_die(out, block, moment):
+    write_block, replace, written = ResultsFolder.write_block, os.replace, []
+    def count(self, *args):
+        written.append(args)
+        if moment == "before" and len(written) == block:
+            die()
+        write_block(self, *args)
+        if moment == "after" and len(written) == block:
+            die()
+    def rename(source, target):
+        if moment == "temporary" and str(target).endswith(".nc") and len(written) == block:
+            die()
+        replace(source, target)
+    ResultsFolder.write_block, os.replace = count, rename
+    hc.run(model, out=out, **options)
+
+for case in json.loads(sys.argv[4]):
+    child = os.fork()
+    if child == 0:
+        try:
+            run_and_die(*case)
+        finally:
+            os._exit(1)
+    _, status = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, (case, status)
+"""
+MOMENTS = {
+    "first block, before it": (1, "before", 0),
+    "first block, temporary file written": (1, "temporary", 0),
+    "middle block, temporary file written": (4, "temporary", 3),
+    "middle block, manifest not yet written": (4, "after", 4),
+    "last block, before it": (6, "before", 5),
+    "last block, manifest not yet written": (6, "after", 6),
+}
+
+
+@pytest.fixture(scope="session")
+def killed(model_folder, options, tmp_path_factory):
+    """Moment -> folder of a run that was killed then."""
+    root = tmp_path_factory.mktemp("killed")
+    folders = {moment: root / str(number) for number, moment in enumerate(MOMENTS)}
+    cases = [[str(folders[moment]), *MOMENTS[moment][:2]] for moment in MOMENTS]
+    arguments = [str(Path(__file__).parents[1]), str(model_folder), json.dumps(options), json.dumps(cases)]
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, *arguments], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return folders
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed, moment):
+    path, (_, when, whole) = killed[moment], MOMENTS[moment]
+    before = blocks(path)
+    assert len(before) == whole
+    assert len(list(path.rglob("*.tmp"))) == (when == "temporary")
+    result = hc.run(model, out=path, **options)
+    assert before.items() <= blocks(path).items(), "finished blocks are neither written nor made again"
+    assert len(blocks(path)) == 6
+    assert not list(path.rglob("*.tmp"))
+    assert_same_numbers(result, hc.load(finished))
+    for name, (content, _) in blocks(finished).items():
+        assert blocks(path)[name][0] == content, "even the bytes of the files"
+    found, expected = stored(path), stored(finished)
+    for part in ("plan", "model", "categories", "tasks", "methods"):
+        assert found[part] == expected[part]
+    assert found["checks"].keys() == expected["checks"].keys()
+    for task, entries in expected["blocks"].items():
+        for label, entry in entries.items():
+            assert found["blocks"][task][label] | {"seconds": 0} == entry | {"seconds": 0}
+
+
+# --------------------------------------------------------------------------------------------------- bundled model
+def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
+    """A word task that shares its inputs with tasks of the suite finds its distractors there."""
+
+    @hc.task(category="linguistic", source="this notebook")
+    def my_plural(n, *, seed):
+        """The plural, once more."""
+        return hc.suite("icl").tasks[[t.name for t in hc.suite("icl").tasks].index("plural")].pairs(n, seed=seed)
+
+    suite = hc.suite("icl").with_tasks(my_plural)
+    found = hc.run(mini, suite=suite, tasks=["my_plural", "country_capital"], methods=["denoising_patch"], n_prompts=8)
+    assert set(found.children) == {"my_plural", "country_capital"}
+    block = found["my_plural"]["denoising_patch@last"]
+    assert "english_french" in block.distractor_task.values
+    assert float((block.clean - block.corrupted).mean()) > 0

@@ -1,0 +1,49 @@
+"""`validate` says what a run would do, and does nothing else."""
+
+import json
+
+import pytest
+from counting import INPUTS, SUITE, counting_suite, several_tokens
+
+import headcats as hc
+from headcats.errors import UnknownNameError
+from headcats.study import validate
+from headcats.tasks import Task
+
+
+def test_it_says_what_a_run_finds(model, options, finished):
+    found = validate(model, **options)
+    stored = json.loads(hc.load(finished).attrs["manifest"])["tasks"]
+    assert list(found) == list(stored)
+    for task, entry in found.items():
+        assert entry.pop("seconds") >= 0
+        assert entry == stored[task]
+    assert [task for task, entry in found.items() if entry["refusal"]] == ["shifted"]
+    assert found["always_a"]["category"] == "Knowledge"
+    assert found["always_a"]["source"] == "made up"
+
+
+def test_dropped_words_are_counted_by_reason(model):
+    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
+    entry = validate(model, suite=suite, n_prompts=4, n_demos=2, tasks=["long"])["long"]
+    assert entry["word_pairs"] == {"kept": 0, "dropped": {"answer of several tokens": len(INPUTS)}}
+    assert "gap" not in entry
+    assert entry["refusal"].startswith("no usable word pair")
+
+
+def test_unknown_names_and_options(model):
+    with pytest.raises(UnknownNameError, match="Did you mean 'always_a'"):
+        validate(model, suite=SUITE, n_prompts=4, tasks=["always_aa"])
+    with pytest.raises(TypeError, match=r"Unknown option 'n_demo'. Did you mean 'n_demos'"):
+        validate(model, suite=SUITE, n_prompts=4, n_demo=2)
+
+
+def test_the_bundled_model_can_do_its_suite(mini):
+    """One task per category; what the model card promises is tested with the model."""
+    tasks = ["successor", "country_capital", "plural", "english_french"]
+    for task, entry in validate(mini, suite="icl", n_prompts=16, tasks=tasks).items():
+        assert entry["refusal"] == "", task
+        assert entry["accuracy"] >= 0.8, task
+        assert entry["low"] > 0, task
+        assert entry["word_pairs"]["dropped"] == {}, "the bundled tokenizer knows every word as one token"
+        assert entry["prompts"] == {"kept": 16, "dropped": {}}

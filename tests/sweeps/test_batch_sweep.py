@@ -1,0 +1,288 @@
+"""`hc.sweep`: what it returns, what it records and what it refuses."""
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import ROLES, random_batch, random_role_batch
+from toys import D_VOCAB, N_CTX, Toy, random_tokens, tiny_model
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import DataError, HeadcatsError, ModelError, ModelWarning, OptionError, UnknownNameError
+from headcats.metrics import metric
+from headcats.models import adapt
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import Reference, sweep
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tiny_model("gpt2", n_layers=2).model
+
+
+def changed(batch: PromptBatch, **values: Any) -> PromptBatch:
+    return PromptBatch(**{**vars(batch), **values})
+
+
+class TestResult:
+    def test_schema(self, toy: Toy) -> None:
+        batch = PromptBatch.from_tokens(
+            random_tokens(3, 6), random_tokens(3, 6, seed=1), [5, 6, 7], [8, 9, 10],
+            items=["dog", "café →", "dog"], distractor_tasks=["plural", "past", "plural"],
+        )  # fmt: skip
+        ds = sweep(toy.model, batch, "denoising_patch", metrics=["logit_diff", "prob"])
+        assert dict(ds.sizes) == {"metric": 2, "prompt": 3, "layer": 2, "head": 4}
+        assert ds.patched.dims == ("metric", "prompt", "layer", "head")
+        assert ds.clean.dims == ds.corrupted.dims == ("metric", "prompt")
+        assert {name: ds[name].dtype for name in ("patched", "clean", "corrupted")} == dict.fromkeys(
+            ("patched", "clean", "corrupted"), np.dtype("float32")
+        )
+        assert np.isfinite(ds.patched).all()
+        assert ds.metric.values.tolist() == ["logit_diff", "prob"]
+        assert ds.key.values.tolist() == ["prompt 0", "prompt 1", "prompt 2"]
+        assert ds.item.values.tolist() == ["dog", "café →", "dog"]
+        assert ds.distractor_task.values.tolist() == ["plural", "past", "plural"]
+        assert (ds.layer.values.tolist(), ds["head"].values.tolist()) == ([0, 1], [0, 1, 2, 3])
+
+    def test_attributes_say_what_was_done_and_go_into_a_file(self, toy: Toy, tmp_path: Any) -> None:
+        ds = sweep(toy.model, random_batch(), "mean_ablation", path="auto")
+        assert ds.attrs == {
+            "method": "mean_ablation",
+            "base": "clean",
+            "positions": "all",
+            "path": "hooked",
+            "reference": "this batch's clean prompts, same position",
+            "model": adapt(toy.model).name,
+            "model_class": type(toy.model).__name__,
+            "sign": "positive effect = the head helps the task",
+            "provenance": ds.attrs["provenance"],
+        }
+        assert json.loads(ds.attrs["provenance"]) == {k: v for k, v in ds.attrs.items() if k != "provenance"}
+        ds.to_netcdf(tmp_path / "block.nc", engine="h5netcdf")
+        assert sweep(toy.model, random_batch(), "zero_ablation").attrs["reference"] == "none"
+
+    def test_a_model_without_tokenizer_is_taken(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        expected = sweep(model, random_batch(), "denoising_patch")
+        monkeypatch.setattr(model, "tokenizer", None)
+        assert expected.equals(sweep(model, random_batch(), "denoising_patch"))
+
+    def test_it_is_what_the_package_offers(self) -> None:
+        assert hc.sweep is sweep
+        assert hc.PromptBatch is PromptBatch
+
+
+class TestReferences:
+    def test_several_ways_to_give_the_same(self, model: Any) -> None:
+        batch, held_out = random_batch(), random_batch(6, seed=40)
+        ways = [held_out, [held_out], [held_out.select([0, 1]), held_out.select([2, 3, 4, 5])], Reference(held_out)]
+        found = [sweep(model, batch, "mean_ablation", reference=way).patched.values for way in ways]
+        assert all(np.abs(values - found[0]).max() < 2e-5 for values in found)
+        own = sweep(model, batch, "mean_ablation").patched.values
+        assert np.abs(own - found[0]).max() > 1e-3
+
+    def test_the_default_is_the_batch_itself_by_index(self, model: Any) -> None:
+        # Roles would refuse 4 prompts; positions do not.
+        batch = random_role_batch()
+        default = sweep(model, batch, "mean_ablation").patched
+        given = sweep(model, batch, "mean_ablation", reference=batch.without_roles()).patched
+        assert np.array_equal(default.values, given.values)
+        with pytest.raises(DataError, match="occurs in 4 reference prompts"):
+            sweep(model, batch, "mean_ablation", reference=batch)
+
+    def test_resampling_is_the_same_every_time(self, model: Any) -> None:
+        batch, other = random_role_batch(5, task="a"), random_role_batch(9, seed=5, task="b")
+        first, again, reseeded = (
+            sweep(model, batch, "resample_ablation", reference=Reference(other, seed=seed)).patched.values
+            for seed in (0, 0, 1)
+        )
+        assert np.array_equal(first, again)
+        assert not np.array_equal(first, reseeded)
+
+    def test_a_mean_by_role_equals_one_by_index_where_roles_stand_at_one_place(self, model: Any) -> None:
+        batch, held_out = random_role_batch(3), random_role_batch(20, seed=5)
+        by_role = sweep(model, batch, "mean_ablation", reference=held_out).patched.values
+        by_index = sweep(model, batch, "mean_ablation", reference=held_out.without_roles()).patched.values
+        assert np.abs(by_role - by_index).max() < 2e-5
+
+
+BATCHES: dict[str, tuple[Any, str]] = {
+    "lengths": (
+        lambda: PromptBatch.from_tokens(random_tokens(2, 5), random_tokens(2, 6), [5, 6], [7, 8]),
+        r"must have the same shape \[prompt, pos\]: clean \(2, 5\), corrupted \(2, 6\)",
+    ),
+    "no prompts": (
+        lambda: PromptBatch.from_tokens(*[torch.zeros(0, 3, dtype=torch.long)] * 2, *[torch.zeros(0, dtype=int)] * 2),
+        r"clean.* must be \[prompt, pos\] with at least one.* \(0, 3\)",
+    ),
+    "ragged": (lambda: PromptBatch.from_tokens([[0, 1], [0]], [[0, 1], [0, 2]], [1, 1], [2, 2]), "clean token ids"),
+    "floats": (lambda: PromptBatch.from_tokens([[0.5]], [[1]], [1], [2]), "clean token ids must be integers"),
+    "too few answers": (
+        lambda: PromptBatch.from_tokens([[0, 1]] * 2, [[0, 2]] * 2, [1], [2, 2]), r"answer must hold one id per prompt"
+    ),
+    "answer = distractor": (
+        lambda: PromptBatch.from_tokens([[0, 1]] * 3, [[0, 2]] * 3, [5, 6, 7], [8, 6, 9]),
+        r"'prompt 1': answer and distractor are the same token 6 \(1 of 3 prompts\)",
+    ),
+    "too few items": (
+        lambda: PromptBatch.from_tokens([[0, 1]] * 2, [[0, 2]] * 2, [5, 6], [8, 9], items=["a"]),
+        "items must hold one entry per prompt: 2 prompts, 1 entries",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_prompts_that_make_no_batch(case: str) -> None:
+    make, message = BATCHES[case]
+    with pytest.raises(DataError, match=message) as caught:
+        make()
+    assert isinstance(caught.value, HeadcatsError)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"answer": torch.tensor([5, D_VOCAB, 5, 5])}, "'prompt 1': answer id 60 is outside .*0 to 59"),
+            (
+                {"distractor": torch.tensor([9, 9, -1, 9]), "answer": torch.tensor([5] * 4)},
+                "'prompt 2': distractor id -1",
+            ),
+            ({"clean": torch.full((4, 7), D_VOCAB)}, "Prompt 0 has token id 60 at position 0"),
+            ({"corrupted": torch.full((4, 7), -3)}, "Prompt 0 has token id -3 at position 0"),
+            (
+                {"clean": torch.ones(4, N_CTX + 1, dtype=int), "corrupted": torch.ones(4, N_CTX + 1, dtype=int)},
+                f"{N_CTX + 1} tokens .* at most {N_CTX}",
+            ),
+        ],
+    )  # fmt: skip
+    def test_ids_and_lengths(self, model: Any, change: dict[str, Any], message: str) -> None:
+        with pytest.raises(DataError, match=message):
+            sweep(model, changed(random_batch(), **change), "denoising_patch")
+
+    @pytest.mark.parametrize("positions", ["all", "x1"])
+    def test_roles_that_do_not_align(self, model: Any, positions: str) -> None:
+        other = ("bos", "y1", "x1", "between1", "x_query", "last")
+        batch = changed(random_role_batch(task="t"), corrupted_labels=(ROLES, ROLES, other, ROLES))
+        with pytest.raises(DataError, match=rf"Positions '{positions}' need .* not in 't 2' \(1 of 4 prompts\)"):
+            sweep(model, batch, "denoising_patch", positions=positions)
+        sweep(model, batch, "denoising_patch", positions="last")
+
+    def test_unknown_roles(self, model: Any) -> None:
+        with pytest.raises(DataError, match=r"'t 0' has no role 'x2'; its roles: last, all, bos, x1, y1"):
+            sweep(model, random_role_batch(task="t"), "denoising_patch", positions="x2")
+        with pytest.raises(DataError, match="Positions 'x1' name a role, but this batch has no roles"):
+            sweep(model, random_batch(), "denoising_patch", positions="x1")
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"method": "denoising"}, r"Unknown method 'denoising'. Did you mean 'denoising_patch'.* Known: .*zero_"),
+            ({"metrics": ["logit_dif"]}, r"Unknown metric 'logit_dif'. Did you mean 'logit_diff'.* Known: .*accuracy"),
+            ({"path": "hook"}, r"Unknown path 'hook'. Did you mean 'hooked'. Known: auto, hooked"),
+        ],
+    )  # fmt: skip
+    def test_unknown_names(self, model: Any, options: dict[str, Any], message: str) -> None:
+        options = {"method": "denoising_patch"} | options
+        with pytest.raises(UnknownNameError, match=message) as caught:
+            sweep(model, random_batch(), **options)
+        assert isinstance(caught.value, HeadcatsError)
+
+    @pytest.mark.parametrize("metrics", ["logit_diff", []])
+    def test_metrics_that_are_no_list(self, model: Any, metrics: Any) -> None:
+        with pytest.raises(OptionError, match=r"metrics must be a list of metric names, such as \['logit_diff'\]"):
+            sweep(model, random_batch(), "denoising_patch", metrics=metrics)
+
+    def test_a_method_that_edits_no_head(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+        registry.register("method", "weights_only", lambda model: None)
+        with pytest.raises(OptionError, match=r"'weights_only' does not intervene on heads.*hc.methods.weights_only"):
+            sweep(model, random_batch(), "weights_only")
+
+    def test_nan_in_the_weights(self) -> None:
+        broken = tiny_model("gpt2", n_layers=2).model
+        weight = next(p for n, p in broken.named_parameters() if ".1." in n and p.ndim == 2)
+        with torch.no_grad():
+            weight[0, 0] = float("nan")
+        with pytest.raises(ModelError, match=r"Weight '.*1.*' of model 'toy' holds NaN"):
+            sweep(broken, random_batch(), "denoising_patch")
+
+    def test_train_mode_with_dropout(self) -> None:
+        trained = tiny_model("gpt2", n_layers=2, dropout=0.1).model
+        trained.train()
+        with pytest.raises(ModelError, match=r"train mode with dropout.*call .eval\(\)"):
+            sweep(trained, random_batch(), "denoising_patch")
+        trained.eval()
+        sweep(trained, random_batch(), "denoising_patch")
+
+    def test_other_objects(self, toy: Toy) -> None:
+        with pytest.raises(ModelError, match="Expected a HookedTransformer or a TransformerBridge"):
+            sweep(toy.oracle, random_batch(), "denoising_patch")
+
+
+def test_no_hook_is_left_after_a_metric_that_raises(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._tables, "metric", dict(registry._tables["metric"]))
+    calls = []
+
+    @metric
+    def fails_on_patched_rows(logits: torch.Tensor, targets: Any) -> torch.Tensor:
+        calls.append(len(logits))
+        raise ZeroDivisionError
+
+    model, tokens = adapt(toy.model), random_tokens()
+    before = model.logits(tokens)
+    with pytest.raises(ZeroDivisionError):
+        sweep(model, random_batch(), "denoising_patch", metrics=["fails_on_patched_rows"])
+    assert calls == [16]  # the first patched forward: four prompts, four heads
+    assert torch.equal(model.logits(tokens), before)
+    assert not any(hook.fwd_hooks for hook in toy.model.hook_dict.values())
+
+
+def test_no_hook_is_left_after_a_replacement_that_does_not_fit(toy: Toy) -> None:
+    from headcats.sweeps import Intervention
+
+    with pytest.raises(ModelError):
+        sweep(toy.model, random_batch(), Intervention("wrong", "clean", lambda sources: sources.clean[:1]))
+    assert not any(hook.fwd_hooks for hook in toy.model.hook_dict.values())
+
+
+@pytest.mark.needs_tl3("HookedTransformer")
+class TestZeroAblationOfProcessedWeights:
+    @pytest.fixture
+    def processed(self) -> Any:
+        model = tiny_model("gpt2", "hooked", n_layers=2).model
+        assert any(block.attn.b_V.any() for block in model.blocks)
+        model.load_and_process_state_dict(
+            model.state_dict(), fold_ln=False, center_writing_weights=False, center_unembed=False,
+            fold_value_biases=True,
+        )  # fmt: skip
+        return model.eval()
+
+    def test_warns(self, processed: Any) -> None:
+        with pytest.warns(ModelWarning, match="zero_ablation depends on weight processing"):
+            sweep(processed, random_batch(), "zero_ablation")
+
+    def test_other_methods_do_not_and_give_what_raw_weights_give(self, processed: Any) -> None:
+        raw = tiny_model("gpt2", "hooked", n_layers=2).model
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            sweep(raw, random_batch(), "zero_ablation")
+            for method in ("denoising_patch", "noising_patch", "mean_ablation", "resample_ablation"):
+                found = [sweep(model, random_batch(), method).patched.values for model in (raw, processed)]
+                assert np.abs(found[0] - found[1]).max() < 2e-5
+        with pytest.warns(ModelWarning):
+            zeroed = [sweep(model, random_batch(), "zero_ablation").patched.values for model in (raw, processed)]
+        assert np.abs(zeroed[0] - zeroed[1]).max() > 1e-3
+
+
+@pytest.mark.needs_tl3("HookedTransformer")
+@pytest.mark.parametrize("method", ["denoising_patch", "noising_patch", "mean_ablation", "zero_ablation"])
+def test_both_model_classes_agree(layout: Any, method: str) -> None:
+    found = [
+        sweep(tiny_model(layout, backend, n_layers=2).model, random_batch(), method).patched.values
+        for backend in ("bridge", "hooked")
+    ]
+    assert np.abs(found[0] - found[1]).max() < 2e-5

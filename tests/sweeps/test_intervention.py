@@ -1,0 +1,58 @@
+"""Interventions of one's own, and the two runs they can act in."""
+
+import dataclasses
+
+import pytest
+import torch
+from batches import random_batch
+from toys import Toy
+
+from headcats.errors import ModelError
+from headcats.sweeps import Intervention, Sources, sweep
+
+
+@pytest.mark.parametrize("base", ["clean", "corrupted"])
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_a_head_replaced_by_itself_has_no_effect(toy: Toy, base: str, positions: str) -> None:
+    own = Intervention("identity", base, lambda sources: getattr(sources, base))
+    ds = sweep(toy.model, random_batch(), own, metrics=["logit_diff", "log_prob", "kl"], positions=positions)
+    assert float(abs(ds.patched - ds[base]).max()) < 2e-5
+    assert float(abs(ds.clean - ds.corrupted).mean()) > 0.1  # the two runs differ, so the wrong one would show
+    assert (ds.attrs["method"], ds.attrs["base"], ds.attrs["positions"]) == ("identity", base, positions)
+
+
+def test_the_default_positions_are_its_own(toy: Toy) -> None:
+    def double(sources: Sources) -> torch.Tensor:
+        return 2 * sources.clean
+
+    everywhere = Intervention("double", "clean", double, positions="all")
+    last = dataclasses.replace(everywhere, positions="last")
+    batch = random_batch()
+    found = {place: sweep(toy.model, batch, how) for place, how in (("all", everywhere), ("last", last))}
+    assert {place: ds.attrs["positions"] for place, ds in found.items()} == {"all": "all", "last": "last"}
+    assert float(abs(found["all"].patched - found["last"].patched).max()) > 0.01
+    chosen = sweep(toy.model, batch, everywhere, positions="last")
+    assert bool((chosen.patched == found["last"].patched).all())
+
+
+def test_a_replacement_may_combine_sources(toy: Toy) -> None:
+    # Half-way between the two runs, at a middle layer of nothing else: neither of the ends.
+    batch = random_batch()
+    ends = [Intervention("end", "clean", lambda s: s.clean), Intervention("end", "clean", lambda s: s.corrupted)]
+    middle = Intervention("middle", "clean", lambda s: (s.clean + s.corrupted) / 2)
+    found = sweep(toy.model, batch, middle).patched
+    assert all(float(abs(found - sweep(toy.model, batch, end).patched).max()) > 0.01 for end in ends)
+
+
+@pytest.mark.parametrize(
+    "shape", [lambda z: z[:1], lambda z: z[:, -1:], lambda z: z[:, :, 0], lambda z: z[..., :1]],
+    ids=["one prompt", "one token", "one head", "one number"],
+)  # fmt: skip
+def test_a_replacement_of_another_shape_is_refused(toy: Toy, shape: object) -> None:
+    with pytest.raises(ModelError, match=r"A replacement must have z's shape \(4, 7, 4, \d+\); got \("):
+        sweep(toy.model, random_batch(), Intervention("wrong", "clean", lambda sources: shape(sources.clean)))
+
+
+def test_an_intervention_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Intervention("a", "clean", lambda sources: sources.clean).name = "b"

@@ -1,0 +1,236 @@
+"""Means by role and donors, by hand: the model's z is the token id."""
+
+import pytest
+import torch
+from batches import TokenModel, random_batch, random_role_batch, role_batch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toys import tiny_model
+
+from headcats.errors import DataError, HeadcatsError
+from headcats.models import adapt
+from headcats.prompts.batch import PromptBatch
+from headcats.streams import stream
+from headcats.sweeps import Reference
+from headcats.sweeps.reference import _derangement
+
+
+@pytest.fixture
+def model() -> TokenModel:
+    return TokenModel()
+
+
+def everywhere(batch: PromptBatch) -> torch.Tensor:
+    return torch.ones_like(batch.clean, dtype=torch.bool)
+
+
+def repeated(tokens: list[int], labels: list[str], *, times: int = 16, task: str) -> PromptBatch:
+    return role_batch([tokens] * times, [labels] * times, task=task)
+
+
+class TestMean:
+    def test_by_role_within_a_task_then_over_tasks_with_equal_weight(self, model: TokenModel) -> None:
+        # Task a: 16 prompts with x = 2 and 16 with x = 4, so 3. Task b: 48 prompts with x = 9. Equal weight: 6, where
+        # equal weight of prompts would give 6.6.
+        batches = [
+            repeated([0, 2], ["bos", "x"], task="a"),
+            repeated([0, 4], ["bos", "x"], task="a"),
+            repeated([1, 9], ["bos", "x"], times=48, task="b"),
+        ]
+        scored = role_batch([[5, 5], [6, 7]], [["bos", "x"], ["bos", "x"]], task="a")
+        for layer, scale in ((0, 1.0), (1, 10.0)):
+            found = Reference(batches).mean(model, scored, layer, everywhere(scored))
+            expected = torch.tensor([0.5, 6.0])[:, None] * scale + torch.tensor([0.0, 0.5])  # pos, head
+            torch.testing.assert_close(found, expected[None, :, :, None].expand(2, 2, 2, 2))
+
+    def test_by_role_label_not_by_index(self, model: TokenModel) -> None:
+        batches = [
+            repeated([0, 2, 3], ["bos", "x", "y"], task="a"),
+            repeated([0, 5, 5, 8], ["bos", "between", "y", "x"], task="a"),
+        ]
+        scored = role_batch([[0, 1, 1, 1, 1]], [["y", "bos", "between", "x", "y"]], task="a")
+        found = Reference(batches).mean(model, scored, 0, everywhere(scored))
+        assert found[0, :, 0, 0].tolist() == [4.0, 0.0, 5.0, 5.0, 4.0]
+
+    def test_a_role_counts_for_the_tasks_that_show_it_often_enough(self, model: TokenModel) -> None:
+        # Task b shows y in 15 prompts only: it has no say in y, but in x.
+        batches = [
+            repeated([2, 6], ["x", "y"], task="a"),
+            repeated([4, 9], ["x", "y"], times=15, task="b"),
+            repeated([4, 9], ["x", "z"], times=20, task="b"),
+        ]
+        scored = role_batch([[1, 1]], [["x", "y"]], task="a")
+        assert Reference(batches).mean(model, scored, 0, everywhere(scored))[0, :, 0, 0].tolist() == [3.0, 6.0]
+
+    def test_a_rare_role_is_refused_by_name(self, model: TokenModel) -> None:
+        rare = repeated([2, 6], ["x", "y"], times=15, task="a")
+        often = repeated([2, 6], ["x", "z"], times=20, task="b")
+        scored = role_batch([[1, 1]], [["x", "y"]])
+        reference = Reference([rare, often], name="suite")
+        with pytest.raises(DataError, match=r"role 'y' occurs in 15 reference prompts \(suite\).* at least 16"):
+            reference.mean(model, scored, 0, everywhere(scored))
+        with pytest.raises(HeadcatsError, match="role 'unheard' occurs in 0 reference prompts"):
+            reference.mean(model, role_batch([[1, 1]], [["x", "unheard"]]), 0, everywhere(scored))
+        # Where it is not asked for, it does not matter; tokens that are not asked for are zero.
+        only_x = torch.tensor([[True, False]])
+        assert reference.mean(model, scored, 0, only_x)[0, :, 0, 0].tolist() == [2.0, 0.0]
+
+    def test_fifteen_prompts_of_two_tasks_each_are_too_few(self, model: TokenModel) -> None:
+        batches = [repeated([2], ["x"], times=15, task=task) for task in "ab"]
+        scored = role_batch([[1]], [["x"]])
+        with pytest.raises(DataError, match="occurs in 15 reference prompts"):
+            Reference(batches).mean(model, scored, 0, everywhere(scored))
+
+    def test_the_corrupted_run(self, model: TokenModel) -> None:
+        batch = role_batch([[2, 3]] * 16, [["x", "y"]] * 16, corrupted=[[4, 9]] * 16, task="a")
+        found = {
+            run: Reference(batch, run=run).mean(model, batch, 0, everywhere(batch))[0, :, 0, 0].tolist()
+            for run in ("clean", "corrupted")
+        }
+        assert found == {"clean": [2.0, 3.0], "corrupted": [4.0, 9.0]}
+
+    def test_the_corrupted_run_goes_by_its_own_roles(self, model: TokenModel) -> None:
+        # Enough for positions="last": only the last role stands at the same place in both.
+        batch = role_batch(
+            [[2, 3, 5]] * 16, [["x", "y", "last"]] * 16,
+            corrupted=[[4, 9, 7]] * 16, corrupted_labels=[["y", "x", "last"]] * 16,
+        )  # fmt: skip
+        found = Reference(batch, run="corrupted").mean(model, batch, 0, everywhere(batch))
+        assert found[0, :, 0, 0].tolist() == [9.0, 4.0, 7.0]
+
+    def test_reference_prompts_run_once_however_often_they_are_asked(self, model: TokenModel) -> None:
+        batch = repeated([2, 3], ["x", "y"], times=150, task="a")
+        reference = Reference(batch)
+        for layer in (0, 1, 0):
+            reference.mean(model, batch, layer, everywhere(batch))
+        assert model.prompts_run == 150
+
+    def test_another_model_is_run_anew(self) -> None:
+        batch = random_role_batch(16, task="a")
+        reference, fresh = Reference(batch), Reference(batch)
+        models = [adapt(tiny_model("gpt2", n_layers=2, seed=seed).model) for seed in (0, 1)]
+        first, second = (reference.mean(model, batch, 1, everywhere(batch)) for model in models)
+        assert (first - second).abs().max() > 0.01
+        assert torch.equal(second, fresh.mean(models[1], batch, 1, everywhere(batch)))
+
+    @settings(max_examples=10)
+    @given(seed=st.integers(0, 1000))
+    def test_the_order_of_batches_and_prompts_does_not_matter(self, seed: int) -> None:
+        model = TokenModel()
+        batches = [random_role_batch(16 + n, seed=n, task="ab"[n % 2]) for n in range(4)]
+        draws = stream(seed, "order")
+        shuffled = [batches[n].select(draws.permutation(len(batches[n])).tolist()) for n in draws.permutation(4)]
+        scored = random_role_batch(3, seed=9)
+        expected = Reference(batches).mean(model, scored, 1, everywhere(scored))
+        torch.testing.assert_close(Reference(shuffled).mean(model, scored, 1, everywhere(scored)), expected)
+
+    def test_without_roles_by_index(self, model: TokenModel) -> None:
+        reference = PromptBatch.from_tokens([[1, 2], [3, 8], [8, 8]], [[9, 9]] * 3, [1] * 3, [2] * 3)
+        scored = PromptBatch.from_tokens([[0, 0]], [[1, 1]], [1], [2])
+        found = Reference(reference).mean(model, scored, 0, everywhere(scored))
+        assert found[0, :, 0, 0].tolist() == [4.0, 6.0]
+        corrupted = Reference(reference, run="corrupted").mean(model, scored, 0, everywhere(scored))
+        assert corrupted[0, :, 0, 0].tolist() == [9.0, 9.0]
+        assert found.shape == (1, 2, 2, 2)
+
+    def test_without_roles_lengths_must_agree(self, model: TokenModel) -> None:
+        with pytest.raises(DataError, match=r"Reference prompts have \[5\] tokens and the scored prompts 7"):
+            Reference(random_batch(3, 5)).mean(model, random_batch(3, 7), 0, everywhere(random_batch(3, 7)))
+
+    def test_roles_on_one_side_only_are_matched_by_index(self, model: TokenModel) -> None:
+        with_roles = repeated([2, 3], ["x", "y"], task="a")
+        without = with_roles.without_roles()
+        for reference, scored in ((with_roles, without), (without, with_roles)):
+            found = Reference(reference).mean(model, scored, 0, everywhere(scored))
+            assert found[0, :, 0, 0].tolist() == [2.0, 3.0]
+
+    def test_an_empty_reference_is_refused(self) -> None:
+        with pytest.raises(DataError, match="at least one prompt"):
+            Reference([])
+
+
+class TestDonors:
+    def batches(self) -> list[PromptBatch]:
+        # The task can be told from the token: 1 to 3 in a, 4 to 6 in b, 7 to 9 in c, where roles stand elsewhere.
+        draws = torch.Generator().manual_seed(0)
+        lows = {"a": 1, "b": 4, "c": 7}
+        tokens = {t: torch.randint(low, low + 3, (20, 3), generator=draws).tolist() for t, low in lows.items()}
+        return [
+            role_batch(tokens["a"], [["x", "y", "last"]] * 20, task="a"),
+            role_batch(tokens["b"], [["x", "y", "last"]] * 20, task="b"),
+            role_batch(tokens["c"], [["y", "x", "last"]] * 20, task="c"),
+        ]
+
+    def test_come_from_one_prompt_of_another_task_at_the_same_roles(self, model: TokenModel) -> None:
+        batches = self.batches()
+        donors = Reference(batches).donors(model, batches[0], everywhere(batches[0]))
+        found = donors[0][..., 0, 0]
+        expected = {tuple(map(float, row)) for row in batches[1].clean.tolist()}
+        expected |= {(float(x), float(y), float(last)) for y, x, last in batches[2].clean.tolist()}
+        rows = [tuple(row) for row in found.tolist()]
+        assert set(rows) <= expected
+        assert {row[0] >= 7 for row in rows} == {True, False}  # both other tasks take part
+        # Every layer and head of a prompt has the same donor.
+        torch.testing.assert_close(donors[1][..., 0, 0], 10 * found)
+        torch.testing.assert_close(donors[1][..., 1, :], donors[1][..., 0, :] + 0.5)
+
+    def test_only_asked_tokens_need_a_role_at_the_donor(self, model: TokenModel) -> None:
+        scored = role_batch([[1, 1, 1]], [["extra", "y", "last"]], task="a")
+        last = torch.tensor([[False, False, True]])
+        found = Reference(self.batches()).donors(model, scored, last)[0]
+        assert found[0, -1, 0, 0] >= 4
+        assert not found[0, :2].any()
+        with pytest.raises(DataError, match="'a 0': no reference prompt of another task has the same token roles"):
+            Reference(self.batches()).donors(model, scored, everywhere(scored))
+
+    def test_a_suite_of_one_task_has_no_donors(self, model: TokenModel) -> None:
+        batch = self.batches()[0]
+        with pytest.raises(HeadcatsError, match="'a 0': no reference prompt of another task"):
+            Reference(batch).donors(model, batch, everywhere(batch))
+
+    def test_the_seed_decides_and_nothing_else(self, model: TokenModel) -> None:
+        batches = self.batches()
+
+        def found(seed: int) -> torch.Tensor:
+            return Reference(batches, seed=seed).donors(model, batches[0], everywhere(batches[0]))[0]
+
+        torch.rand(3)
+        assert torch.equal(found(0), found(0))
+        assert not torch.equal(found(0), found(1))
+
+    def test_prompts_that_are_added_leave_the_donors_of_the_others(self, model: TokenModel) -> None:
+        batches = self.batches()
+        few = batches[0].select(range(7))
+        found = Reference(batches).donors(model, batches[0], everywhere(batches[0]))[0]
+        assert torch.equal(Reference(batches).donors(model, few, everywhere(few))[0], found[:7])
+
+    def test_the_corrupted_run_goes_by_its_own_roles(self, model: TokenModel) -> None:
+        source = role_batch([[2, 3]], [["x", "y"]], corrupted=[[4, 9]], corrupted_labels=[["y", "x"]], task="b")
+        scored = role_batch([[1, 1]], [["x", "y"]], task="a")
+        found = Reference(source, run="corrupted").donors(model, scored, everywhere(scored))
+        assert found[0][0, :, 0, 0].tolist() == [9.0, 4.0]
+
+    def test_without_roles_another_prompt_at_the_same_index(self, model: TokenModel) -> None:
+        tokens = [[n, n + 1] for n in range(1, 9)]
+        batch = PromptBatch.from_tokens(tokens, [[0, 0]] * 8, [1] * 8, [2] * 8)
+        found = Reference(batch).donors(model, batch, everywhere(batch))[0][..., 0, 0].tolist()
+        assert sorted(found) == [list(map(float, row)) for row in tokens]  # each is the donor of exactly one
+        assert all(row != list(map(float, own)) for row, own in zip(found, tokens, strict=True))
+
+    def test_without_roles_from_given_prompts(self, model: TokenModel) -> None:
+        given_prompts = PromptBatch.from_tokens([[7, 8], [8, 9]], [[0, 0]] * 2, [1] * 2, [2] * 2)
+        scored = PromptBatch.from_tokens([[1, 2]] * 9, [[0, 0]] * 9, [1] * 9, [2] * 9)
+        found = Reference(given_prompts).donors(model, scored, everywhere(scored))[0][..., 0, 0].tolist()
+        assert {tuple(row) for row in found} == {(7.0, 8.0), (8.0, 9.0)}
+
+    def test_a_single_prompt_has_no_other(self, model: TokenModel) -> None:
+        batch = PromptBatch.from_tokens([[1, 2]], [[0, 0]], [1], [2])
+        with pytest.raises(DataError, match="needs at least 2 prompts"):
+            Reference(batch).donors(model, batch, everywhere(batch))
+
+
+@given(n=st.integers(2, 40), seed=st.integers(0, 10**6))
+def test_a_derangement_is_a_permutation_without_fixed_point(n: int, seed: int) -> None:
+    order = _derangement(n, stream(seed, "donors"))
+    assert sorted(order) == list(range(n))
+    assert all(other != place for place, other in enumerate(order))

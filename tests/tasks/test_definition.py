@@ -1,0 +1,163 @@
+"""`@hc.task`, what a task may return, and the contract that every registered task keeps."""
+
+import pytest
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.prompts import PromptPair
+from headcats.tasks.definition import Task
+
+TASKS = registry.names("task")
+
+
+@pytest.fixture(autouse=True)
+def tables(monkeypatch):
+    monkeypatch.setattr(registry, "_tables", {kind: dict(table) for kind, table in registry._tables.items()})
+
+
+def returning(value):
+    return Task("mine", "knowledge", "made up", lambda n, *, seed: value)
+
+
+# ----------------------------------------------------------------------------------------------- the decorator
+def test_the_decorator_registers_and_stays_callable():
+    @hc.task(category="knowledge", source="a periodic table")
+    def metal_symbol(n, *, seed):
+        """The symbol of a metal."""
+        return [("iron", "Fe"), ("gold", "Au")][:n]
+
+    assert registry.lookup("task", "metal_symbol") is metal_symbol
+    assert metal_symbol(1, seed=0) == [("iron", "Fe")]
+    assert (metal_symbol.name, metal_symbol.category, metal_symbol.suite) == ("metal_symbol", "knowledge", None)
+    assert metal_symbol.__doc__ == "The symbol of a metal."
+    assert metal_symbol.needs_demonstrations
+
+
+def test_running_the_cell_again_replaces_the_task():
+    for answer in ("Fe", "Eisen"):
+
+        @hc.task(category="knowledge", source="a notebook")
+        def metal(n, *, seed, answer=answer):
+            return [("iron", answer)]
+
+    assert registry.lookup("task", "metal")(1, seed=0) == [("iron", "Eisen")]
+
+
+@pytest.mark.parametrize("options", [{"category": "", "source": "x"}, {"category": "x", "source": " "}])
+def test_category_and_source_are_needed(options):
+    with pytest.raises(OptionError, match="needs a category and a source"):
+        hc.task(**options)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda seed: [], lambda n: [], lambda count, *, seed: [], lambda: None],
+    ids=["no n", "no seed", "count", "none"],
+)
+def test_the_signature_is_checked_before_the_task_exists(function):
+    with pytest.raises(OptionError, match=r"written as `def <lambda>\(n, \*, seed\)`"):
+        hc.task(category="knowledge", source="x")(function)
+
+
+def test_a_name_that_results_could_not_carry_is_refused():
+    with pytest.raises(DataError, match="'a/b'"):
+        Task("a/b", "knowledge", "x", lambda n, *, seed: [])
+
+
+# ------------------------------------------------------------------------------------------- what it returns
+def test_finished_prompt_pairs_pass_as_they_are():
+    pair = PromptPair("k", "q", "a b", "a c", " x", " y")
+    assert returning([pair]).pairs(1, seed=0) == [pair]
+
+
+def test_lists_of_two_become_tuples_and_generators_are_read():
+    assert returning([["a", "b"]]).pairs(1, seed=0) == [("a", "b")]
+    assert returning(("a", str(n)) for n in range(1)).pairs(1, seed=0) == [("a", "0")]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "returned no pairs"),
+        (None, "returned None"),
+        (3, "returned 3"),
+        (["ab"], "element 0 is 'ab'"),
+        ("ab", "element 0 is 'a'"),
+        ([("a", "b"), ("a", "b", "c")], r"element 1 is \('a', 'b', 'c'\)"),
+        ([("a", 1)], r"element 0 is \('a', 1\)"),
+        ([("a", "")], r"element 0 is \('a', ''\)"),
+        ([(" a", "b")], r"element 0 is \(' a', 'b'\)"),
+        ([PromptPair("k", "q", "a", "b", "x", "y"), ("a", "b")], "element 0 is PromptPair"),
+        ([("a", "b"), ("a", "c")], "two outputs for the input 'a': 'b' and 'c'"),
+    ],
+)  # fmt: skip
+def test_anything_else_is_an_error_that_names_task_and_element(value, message):
+    with pytest.raises(DataError, match=message) as problem:
+        returning(value).pairs(2, seed=0)
+    assert "'mine'" in str(problem.value)
+
+
+# ------------------------------------------------------------------------------------------------ the contract
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_keeps_the_contract(name):
+    task = registry.lookup("task", name)
+    assert task.name == name
+    assert task.__doc__
+    assert "`" in task.__doc__, "the docstring gives an example"
+    assert task.category
+    assert task.source
+    pairs = task.pairs(64, seed=3)
+    assert pairs == task.pairs(64, seed=3), "the same seed gives the same pairs"
+    assert all(given != answer for given, answer in pairs)
+    assert len({given for given, _ in pairs}) == len(pairs), "every input is there once"
+    least = 25 if name in ALPHABET else 40
+    assert len(task.pairs(1024, seed=0)) >= least
+    assert len({answer for _, answer in pairs}) >= 2
+
+
+ALPHABET = ("next_letter", "previous_letter", "uppercase")
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_example_of_the_docstring_is_true(name):
+    task = registry.lookup("task", name)
+    answer, given = task.__doc__.split("`")[1:4:2]
+    if name.startswith("list_"):
+        items = given.split(", ")
+        chosen = {"first": items[0], "middle": items[1], "last": items[2]}
+        if name in ("list_max", "list_min"):
+            chosen = {"max": max(items, key=int), "min": min(items, key=int)}
+        assert answer == chosen[name.removeprefix("list_")]
+    else:
+        assert dict(task.pairs(1024, seed=0))[given] == answer
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_near_miss_of_every_name_is_recognised(name):
+    with pytest.raises(UnknownNameError, match=f"Did you mean .*'{name}'"):
+        registry.lookup("task", name + "x")
+
+
+def test_another_seed_gives_other_lists_and_the_same_tables():
+    first, plural = (registry.lookup("task", name) for name in ("list_first", "plural"))
+    assert first.pairs(32, seed=0) != first.pairs(32, seed=1)
+    assert plural.pairs(32, seed=0) == plural.pairs(32, seed=1)
+
+
+def test_more_lists_begin_with_the_same_lists():
+    task = registry.lookup("task", "list_max")
+    assert task.pairs(200, seed=0)[:50] == task.pairs(100, seed=0)
+
+
+def test_list_tasks_answer_the_same_lists():
+    """Or they could not be each other's distractors."""
+    lists = {name: dict(registry.lookup("task", name).pairs(100, seed=0)) for name in TASKS if name.startswith("list_")}
+    assert len(lists) == 5
+    assert set(lists["list_first"]) == set(lists["list_middle"]) == set(lists["list_last"])
+    assert set(lists["list_max"]) == set(lists["list_min"]) < set(lists["list_first"])
+    for given in lists["list_max"]:
+        numbers = sorted(map(int, given.split(", ")))
+        assert (int(lists["list_min"][given]), int(lists["list_max"][given])) == (numbers[0], numbers[2])
+    for given, answer in lists["list_middle"].items():
+        assert given.split(", ") == [lists["list_first"][given], answer, lists["list_last"][given]]

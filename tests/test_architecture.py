@@ -1,0 +1,231 @@
+"""The tree as designed: imports go one way, every module imports alone, reading results needs no torch."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulated import CATEGORIES, block
+
+from headcats.results import ResultsFolder
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "headcats"
+MODULES = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in PACKAGE.rglob("*.py")
+)
+
+
+def python(code: str, *arguments: str, **options) -> subprocess.CompletedProcess:
+    """Run `code` in a fresh process."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, check=False, encoding="utf-8", **options
+    )
+
+
+# --------------------------------------------------------------------------------------------- importing everything
+IMPORT_AND_CALL = """
+import importlib, json, sys, types
+modules, alone = json.loads(sys.argv[1]), sys.argv[2] == "alone"
+problems = []
+for module in modules:
+    if alone:  # as in a process that imports this module first; the libraries below us stay loaded
+        for name in [n for n in sys.modules if n.split(".")[0] == "headcats"]:
+            del sys.modules[name]
+    try:
+        importlib.import_module(module)
+    except Exception as error:
+        problems.append(f"{module}: {type(error).__name__}: {error}")
+
+import headcats
+from headcats import registry
+namespaces = {}
+for name in headcats.__all__:
+    item = getattr(headcats, name)
+    if isinstance(item, types.ModuleType):
+        namespaces[name] = item
+    elif not callable(item) and name != "__version__":
+        problems.append(f"headcats.{name} is {item!r}, which nobody can call")
+for name, namespace in namespaces.items():
+    for member in getattr(namespace, "__all__", ()):
+        if not callable(getattr(namespace, member)):
+            problems.append(f"headcats.{name}.{member} is {getattr(namespace, member)!r}, which nobody can call")
+for kind in ("method", "metric", "rule", "figure"):
+    namespace = getattr(headcats, kind + "s")
+    found = registry.names(kind)
+    if not found:
+        problems.append(f"no {kind} is registered")
+    for name in found:
+        if not callable(getattr(namespace, name, None)):
+            problems.append(f"{namespace.__name__}.{name} is {getattr(namespace, name, None)!r}, which nobody can call")
+print(json.dumps(problems))
+"""
+
+
+@pytest.mark.parametrize("order", ["forwards", "backwards", "alone"])
+def test_every_module_imports_and_every_public_name_is_callable(order):
+    """In two orders, and every module as the first one: an import cycle shows in at least one of them."""
+    modules = MODULES[::-1] if order == "backwards" else MODULES
+    modules = [m for m in modules if not m.endswith("__main__")]
+    done = python(IMPORT_AND_CALL, json.dumps(modules), order)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_no_module_has_the_name_of_a_public_function():
+    """`hc.name` would be the function or the module, depending on what was imported first."""
+    import headcats
+
+    functions = {name for name in headcats.__all__ if not hasattr(getattr(headcats, name), "__path__")}
+    modules = {m.split(".")[1] for m in MODULES if m != "headcats"}
+    assert functions & modules <= set(_namespaces())
+
+
+def _namespaces() -> list[str]:
+    import types
+
+    import headcats
+
+    return [name for name in headcats.__all__ if isinstance(getattr(headcats, name), types.ModuleType)]
+
+
+def test_a_misspelt_public_name_is_an_attribute_error():
+    import headcats
+
+    with pytest.raises(AttributeError, match="load_modl"):
+        headcats.load_modl  # noqa: B018
+    assert set(headcats.__all__) <= set(dir(headcats))
+
+
+# --------------------------------------------------------------------------------------------------- who imports whom
+LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+
+
+def test_imports_go_one_way():
+    done = python(LINT, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_contract_sees_an_import_upwards(tmp_path):
+    """The same contract on a copy in which the lowest module imports the highest one."""
+    shutil.copytree(PACKAGE, tmp_path / "headcats", ignore=shutil.ignore_patterns("__pycache__", "mini"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    with open(tmp_path / "headcats" / "errors.py", "a", encoding="utf-8") as file:
+        file.write("\nimport headcats.registry\n")
+    done = python(LINT, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert done.returncode == 1
+    assert "headcats.errors -> headcats.registry" in done.stdout
+
+
+def imported_names(path: Path) -> set[str]:
+    """Full names of everything a file imports, wherever in the file it does so."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_only_models_imports_transformer_lens():
+    """One adapter stands between headcats and the classes of TransformerLens."""
+    importers = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
+        if any(name.split(".")[0] == "transformer_lens" for name in imported_names(path))
+    }
+    assert importers == {"models"}
+
+
+def test_nobody_imports_the_training_script():
+    script = "headcats.models.mini.train"
+    assert script in MODULES
+    files = {path: imported_names(path) for path in PACKAGE.rglob("*.py")}
+    assert [path for path, names in files.items() if any(f"{name}.".startswith(f"{script}.") for name in names)] == []
+
+
+# ------------------------------------------------------------------------------------------------- without torch
+RUN_COMMAND = """
+import json, sys
+sys.argv[0] = "headcats"
+from headcats.cli import main
+try:
+    code = main() or 0
+except SystemExit as error:
+    code = error.code or 0
+heavy = [name for name in ("torch", "transformer_lens", "circuitsvis") if name in sys.modules]
+print("\\n" + json.dumps({"code": code, "heavy": heavy}))
+"""
+
+
+def run_command(*arguments: str, cwd: Path) -> tuple[dict, str]:
+    """Exit code and heavy modules of one command, and what it printed."""
+    done = python(RUN_COMMAND, *arguments, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    *printed, last = done.stdout.splitlines()
+    return json.loads(last), "\n".join(printed) + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--help"], "validate"),
+        (["--version"], "transformer-lens"),
+        (["list", "tasks"], "plural"),
+        (["list", "suites"], "icl"),
+        (["list", "rules"], "fdr"),
+        (["list", "figures"], "overlap_map"),
+    ],
+)
+def test_looking_around_needs_no_torch(arguments, expected, tmp_path):
+    state, printed = run_command(*arguments, cwd=tmp_path)
+    assert state == {"code": 0, "heavy": []}, printed
+    assert expected in printed
+
+
+def test_the_check_for_torch_sees_torch(tmp_path):
+    done = python("import torch\n" + RUN_COMMAND, "--version", cwd=tmp_path)
+    assert json.loads(done.stdout.splitlines()[-1]) == {"code": 0, "heavy": ["torch"]}, done.stderr
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory) -> Path:
+    """A results folder with two tasks of different categories, one planted head each, written without any model."""
+    folder = ResultsFolder(tmp_path_factory.mktemp("saved") / "results")
+    rng = np.random.default_rng(0)
+    tasks = {"plural": "Linguistic", "capital": "Knowledge"}
+    for place, task in enumerate(tasks):
+        differences = 0.01 * rng.standard_normal((24, 2, 4))
+        differences[:, 0, place] += 1.0
+        folder.write_block(task, "denoising_patch@last", block(differences))
+    folder.write_manifest(
+        {
+            "plan": {"metrics": ["logit_diff"]},
+            "model": {"name": "planted"},
+            "categories": CATEGORIES,
+            "tasks": {task: {"category": category} for task, category in tasks.items()},
+            "methods": ["denoising_patch@last"],
+            "checks": {},
+            "blocks": {},
+        }
+    )
+    return folder.path
+
+
+def test_map_needs_no_torch(saved, tmp_path):
+    state, printed = run_command("map", str(saved), "--csv", cwd=tmp_path)
+    assert state == {"code": 0, "heavy": []}, printed
+    assert "L0H0" in (saved / "heads.csv").read_text(encoding="utf-8")
+    assert (saved / "overlap_map.html").stat().st_size > 1_000_000, "the page holds plotly.js, so it opens offline"
+
+
+def test_figure_needs_no_torch(saved, tmp_path):
+    state, printed = run_command("figure", "head_grid", str(saved), "--out", "grid.html", cwd=tmp_path)
+    assert state == {"code": 0, "heavy": []}, printed
+    assert "plural" in (tmp_path / "grid.html").read_text(encoding="utf-8")

@@ -1,0 +1,363 @@
+"""From tasks to categories, and from categories to their overlap."""
+
+import itertools
+import json
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree
+
+from headcats import rules
+from headcats.categories import categorize, head_table, overlap
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.scores import score
+
+
+def scores_of(
+    effect: object, *, p: object = 0.001, half: object = 0.01, categories: list[str] | None = None, n_items: int = 30
+) -> xr.Dataset:
+    """Scores of one layer: `effect (task, head)`, interval effect +- half, two-sided p."""
+    effect = np.asarray(effect, dtype=float)
+    p = np.where(np.isnan(effect), np.nan, np.broadcast_to(np.asarray(p, dtype=float), effect.shape))
+    categories = ["Knowledge"] * len(effect) if categories is None else categories
+    dims = ("task", "layer", "head")
+    per_head = {"effect": effect, "low": effect - half, "high": effect + half, "p_value": p}
+    return xr.Dataset(
+        {name: (dims, values[:, None]) for name, values in per_head.items()}
+        | {
+            "n_items": ("task", [n_items] * len(effect)),
+            "smallest_p": ("task", [max(2.0 ** (1 - n_items), 1e-4)] * len(effect)),
+        },
+        coords={
+            "task": [f"t{i}" for i in range(len(effect))],
+            "category": ("task", categories),
+            "layer": [0],
+            "head": np.arange(effect.shape[1]),
+        },
+        attrs={"categories": json.dumps(CATEGORIES), "method": "denoising_patch"},
+    )
+
+
+def members_of(member: object, *, layers: int = 1, exists: object = True) -> xr.Dataset:
+    """Memberships `(category, head)`, dealt out to layers of equal size."""
+    member = np.asarray(member, dtype=np.int8).reshape(len(member), layers, -1)
+    effect = np.where(np.broadcast_to(exists, member.shape[1:]), np.where(member == 1, 0.5, 0.0), np.nan)
+    dims = ("category", "layer", "head")
+    return xr.Dataset(
+        {"member": (dims, member), "effect": (dims, effect)},
+        coords={"category": NAMES[: len(member)], "layer": np.arange(layers), "head": np.arange(member.shape[2])},
+    )
+
+
+# ------------------------------------------------------------------------------------------------ tasks to categories
+def test_reduction_by_hand() -> None:
+    # Three tasks, r = 2. Head 0: one-sided p .01, .02, .4. Head 1: one task points the other way: .005, .45, .99.
+    effect = np.array([[0.6, 0.3], [0.4, 0.1], [0.2, -0.5]])
+    scores = scores_of(effect, p=[[0.02, 0.01], [0.04, 0.9], [0.8, 0.02]], half=[[0.1, 0.1], [0.3, 0.1], [0.01, 0.1]])
+    members = categorize(scores, min_tasks=2)
+    np.testing.assert_allclose(members["effect"].values.ravel(), [0.4, 0.1])
+    np.testing.assert_allclose(members["low"].values.ravel(), [0.19, 0.0])  # of .5, .1, .19 and .2, 0, -.6
+    np.testing.assert_allclose(members["high"].values.ravel(), [0.7, 0.2])  # of .7, .7, .21 and .4, .2, -.4
+    np.testing.assert_allclose(members["p_value"].values.ravel(), [2 * 0.02, 2 * 0.45])
+    np.testing.assert_allclose(members["q_value"].values.ravel(), [0.08, 0.9])
+    # The other direction: one-sided p .99, .98, .6 and .995, .55, .01; effects keep their sign.
+    np.testing.assert_allclose(members["suppressing_p_value"].values.ravel(), [1.0, 1.0])
+    np.testing.assert_allclose(members["suppressing_effect"].values.ravel(), [0.4, 0.1])
+    np.testing.assert_allclose(members["suppressing_low"].values.ravel(), [0.19, 0.0])
+    np.testing.assert_allclose(members["suppressing_high"].values.ravel(), [0.7, 0.2])
+    assert (members["n_tasks"].item(), members["min_tasks"].item()) == (3, 2)
+    np.testing.assert_allclose(members["smallest_p"].item(), 2 * 1e-4 / 2)
+
+
+@pytest.mark.parametrize(("min_tasks", "factor", "rank"), [(1, 4, 0), (2, 3, 1), (3, 2, 2), (4, 1, 3), ("half", 3, 1)])
+def test_partial_conjunction_p_for_every_number_of_tasks(min_tasks: int | str, factor: int, rank: int) -> None:
+    p = np.array([0.002, 0.02, 0.2, 0.6])
+    scores = scores_of(np.array([[0.8], [0.6], [0.4], [0.2]]), p=p[:, None])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        members = categorize(scores, min_tasks=min_tasks)
+    assert members["p_value"].item() == pytest.approx(factor * p[rank] / 2)
+    assert members["effect"].item() == pytest.approx(0.8 - 0.2 * rank)
+    assert (members["low"].item(), members["high"].item()) == pytest.approx((0.79 - 0.2 * rank, 0.81 - 0.2 * rank))
+
+
+def test_half_is_rounded_up_per_category() -> None:
+    scores = scores_of(np.full((6, 2), 0.5), categories=["Knowledge"] * 5 + ["Linguistic"])
+    members = categorize(scores)
+    assert members["category"].values.tolist() == ["Knowledge", "Linguistic"]
+    assert members["min_tasks"].values.tolist() == [3, 1]
+    assert members["n_tasks"].values.tolist() == [5, 1]
+
+
+def test_benjamini_hochberg_runs_over_heads_and_categories() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.random((2, 10)) ** 3
+    members = categorize(scores_of(np.full((2, 10), 0.5), p=p, categories=["Knowledge", "Linguistic"]))
+    expected = stats.false_discovery_control(p.ravel() / 2).reshape(2, 10)
+    np.testing.assert_allclose(members["q_value"].values[:, 0], expected)
+    np.testing.assert_array_equal(members["member"].values[:, 0] == 1, expected <= 0.05)
+    assert 0 < (expected <= 0.05).sum() < 20
+
+
+def test_three_outcomes_and_suppressing_heads_apart() -> None:
+    effect = np.tile([0.5, -0.5, 0.0, 0.5, 0.0], (2, 1))
+    p = np.tile([0.001, 0.001, 0.8, 0.3, 0.8], (2, 1))
+    half = np.array([0.01, 0.01, 0.01, 0.6, 0.2])
+    members = categorize(scores_of(effect, p=p, half=half), min_tasks=2)
+    assert members["member"].values.ravel().tolist() == [1, -1, -1, 0, 0]
+    assert members["suppressing"].values.ravel().tolist() == [-1, 1, -1, 0, 0]
+    assert members["member"].dtype == members["suppressing"].dtype == np.int8
+
+
+def test_tasks_list_those_that_stand_alone() -> None:
+    effect = [[0.5, 0.5], [0.5, -0.5], [0.0, -0.5]]
+    p = [[0.001, 0.001], [0.001, 0.001], [0.9, 0.001]]
+    members = categorize(scores_of(effect, p=p), min_tasks=2)
+    assert members["tasks"].values.ravel().tolist() == ["t0,t1", "t0"]
+    assert members["suppressing_tasks"].values.ravel().tolist() == ["", "t1,t2"]
+
+
+def test_order_of_categories_and_attributes_come_from_the_scores() -> None:
+    scores = scores_of(np.full((3, 1), 0.5), categories=["Translation", "Algorithmic", "Linguistic"])
+    members = categorize(scores, rule=rules.threshold(value=0.3))
+    assert members["category"].values.tolist() == ["Algorithmic", "Linguistic", "Translation"]
+    assert members.attrs["rule"] == "threshold(value=0.3)"
+    assert members.attrs["method"] == "denoising_patch"
+    assert members.attrs["categories"] == scores.attrs["categories"]
+
+
+def test_a_task_without_numbers_does_not_count() -> None:
+    effect = np.array([[0.5], [0.5], [np.nan]])
+    with pytest.warns(StatisticsWarning, match="do not count towards their category: t2"):
+        members = categorize(scores_of(effect))
+    assert (members["n_tasks"].item(), members["min_tasks"].item(), members["member"].item()) == (2, 1, 1)
+
+
+def test_a_head_missing_in_one_task_can_be_in_but_never_out() -> None:
+    # Head 0 is in on the numbers there are; head 1 would be out, did its missing task not matter; head 2 is known.
+    effect = np.array([[0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [np.nan, np.nan, 0.0]])
+    p = np.array([[0.001, 0.9, 0.9]] * 3)
+    for rule in (rules.fdr(), rules.threshold(value=0.2)):
+        assert categorize(scores_of(effect, p=p), rule=rule, min_tasks=2)["member"].values.ravel().tolist() == [
+            1,
+            0,
+            -1,
+        ]
+    # All three are needed: nothing is known about head 0's third largest effect.
+    members = categorize(scores_of(effect, p=p), min_tasks=3)
+    assert members["member"].values.ravel().tolist() == [0, 0, -1]
+    assert np.isnan(members["effect"].values.ravel()[:2]).all()
+
+
+def test_too_few_tasks_are_named() -> None:
+    scores = scores_of(np.full((3, 1), 0.5), categories=["Knowledge", "Knowledge", "Linguistic"])
+    with pytest.raises(DataError, match=r"'Linguistic' has 1 tasks with numbers \(t2\); min_tasks=2 needs at least 2"):
+        categorize(scores, min_tasks=2)
+    empty = scores_of([[0.5], [np.nan]], categories=["Knowledge", "Linguistic"])
+    with (
+        pytest.warns(StatisticsWarning, match="t1"),
+        pytest.raises(DataError, match=r"'Linguistic' has 0 tasks with numbers \(none\)"),
+    ):
+        categorize(empty)
+
+
+def test_min_tasks_one_warns_that_it_saturates() -> None:
+    with pytest.warns(StatisticsWarning, match="saturates.*Knowledge: 3"):
+        categorize(scores_of(np.full((3, 1), 0.5)), min_tasks=1)
+    categorize(scores_of(np.full((1, 1), 0.5)), min_tasks=1)
+
+
+@pytest.mark.parametrize("min_tasks", [0, -1, "most", True])
+def test_min_tasks_out_of_range(min_tasks: int | str) -> None:
+    with pytest.raises(OptionError, match="min_tasks must be"):
+        categorize(scores_of(np.full((2, 1), 0.5)), min_tasks=min_tasks)
+
+
+def test_too_few_items_for_a_category_are_told() -> None:
+    scores = scores_of(np.full((4, 2), 0.5), p=0.25, n_items=3)
+    with pytest.raises(DataError, match=r"with 3 query items per task.*reachable p is 0.375. Use at least 6"):
+        categorize(scores)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000))
+def test_order_of_tasks_and_heads_does_not_matter(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = scores_of(
+        rng.normal(0.2, 0.3, size=(7, 6)),
+        p=rng.random((7, 6)) ** 4,
+        half=0.1,
+        categories=rng.choice(NAMES[:2], 7).tolist(),
+    )
+    tasks, heads = rng.permutation(7), rng.permutation(6)
+    plain = categorize(scores)
+    moved = categorize(scores.isel(task=tasks, head=heads)).sel(head=np.arange(6))
+    xr.testing.assert_allclose(
+        moved.drop_vars(["tasks", "suppressing_tasks"]), plain.drop_vars(["tasks", "suppressing_tasks"])
+    )
+    for name in ("tasks", "suppressing_tasks"):
+        for one, other in zip(moved[name].values.ravel(), plain[name].values.ravel(), strict=True):
+            assert set(one.split(",")) == set(other.split(","))
+
+
+# ------------------------------------------------------------------------------------------------------------ overlap
+def test_sets_counts_and_jaccard_by_hand() -> None:
+    members = members_of([[1, 1, 0, -1, -1], [1, 0, 1, 0, -1], [1, -1, 1, -1, -1]])
+    result = overlap(members, draws=10)
+    assert result["n_categories"].values.ravel().tolist() == [3, 1, 2, 0, 0]
+    assert result["n_categories"].dtype == np.int8
+    assert result["set"].values.ravel().tolist() == [
+        "Algorithmic+Knowledge+Linguistic", "Algorithmic", "Knowledge+Linguistic", "", "",
+    ]  # fmt: skip
+    assert result["undecided"].values.ravel().tolist() == [False, False, False, True, False]
+    assert result["observed"].values.tolist() == [1, 1, 1]
+    assert result["k"].values.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(result["jaccard"], [[1, 1 / 3, 1 / 3], [1 / 3, 1, 1], [1 / 3, 1, 1]])
+    xr.testing.assert_identical(result["member"], members["member"])
+
+
+def test_empty_categories_have_no_jaccard() -> None:
+    result = overlap(members_of([[1, 0], [0, 0], [0, 0]]), draws=10)
+    np.testing.assert_array_equal(result["jaccard"], [[1, 0, 0], [0, np.nan, np.nan], [0, np.nan, np.nan]])
+
+
+def enumerate_counts(sizes: list[int], n: int, k: int) -> np.ndarray:
+    placements = [[np.isin(np.arange(n), c) for c in itertools.combinations(range(n), size)] for size in sizes]
+    return np.array([(np.sum(combo, axis=0) == k).sum() for combo in itertools.product(*placements)])
+
+
+def test_chance_counts_match_enumeration() -> None:
+    members = members_of([[1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0], [1, 0, 0, 0, 0, 1]])
+    result = overlap(members, draws=20_000)
+    for k in (1, 2, 3):
+        counts = enumerate_counts([3, 2, 2], 6, k)
+        observed = int(result["observed"].sel(k=k))
+        assert float(result["expected"].sel(k=k)) == pytest.approx(counts.mean(), abs=0.03)
+        assert float(result["p"].sel(k=k)) == pytest.approx((counts >= observed).mean(), abs=0.015)
+
+
+def test_within_layers_each_layer_keeps_its_members() -> None:
+    # Both categories fill layer 0: shared far beyond chance over all heads, and exactly by chance within layers.
+    members = members_of([[1] * 4 + [0] * 12] * 2, layers=4)
+    result = overlap(members, draws=2_000)
+    at = {"k": 2}
+    assert result["observed"].sel(at) == 4
+    assert float(result["expected"].sel(at)) == pytest.approx(1.0, abs=0.06)
+    assert float(result["p"].sel(at)) < 0.01
+    assert result["expected_within_layers"].sel(at) == 4
+    assert result["p_within_layers"].sel(at) == 1
+
+
+def test_p_counts_the_observed_placement() -> None:
+    members = members_of([[1] * 15 + [0] * 15] * 4)
+    assert float(overlap(members, draws=99)["p"].sel(k=4)) == 1 / 100
+
+
+def test_heads_that_do_not_exist_take_no_part() -> None:
+    # Two heads exist and each category has both: chance cannot place them elsewhere.
+    exists = np.array([True, True, False, False])
+    result = overlap(members_of([[1, 1, 0, 0], [1, 1, 0, 0]], exists=exists), draws=200)
+    assert result["expected"].sel(k=2) == 2
+    assert result["undecided"].values.ravel().tolist() == [False] * 4
+
+
+def test_chance_does_not_depend_on_the_order_of_categories() -> None:
+    members = members_of(np.random.default_rng(0).integers(0, 2, size=(3, 24)), layers=3)
+    plain = overlap(members, draws=300, seed=4)
+    turned = overlap(members.isel(category=[2, 0, 1]), draws=300, seed=4)
+    for name in ("observed", "expected", "p", "expected_within_layers", "p_within_layers"):
+        xr.testing.assert_identical(plain[name], turned[name])
+    assert not plain["expected"].identical(overlap(members, draws=300, seed=5)["expected"])
+
+
+def test_no_draws_are_refused() -> None:
+    with pytest.raises(OptionError, match="draws"):
+        overlap(members_of([[1]]), draws=0)
+
+
+# -------------------------------------------------------------------------------------------------------- end to end
+def planted_results() -> xr.DataTree:
+    """L0H1 serves Algorithmic and Knowledge, L1H2 Knowledge alone, L1H0 suppresses Linguistic."""
+    blocks, of_task = {}, {}
+    for task, category in enumerate(NAMES[:3] * 4):
+        effect = np.zeros((2, 3))
+        effect[0, 1] = 0.4 if category in ("Algorithmic", "Knowledge") else 0
+        effect[1, 2] = 0.3 if category == "Knowledge" else 0
+        effect[1, 0] = -0.3 if category == "Linguistic" else 0
+        items = np.arange(48) % 24
+        noise = 0.05 * clustered_noise(np.random.default_rng(task), items=items, heads=6).reshape(48, 2, 3)
+        blocks[f"{category.lower()}_{task}"] = block(effect + noise, items=items, distractors=np.arange(48) % 3)
+        of_task[f"{category.lower()}_{task}"] = category
+    return tree(blocks, categories=of_task)
+
+
+def test_planted_heads_get_the_right_sets() -> None:
+    result = overlap(categorize(score(planted_results(), method="denoising_patch")), draws=500)
+    assert result["set"].values.tolist() == [["", "Algorithmic+Knowledge", ""], ["", "", "Knowledge"]]
+    assert not result["undecided"].any()
+    table = head_table(result)
+    assert table.columns.tolist() == ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
+    assert table[["head", "category", "kind"]].to_numpy().tolist() == [
+        ["L0H1", "Algorithmic", "helping"],
+        ["L0H1", "Knowledge", "helping"],
+        ["L1H2", "Knowledge", "helping"],
+        ["L1H0", "Linguistic", "suppressing"],
+    ]
+    np.testing.assert_allclose(table["effect"], [0.4, 0.4, 0.3, -0.3], atol=0.03)
+    assert ((table["low"] < table["effect"]) & (table["effect"] < table["high"])).all()
+    assert table["tasks"][0] == "algorithmic_0,algorithmic_3,algorithmic_6,algorithmic_9"
+    assert (table["q"] < 0.05).all()
+
+
+def test_no_members_give_an_empty_table() -> None:
+    members = categorize(scores_of(np.zeros((2, 2)), p=1.0))
+    assert head_table(overlap(members, draws=10)).shape == (0, 8)
+
+
+def test_overlap_survives_a_file(tmp_path: object) -> None:
+    result = overlap(categorize(score(planted_results(), method="denoising_patch")), draws=50)
+    result.to_netcdf(f"{tmp_path}/overlap.nc", engine="h5netcdf")
+    with xr.open_dataset(f"{tmp_path}/overlap.nc", engine="h5netcdf") as again:
+        xr.testing.assert_identical(again.load(), result)
+
+
+# ------------------------------------------------------------------------------------- false calls on simulated nulls
+def null_calls(seeds: range, *, shape: tuple[int, int], clusters: bool = True, **sizes: int) -> dict[str, float]:
+    """Share of null runs in which `fdr(.05, min_effect=0)` calls anything, by what is called."""
+    rule = rules.fdr(alpha=0.05, min_effect=0)
+    called: dict[str, int] = {"head-task": 0, "head-category, 1 task": 0, "head-category, half": 0}
+    for seed in seeds:
+        results = null_results(np.random.default_rng(seed), shape=shape, clusters=clusters, **sizes)
+        scores = score(results, method="denoising_patch", seed=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)
+            any_task = categorize(scores, rule=rule, min_tasks=1)
+        called["head-task"] += bool((rule(scores) == 1).any())
+        called["head-category, 1 task"] += bool((any_task["member"] == 1).any())
+        called["head-category, half"] += bool((categorize(scores, rule=rule)["member"] == 1).any())
+    return {name: count / len(seeds) for name, count in called.items()}
+
+
+def test_null_calls_stay_at_the_nominal_level_only_with_clusters() -> None:
+    """The small version: a true share of 7 % would pass the bound in 999 of 1000 choices of seeds."""
+    sizes = {"tasks": 8, "prompts": 64, "n_items": 16}
+    bound = stats.binom.ppf(0.999, 30, 0.07) / 30
+    clustered = null_calls(range(30), shape=(4, 6), **sizes)
+    assert max(clustered.values()) <= bound
+    # The bound has teeth: with prompts taken for independent, something is called in most runs.
+    unclustered = null_calls(range(6), shape=(4, 6), clusters=False, **sizes)
+    assert min(unclustered.values()) > max(bound, 0.5)
+
+
+@pytest.mark.slow
+def test_null_calls_at_full_size(capsys: pytest.CaptureFixture[str]) -> None:
+    """48 heads x 28 tasks x 64 prompts over 32 items, within-item correlation .5, t with 4 degrees of freedom."""
+    shares = null_calls(range(1_000), shape=(6, 8), tasks=28, prompts=64, n_items=32)
+    with capsys.disabled():
+        print("\nNull runs with any call:", shares)
+    assert max(shares.values()) <= 0.07

@@ -1,0 +1,474 @@
+"""The command line as a user meets it: what is printed, what is written, and how it fails.
+
+Most commands run in this process through the same `main` that the installed `headcats` calls; a few run as
+`python -m headcats`, to see the exit code of a real process.
+"""
+
+import csv
+import errno
+import importlib.metadata
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import warnings
+from typing import NamedTuple
+
+import pytest
+from counting import SUITE, counting_folder
+from typer.testing import CliRunner
+
+import headcats as hc
+from headcats import cli, registry
+from headcats.study import DEFAULT_PROMPTS
+
+COMMANDS = ("run", "validate", "map", "figure", "compare", "merge", "list")
+QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Everything printed, in one line."""
+        return " ".join((self.out + self.err).split())
+
+    @property
+    def rows(self) -> str:
+        """What was printed on stdout, cells of tables separated by single spaces."""
+        return " ".join(self.out.replace("│", " ").split())
+
+
+@pytest.fixture
+def headcats(capfd, monkeypatch, tmp_path):
+    """Function: arguments -> exit code, stdout, stderr of one command, run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("headcats")
+    handlers, level = list(logger.handlers), logger.level
+
+    def command(*arguments) -> Done:
+        monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+        capfd.readouterr()
+        code = 0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        finally:
+            logger.handlers, logger.level = list(handlers), level
+        return Done(code, *capfd.readouterr())
+
+    yield command
+    logger.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory):
+    return counting_folder(tmp_path_factory.mktemp("cli") / "counting-model")
+
+
+@pytest.fixture(scope="session")
+def results(model_folder, tmp_path_factory):
+    """A finished run of the small suite; tests only add what `map` writes."""
+    path = tmp_path_factory.mktemp("cli") / "results"
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch", "mean_ablation"], out=path)
+    return path
+
+
+def process(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "headcats", *map(str, arguments)],
+        capture_output=True, encoding="utf-8", check=False, env=os.environ | environment,
+    )  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------- help, version
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(command):
+    done = CliRunner().invoke(cli.app, [command, "--help"], terminal_width=200)
+    assert done.exit_code == 0
+    assert "Usage:" in done.output
+    function = next(one.callback for one in cli.app.registered_commands if one.name == command)
+    first = function.__doc__.split("\n")[0].split(",")[0]
+    assert " ".join(first.split()) in " ".join(done.output.split())
+    if command != "list":
+        assert "Example" in done.output
+
+
+def test_the_commands_there_are():
+    assert sorted(one.name for one in cli.app.registered_commands) == sorted(COMMANDS)
+    listed = CliRunner().invoke(cli.app, ["-h"]).output
+    assert all(command in listed for command in COMMANDS)
+
+
+def test_version_names_the_three_that_matter():
+    done = process("--version")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"headcats {hc.__version__}",
+        f"transformer-lens {importlib.metadata.version('transformer-lens')}",
+        f"torch {importlib.metadata.version('torch')}",
+    ]
+
+
+def test_options_that_do_not_exist_are_usage_errors(headcats):
+    done = headcats("run", "--n-promts", 3)
+    assert done.code == 2
+    assert "No such option: --n-promts" in done.text
+    assert headcats("rnu").code == 2
+    assert headcats("run", "--n-prompts", "many").code == 2
+
+
+# --------------------------------------------------------------------------------------------------------- failing
+def assert_one_message(done, message):
+    """Exit code 2, one message on stderr, nothing on stdout, no traceback."""
+    assert done.code == 2, done
+    assert done.out == ""
+    assert done.err.startswith("Error: ")
+    assert "Traceback" not in done.err
+    assert re.search(message, " ".join(done.err.split())), done.err
+
+
+UNKNOWN = {
+    "suite": (["run", "--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'"),
+    "task": (["run", "--tasks", "plurals"], "Unknown task of suite 'icl' 'plurals'. Did you mean 'plural'"),
+    "method": (["run", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean 'mean_ablation'"),
+    "method option": (["run", "--methods", "mean_ablation:ref=task"], "Unknown option of mean_ablation 'ref'"),
+    "option value": (["run", "--methods", "mean_ablation:reference=tasks"], "takes 'suite', 'task'.*got 'tasks'"),
+    "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
+    "template": (["validate", "--template", "arow"], "Unknown template 'arow'. Did you mean 'arrow'"),
+    "corruption": (["validate", "--corruption", "shuffled"], "Unknown corruption 'shuffled'. Did you mean 'shuffled_l"),
+    "number": (["run", "--n-prompts", "1"], "n_prompts must be a whole number of at least 2; got 1"),
+    "dtype": (["run", "--dtype", "float31"], "Unknown dtype 'float31'. Did you mean 'float32'"),
+    "backend": (["run", "--backend", "brigde"], "Expected backend 'bridge' or 'hooked'; got 'brigde'"),
+    "kind": (["list", "task"], "Unknown kind 'task'. Did you mean 'tasks'"),
+    "figure": (["figure", "overlapmap", ".", "--out", "x.html"], "Unknown figure 'overlapmap'. Did you mean 'overlap_"),
+    "folder": (["map", "nowhere"], "nowhere is no results folder"),
+    "folders": (["compare", "nowhere", "nowhere"], "nowhere is no results folder"),
+    "study file": (["run", "absent.toml"], "absent.toml cannot be read as a study"),
+    "model": (["run", "--model", "./nowhere"], "Folder './nowhere' does not exist"),
+    "device": (["run", "--device", "abacus"], "Device 'abacus' cannot be used here"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", UNKNOWN)
+def test_what_does_not_exist_is_one_clear_message(headcats, tmp_path, what):
+    arguments, message = UNKNOWN[what]
+    assert_one_message(headcats(*arguments), message)
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+RESULTS_UNKNOWN = {
+    "rule": (["--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
+    "rule option": (["--rule", "fdr:alfa=0.1"], "Unknown option of rule fdr 'alfa'. Did you mean 'alpha'"),
+    "rule value": (["--rule", "fdr:alpha=small"], "Option alpha of rule fdr must be a number, got 'small'"),
+    "rule range": (["--rule", "fdr:alpha=1.5"], "alpha"),
+    "min tasks": (["--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
+    "too many tasks": (["--min-tasks", "9"], "min_tasks=9 needs at least 9"),
+    "method": (["--method", "denoising"], "denoising"),
+    "metric": (["--metric", "prob"], "prob"),
+    "positions": (["--method", "mean_ablation", "--positions", "first"], "first"),
+}
+
+
+@pytest.mark.parametrize("what", RESULTS_UNKNOWN)
+def test_what_results_do_not_hold_is_one_clear_message(headcats, results, what):
+    arguments, message = RESULTS_UNKNOWN[what]
+    assert_one_message(headcats("map", results, *arguments), message)
+
+
+def test_a_real_process_ends_with_code_2_and_no_traceback():
+    done = process("run", "--suite", "icll")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: Unknown suite 'icll'. Did you mean 'icl'? Known: icl")
+    assert "Traceback" not in done.stderr
+
+
+def test_a_hub_that_cannot_be_reached_names_the_ways_out(headcats, monkeypatch, tmp_path):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    done = headcats("run", "--model", "somebody/gpt-22")
+    assert_one_message(done, "Could not load 'somebody/gpt-22' from the Hugging Face hub")
+    for way in ("HF_TOKEN", "HF_HOME", "HF_HUB_OFFLINE=1", "a local folder such as './my-model'"):
+        assert way in done.text
+    assert done.err.count("\n") == 1, "one sentence"
+
+
+def test_results_of_another_plan_are_refused_with_the_difference(headcats, model_folder, results):
+    before = {file: file.read_bytes() for file in results.rglob("*") if file.is_file()}
+    done = headcats("run", "--model", model_folder, *QUICK, "--seed", 5, "--out", results)
+    assert done.code == 2
+    assert "holds results of another plan (seed: 0 there, 5 now)" in done.text
+    assert "Traceback" not in done.err
+    assert {file: file.read_bytes() for file in results.rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("out", ["file/r", "/proc/headcats", "taken"])
+def test_places_that_cannot_take_results(headcats, model_folder, tmp_path, out):
+    (tmp_path / "file").write_text("mine", encoding="utf-8")
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.tex").write_text("mine", encoding="utf-8")
+    done = headcats("run", "--model", model_folder, *QUICK, "--out", out, "--quiet")
+    assert done.code == 2
+    assert "Error: " in done.err
+    assert "Traceback" not in done.err
+    expected = "is not empty and holds no manifest.json" if out == "taken" else "Cannot write"
+    assert expected in done.text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "taken", "thesis.tex"]
+
+
+def test_a_full_disk_is_one_message(headcats, model_folder, tmp_path, monkeypatch):
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "replace", full)
+        done = headcats("run", "--model", model_folder, *QUICK, "--out", "r", "--quiet")
+    assert done.code == 2
+    assert "No space left on device. Free space or choose another folder with --out" in done.text
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+# ------------------------------------------------------------------------------------------------------ study.toml
+def study_file(folder, text):
+    path = folder / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("n_promts = 3", "Unknown option in .*study.toml 'n_promts'. Did you mean 'n_prompts'"),
+        ("n_prompts = ", "study.toml cannot be read as a study"),
+        ("n_prompts = '3'", "n_prompts in .*study.toml must be a whole number; got '3'"),
+        ("seed = true", "seed in .*study.toml must be a whole number; got True"),
+        ("methods = 'denoising_patch'", "methods in .*study.toml must be a list of texts; got 'denoising_patch'"),
+        ("tasks = [1]", "tasks in .*study.toml must be a list of texts"),
+        ("model = 3", "model in .*study.toml must be a text; got 3"),
+        ("[suite]\nname = 'icl'", "suite in .*study.toml must be a text"),
+        ("suite = 'icll'", "Unknown suite 'icll'"),
+    ],
+)
+def test_a_wrong_study_file_is_named(headcats, tmp_path, text, message):
+    assert_one_message(headcats("run", study_file(tmp_path, text)), message)
+
+
+def test_a_study_file_says_what_to_run_and_options_win(headcats, model_folder, tmp_path):
+    path = study_file(
+        tmp_path,
+        f"""
+        model = {json.dumps(str(model_folder))}
+        suite = "{SUITE}"
+        methods = ["zero_ablation"]
+        tasks = ["always_a", "always_b"]
+        n_prompts = 12
+        n_demos = 2
+        seed = 3
+        out = "from-file"
+        """,
+    )
+    done = headcats("run", path, "--seed", 4, "--tasks", "always_c", "--out", "from-option", "--quiet")
+    assert done.code == 0, done.err
+    assert not (tmp_path / "from-file").exists()
+    manifest = json.loads(hc.load(tmp_path / "from-option").attrs["manifest"])
+    assert manifest["plan"]["seed"] == 4
+    assert manifest["plan"]["n_prompts"] == 12
+    assert manifest["methods"] == ["zero_ablation@all"]
+    assert list(manifest["tasks"]) == ["always_c"]
+
+
+# --------------------------------------------------------------------------------------------------------- working
+def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp_path):
+    done = headcats("run", "--model", model_folder, *QUICK)
+    assert done.code == 0, done.err
+    folder = tmp_path / "results" / "counting-model-counting"
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
+        "manifest.json", "overlap_map.html",
+        *(f"blocks/always_{x}/{m}.nc" for x in "abc" for m in ("denoising_patch@last", "mean_ablation@all")),
+    }  # fmt: skip
+    assert "Scored 3 of 4 tasks of suite counting on counting-model" in done.text
+    assert "shifted: the model cannot do it" in done.text
+    assert "Heads by denoising_patch at last, logit_diff, rule fdr" in done.text
+    assert "Knowledge 1 of 2 1 L0H0 none" in done.rows
+    assert "results/counting-model-counting/overlap_map.html" in done.text
+    assert "headcats map results/counting-model-counting --csv" in done.text
+    page = (folder / "overlap_map.html").read_text(encoding="utf-8")
+    assert "L0H0" in page
+    assert "<script src" not in page
+
+
+def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
+    shown = []
+    from headcats.study import runner
+
+    original = runner.progress_bar
+    monkeypatch.setattr(
+        runner, "progress_bar", lambda total, show=None: shown.append(show) or original(total, show=show)
+    )
+    for quiet in ([], ["--quiet"], ["-q"]):
+        done = headcats(
+            "run", "--model", model_folder, *QUICK, "--tasks", "always_a", "--methods", "zero_ablation", *quiet
+        )
+        assert done.code == 0, done.err
+        assert "passed," not in done.err
+    assert shown == [None, False, False]
+
+
+def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
+    from headcats.cli.running import _methods
+
+    assert _methods("denoising_patch,mean_ablation") == ["denoising_patch", "mean_ablation"]
+    assert _methods("a:b=1,c=2@last d") == ["a:b=1,c=2@last", "d"]
+    assert _methods(" a , b ") == ["a", "b"]
+    assert _methods(None) is None
+
+
+def test_map_writes_the_head_list(headcats, results):
+    done = headcats("map", results, "--csv")
+    assert done.code == 0, done.err
+    assert "heads.csv" in done.text
+    text = (results / "heads.csv").read_bytes().decode("utf-8")
+    assert "\r" not in text
+    rows = list(csv.DictReader(text.splitlines()))
+    assert list(rows[0]) == ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
+    assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
+    scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")
+    members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05), min_tasks="half")
+    expected = hc.head_table(hc.overlap(members))
+    assert [row["head"] for row in rows] == expected["head"].tolist()
+    assert [float(row["effect"]) for row in rows] == pytest.approx(expected["effect"].tolist())
+    assert [float(row["q"]) for row in rows] == pytest.approx(expected["q"].tolist())
+    assert [row["tasks"] for row in rows] == expected["tasks"].tolist()
+
+
+def test_map_takes_another_method_rule_and_number_of_tasks(headcats, results):
+    done = headcats("map", results, "--method", "mean_ablation", "--rule", "threshold:value=0.2", "--min-tasks", "1")
+    assert done.code == 0, done.err
+    assert "Heads by mean_ablation at all" in done.text
+    assert "rule threshold(value=0.2" in done.text
+    assert "Note: min_tasks=1 makes a head a member through any single task" in done.err
+
+
+def test_map_on_a_full_disk_leaves_the_old_files(headcats, results, monkeypatch):
+    assert headcats("map", results, "--csv").code == 0
+    before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
+
+    def full(source, target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "replace", full)
+        done = headcats("map", results, "--csv", "--method", "mean_ablation")
+    assert done.code == 2
+    assert "No space left on device" in done.text
+    assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(("name", "shown"), [("overlap_map", "L0H0"), ("head_grid", "always_a")])
+def test_figure_draws_every_figure(headcats, results, tmp_path, name, shown):
+    done = headcats("figure", name, results, "--out", "drawn.html")
+    assert done.code == 0, done.err
+    assert "Wrote drawn.html" in done.text
+    assert shown in (tmp_path / "drawn.html").read_text(encoding="utf-8")
+
+
+def test_every_registered_figure_is_tested_above():
+    assert set(registry.names("figure")) == {"overlap_map", "head_grid"}
+
+
+def test_figure_needs_a_known_suffix_and_a_folder(headcats, results):
+    assert_one_message(
+        headcats("figure", "head_grid", results, "--out", "x.bmp"), r"ending in .html, .png.*got 'x.bmp'"
+    )
+    assert_one_message(headcats("figure", "head_grid", results, "--out", "no/x.html"), "Could not write no/x.html")
+
+
+def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folder, results, tmp_path):
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], seed=1, out=tmp_path / "other")
+    same = headcats("compare", results, results)
+    assert same.code == 0, same.err
+    assert "Same plan and model." in same.out
+    assert "Knowledge 1 1 1 1.00 1.00" in same.rows
+    other = headcats("compare", results, tmp_path / "other")
+    assert other.code == 0, other.err
+    assert "plan seed 0 1" in other.rows
+
+
+def test_merge_joins_folders(headcats, model_folder, results, tmp_path):
+    model = hc.load_model(model_folder, device="cpu")
+    for name in ("always_a", "always_c"):
+        hc.run(
+            model, suite=SUITE, tasks=[name], n_prompts=12, n_demos=2, methods=["denoising_patch"], out=tmp_path / name
+        )
+    done = headcats("merge", "always_a", "always_c", "--out", "all")
+    assert done.code == 0, done.err
+    assert "Wrote all: 2 tasks" in done.text
+    assert list(hc.load(tmp_path / "all").children) == ["always_a", "always_c"]
+    assert_one_message(headcats("merge", "always_a", "nowhere", "--out", "more"), "nowhere is no results folder")
+    assert_one_message(headcats("merge", "always_a", "--out", "all"), "all holds results already")
+
+
+@pytest.mark.parametrize("kind", ["tasks", "suites", "methods", "rules", "metrics", "figures"])
+def test_list_names_everything_with_a_line_on_each(headcats, kind):
+    done = headcats("list", kind)
+    assert done.code == 0, done.err
+    for name in registry.names(kind.removesuffix("s")):
+        line = next(line for line in done.out.splitlines() if line.startswith(f"{name} "))
+        assert len(line.split()) > 2, f"{name} has no description"
+
+
+def test_validate_prints_what_a_run_would_score(headcats, model_folder, tmp_path):
+    done = headcats("validate", "--model", model_folder, *QUICK)
+    assert done.code == 0, done.err
+    assert re.search(r"always_a Knowledge 24 12 0 \d+ 1.00 0.00 \d+\.\d+ \d+\.\d+ to \d+\.\d+", done.rows)
+    assert "refused: the model cannot do it: accuracy 0.00" in done.text
+    assert "3 of 4 tasks can be scored." in done.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_validate_prints_json_for_scripts(headcats, model_folder):
+    done = headcats("validate", "--model", model_folder, *QUICK, "--json")
+    found = json.loads(done.out)
+    assert list(found) == ["always_a", "always_b", "always_c", "shifted"]
+    assert found["always_a"]["prompts"] == {"kept": 12, "dropped": {}}
+    assert found["always_a"]["low"] <= found["always_a"]["gap"] <= found["always_a"]["high"]
+    assert found["shifted"]["refusal"].startswith("the model cannot do it")
+
+
+def test_defaults_of_the_command_are_those_of_the_function():
+    import inspect
+
+    from headcats.cli.settings import DEFAULTS
+    from headcats.study import plan
+
+    run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters
+    for name in ("suite", "methods", "seed"):
+        assert DEFAULTS[name] == (list(run[name].default) if name == "methods" else run[name].default)
+    for name in ("n_demos", "template", "corruption"):
+        assert DEFAULTS[name] == planned[name].default
+    assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32
+
+
+def test_a_reader_that_has_gone_is_no_traceback():
+    """`headcats list tasks | head -1`."""
+    code = "import sys; sys.argv = ['headcats', 'list', 'tasks']; from headcats.cli import main; main()"
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as gone:
+        done = subprocess.run([sys.executable, "-c", code], stdout=gone, stderr=subprocess.PIPE, check=False)
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 1)

@@ -1,0 +1,39 @@
+"""One base for every error and one for every warning, and text that reads as a sentence."""
+
+import inspect
+
+import pytest
+
+from headcats import errors
+
+CLASSES = [item for _, item in inspect.getmembers(errors, inspect.isclass)]
+
+
+@pytest.mark.parametrize("item", CLASSES, ids=lambda item: item.__name__)
+def test_everything_has_the_common_base_and_a_docstring(item):
+    assert issubclass(item, errors.HeadcatsError | errors.HeadcatsWarning)
+    assert issubclass(item, errors.HeadcatsError) != item.__name__.endswith("Warning")
+    assert item.__doc__
+
+
+@pytest.mark.parametrize(
+    ("item", "builtin"),
+    [
+        (errors.UnknownNameError, KeyError),
+        (errors.OptionError, ValueError),
+        (errors.DataError, ValueError),
+        (errors.ModelError, ValueError),
+        (errors.PlanError, ValueError),
+        (errors.StorageError, OSError),
+        (errors.HeadcatsWarning, UserWarning),
+    ],
+)
+def test_each_is_also_the_builtin_that_a_script_would_catch(item, builtin):
+    assert issubclass(item, builtin)
+
+
+def test_text_is_the_sentence_alone():
+    """A KeyError prints the repr of its argument, an OSError its number."""
+    assert str(errors.UnknownNameError("Unknown task 'x'.")) == "Unknown task 'x'."
+    assert str(errors.StorageError("Cannot write.")) == "Cannot write."
+    assert str(errors.DataError()) == ""

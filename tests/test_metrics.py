@@ -1,0 +1,149 @@
+"""Logits to one number per prompt, by hand; and what every registered metric must keep to."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats import registry
+from headcats.errors import HeadcatsError, UnknownNameError
+from headcats.metrics import Targets, measure, metric
+
+NAMES = registry.names("metric")
+LN = math.log
+
+# Logits that are logarithms of probabilities. Row 0: p = (.5, .25, .25); row 1: p = (.1, .3, .6).
+PROBABILITIES = torch.tensor([[0.5, 0.25, 0.25], [0.1, 0.3, 0.6]])
+# The clean run gave the answer (token 0, token 1) probability .8 and .5.
+CLEAN = torch.tensor([[0.8, 0.1, 0.1], [0.25, 0.5, 0.25]])
+TARGETS = Targets(answer=torch.tensor([0, 1]), distractor=torch.tensor([1, 2]), clean_logits=CLEAN.log())
+
+
+def targets(n_rows: int, n_vocab: int, *, seed: int = 0) -> Targets:
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.stack([torch.randperm(n_vocab, generator=generator) for _ in range(n_rows)])
+    return Targets(order[:, 0], order[:, 1], 3 * torch.randn(n_rows, n_vocab, generator=generator))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("logit_diff", [LN(0.5 / 0.25), LN(0.3 / 0.6)]),
+        ("log_prob", [LN(0.5), LN(0.3)]),
+        ("prob", [0.5, 0.3]),
+        # -sum of p_clean * ln(p_clean / p_run)
+        (
+            "kl",
+            [
+                -(0.8 * LN(0.8 / 0.5) + 2 * 0.1 * LN(0.1 / 0.25)),
+                -(0.25 * LN(0.25 / 0.1) + 0.5 * LN(0.5 / 0.3) + 0.25 * LN(0.25 / 0.6)),
+            ],
+        ),
+        ("rank", [0.0, -LN(2)]),  # nobody above the answer; one token above it
+        ("accuracy", [1.0, 0.0]),
+    ],
+)
+@pytest.mark.parametrize("shift", [0.0, -40.0])
+def test_by_hand(name: str, expected: list[float], shift: float) -> None:
+    values = measure((name,), PROBABILITIES.log() + shift, TARGETS)
+    torch.testing.assert_close(values, torch.tensor([expected]), atol=2e-5 if shift else 2e-6, rtol=0)
+
+
+def test_rank_counts_every_larger_logit_and_no_tie() -> None:
+    logits = torch.tensor([[1.0, 4.0, 3.0, 1.0, 2.0], [1.0, 0.0, 1.0, 1.0, 0.0]])
+    found = measure(("rank",), logits, Targets(torch.tensor([0, 0]), torch.tensor([1, 1]), logits))
+    torch.testing.assert_close(found, torch.tensor([[-LN(4), 0.0]]))
+
+
+def test_accuracy_is_over_the_whole_vocabulary() -> None:
+    # The answer beats the distractor, but a third token beats both.
+    found = measure(("accuracy", "logit_diff"), torch.tensor([[2.0, 1.0, 3.0]]), targets_of_answer_0())
+    assert found.tolist() == [[0.0], [1.0]]
+
+
+def targets_of_answer_0() -> Targets:
+    return Targets(torch.tensor([0]), torch.tensor([1]), torch.zeros(1, 3))
+
+
+def test_kl_of_the_clean_run_is_0_and_of_others_below() -> None:
+    logits = targets(4, 9)
+    assert measure(("kl",), logits.clean_logits, logits).abs().max() < 1e-6
+    assert (measure(("kl",), logits.clean_logits.flip(-1), logits) < -0.01).all()
+
+
+def test_the_built_in_six() -> None:
+    assert {"logit_diff", "log_prob", "prob", "kl", "rank", "accuracy"} <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestContract:
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+    def test_one_finite_fp32_number_per_row(self, name: str, dtype: torch.dtype) -> None:
+        for n_rows, n_vocab in ((1, 2), (5, 17)):
+            found = measure((name,), targets(n_rows, n_vocab, seed=1).clean_logits.to(dtype), targets(n_rows, n_vocab))
+            assert found.shape == (1, n_rows)
+            assert found.dtype == torch.float32
+            assert torch.isfinite(found).all()
+
+    @given(shift=st.floats(-50, 50), seed=st.integers(0, 10**6))
+    def test_a_constant_added_to_all_logits_changes_nothing(self, name: str, shift: float, seed: int) -> None:
+        # A shift that rounds no logit: fp32 has 24 bits, logits and shifts here need fewer than 16 of them.
+        shift = round(shift * 4) / 4
+        logits, against = (targets(4, 7, seed=seed).clean_logits * 64).round() / 64, targets(4, 7, seed=seed + 1)
+        moved = measure((name,), logits + shift, against)
+        torch.testing.assert_close(moved, measure((name,), logits, against), atol=1e-5, rtol=0)
+
+    @given(seed=st.integers(0, 10**6))
+    def test_the_clean_run_beats_one_whose_answer_is_lost(self, name: str, seed: int) -> None:
+        clean = targets(5, 8, seed=seed)
+        rows = torch.arange(5)
+        clean.clean_logits[rows, clean.answer] = clean.clean_logits.amax(-1) + 1
+        lost = clean.clean_logits.clone()
+        lost[rows, clean.answer] = lost.amin(-1) - 1
+        assert (measure((name,), clean.clean_logits, clean) > measure((name,), lost, clean)).all()
+
+    @given(seed=st.integers(0, 10**6))
+    def test_rows_do_not_see_each_other(self, name: str, seed: int) -> None:
+        logits, against = targets(5, 6, seed=seed).clean_logits, targets(5, 6, seed=seed + 1)
+        alone = [
+            measure(
+                (name,),
+                logits[[row]],
+                Targets(against.answer[[row]], against.distractor[[row]], against.clean_logits[[row]]),
+            )
+            for row in range(5)
+        ]
+        torch.testing.assert_close(measure((name,), logits, against), torch.cat(alone, dim=1))
+
+
+def test_several_metrics_come_in_the_order_asked_for() -> None:
+    together = measure(("prob", "logit_diff"), PROBABILITIES.log(), TARGETS)
+    torch.testing.assert_close(together[0], measure(("prob",), PROBABILITIES.log(), TARGETS)[0])
+    torch.testing.assert_close(together[1], measure(("logit_diff",), PROBABILITIES.log(), TARGETS)[0])
+
+
+def test_repeated_targets_are_whole_copies_of_the_batch() -> None:
+    twice = TARGETS.repeat(2)
+    assert twice.answer.tolist() == [0, 1, 0, 1]
+    assert twice.distractor.tolist() == [1, 2, 1, 2]
+    assert torch.equal(twice.clean_logits, torch.cat([CLEAN.log()] * 2))
+
+
+def test_an_unknown_metric_lists_near_matches_and_all() -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown metric 'logit_dif'. Did you mean 'logit_diff'") as caught:
+        measure(("logit_dif",), PROBABILITIES.log(), TARGETS)
+    assert isinstance(caught.value, HeadcatsError)
+    assert all(name in str(caught.value) for name in NAMES)
+
+
+def test_a_metric_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry._tables, "metric", dict(registry._tables["metric"]))
+
+    @metric
+    def margin(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+        return logits.gather(-1, targets.answer[:, None])[:, 0] - logits.mean(-1)
+
+    assert registry.names("metric")[-1] == "margin"
+    assert measure(("margin",), torch.tensor([[3.0, 0.0, 0.0]]), targets_of_answer_0()).tolist() == [[2.0]]

@@ -1,0 +1,97 @@
+"""What README promises is what the repository holds: the two commands, the example, versions and addresses."""
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import headcats
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+REPOSITORY = PROJECT["urls"]["Repository"]
+CONSTRAINTS = [
+    line
+    for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def fenced(language: str) -> list[str]:
+    """The fenced blocks of one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "pip install -c constraints.txt -e . && headcats run",
+        'pip install -c constraints.txt -e ".[test]" && pytest',
+    ],
+)
+def test_each_command_stands_alone_in_a_fenced_block(command):
+    """.ci/run reads these very lines and runs them in fresh environments."""
+    assert [block.splitlines() for block in fenced("bash")].count([command]) == 1
+
+
+def test_constraints_are_plain_pins():
+    """No local version, path, address or extra: the file works on every machine and for every index."""
+    plain = re.compile(r"[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*( ; .+)?")
+    assert [line for line in CONSTRAINTS if not plain.fullmatch(line)] == []
+    names = [line.split("==")[0].lower().replace("_", "-") for line in CONSTRAINTS]
+    assert len(names) == len(set(names))
+    assert [name for name in names if name.startswith("nvidia") or name == "triton"] == []
+    assert "torch==2.13.0" in CONSTRAINTS
+
+
+def test_every_dependency_is_pinned():
+    """What pyproject.toml asks for directly, extras of the test run included, has a tested version."""
+    wanted = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]
+    wanted += PROJECT["optional-dependencies"]["tutorials"]
+    names = {re.match(r"[A-Za-z0-9._-]+", line).group().lower() for line in wanted} - {"headcats"}
+    pinned = {line.split("==")[0].lower() for line in CONSTRAINTS}
+    assert names - pinned == set()
+
+
+def test_tested_versions_are_the_pinned_ones():
+    pinned = dict(line.split("==", 1) for line in CONSTRAINTS)
+    for name in ("torch", "transformer-lens"):
+        assert f"{name} {pinned[name]}" in README
+    (other,) = re.findall(r"^other_version=(\S+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"transformer-lens {other}" in README
+    assert "Python 3.11" in README
+    assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_one_version_and_one_address():
+    """The version lives in headcats/__init__.py, the address in pyproject.toml; every copy equals it."""
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {headcats.__version__}\n" in citation
+    assert f"repository-code: {REPOSITORY}\n" in citation
+    addresses = set(re.findall(r"github(?:\.com)?/([\w.-]+/[\w.-]+?)(?:\.git|/blob|[\s\"')\]]|$)", README + citation))
+    for notebook in (ROOT / "tutorials").glob("*.ipynb"):
+        text = notebook.read_text(encoding="utf-8")
+        assert f"{REPOSITORY}" in text
+        addresses |= set(re.findall(r"github(?:\.com)?/([\w.-]+/[\w.-]+?)(?:\.git|/blob|[\s\"')\]\\]|$)", text))
+    assert addresses == {REPOSITORY.removeprefix("https://github.com/")}
+
+
+def test_the_example_uses_public_names_only():
+    (example,) = fenced("python")
+    tree = ast.parse(example)
+    used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used = {name for name in used if re.fullmatch(r"hc(\.\w+)+", name)}
+    assert {"hc.load_model", "hc.run", "hc.score", "hc.categorize", "hc.overlap", "hc.figures.overlap_map"} <= used
+    for name in used:
+        item = headcats
+        for part in name.split(".")[1:]:
+            item = getattr(item, part)
+
+
+def test_every_relative_link_leads_somewhere():
+    links = re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", README)
+    assert "tutorials/overlap_map.png" in links
+    assert [link for link in links if not (ROOT / link).exists()] == []

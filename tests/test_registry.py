@@ -1,0 +1,110 @@
+"""Names find their items, unknown names say what there is, and other packages can add to every kind."""
+
+import subprocess
+import sys
+import textwrap
+from typing import get_args
+
+import pytest
+
+from headcats import registry
+from headcats.errors import DataError, UnknownNameError
+from headcats.registry import Kind, lookup, names, register, unknown_name_message
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """A copy of the tables, so that a test's items are gone afterwards."""
+    copies = {kind: dict(table) for kind, table in registry._tables.items()}
+    monkeypatch.setattr(registry, "_tables", copies)
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_kind_has_items(kind):
+    if kind == "model":
+        import headcats.models  # noqa: F401 - bundled models register themselves where models are loaded
+    found = names(kind)
+    assert found
+    assert len(set(found)) == len(found)
+    assert all(lookup(kind, name) is not None for name in found)
+
+
+def test_registering_again_replaces_as_a_notebook_cell_does(tables):
+    first, second = object(), object()
+    assert register("metric", "mine", first) is first
+    register("metric", "mine", second)
+    assert lookup("metric", "mine") is second
+    assert names("metric").count("mine") == 1
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "a:b", "a@b", "a,b", ".a", "-a", "_a", "a\\b", "a\n", "a\tb"])
+def test_names_that_could_not_be_written_down_are_refused(tables, name):
+    with pytest.raises(DataError, match="needs a name") as problem:
+        register("task", name, object())
+    assert repr(name) in str(problem.value)
+    assert name not in names("task")
+
+
+@pytest.mark.parametrize("name", ["français", "a→b", "mini-2.0", "A_b"])
+def test_names_may_hold_any_letter(tables, name):
+    register("task", name, "item")
+    assert lookup("task", name) == "item"
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "near"),
+    [
+        ("task", "country_captial", "country_capital"),
+        ("suite", "icll", "icl"),
+        ("method", "denoising_path", "denoising_patch"),
+        ("metric", "logitdiff", "logit_diff"),
+        ("rule", "fdrr", "fdr"),
+        ("figure", "overlapmap", "overlap_map"),
+        ("template", "arow", "arrow"),
+    ],
+)
+def test_an_unknown_name_lists_near_matches_and_everything(kind, wrong, near):
+    with pytest.raises(UnknownNameError) as problem:
+        lookup(kind, wrong)
+    message = str(problem.value)
+    assert message.startswith(f"Unknown {kind} {wrong!r}. Did you mean {near!r}")
+    assert all(name in message for name in names(kind))
+    assert isinstance(problem.value, KeyError)
+
+
+def test_the_message_without_near_matches_or_items():
+    assert unknown_name_message("rule", "xyz", ["fdr"]) == "Unknown rule 'xyz'. Known: fdr."
+    assert unknown_name_message("rule", "xyz", []) == "Unknown rule 'xyz'. Known: none is registered."
+    assert "Did you mean 'fdr' or 'fdr2'?" in unknown_name_message("rule", "fdr1", ["fdr", "fdr2", "elbow"])
+
+
+def test_an_installed_package_adds_items_by_entry_points(tmp_path):
+    """As a third-party package: a module and the metadata that pip leaves, both on the path of a fresh process."""
+    (tmp_path / "their_tasks.py").write_text(
+        textwrap.dedent(
+            """
+            import headcats as hc
+
+            @hc.task(category="knowledge", source="their package", suite="icl")
+            def their_task(n, *, seed):
+                return [("a", "b")]
+            """
+        ),
+        encoding="utf-8",
+    )
+    metadata = tmp_path / "their_tasks-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: their-tasks\nVersion: 1.0\n", encoding="utf-8")
+    (metadata / "entry_points.txt").write_text("[headcats.task]\ntheirs = their_tasks\n", encoding="utf-8")
+    code = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from headcats.registry import lookup, names
+assert names("task")[-1] == "their_task", names("task")
+assert [task.name for task in lookup("suite", "icl")().tasks][-1] == "their_task"
+assert "torch" not in sys.modules
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,215 @@
+"""Rules: what is in, what is out, and what cannot be told."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats import registry, rules
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.rules import Rule
+
+EFFECT_RULES = {
+    "threshold": lambda: rules.threshold(value=0.2),
+    "top_fraction": lambda: rules.top_fraction(p=0.3),
+    "sd_above_mean": lambda: rules.sd_above_mean(k=1),
+    "elbow": rules.elbow,
+}
+
+
+def scores_of(
+    effect: object, *, p: object = 0.001, half: object = 0.1, row: str = "task", **row_vars: object
+) -> xr.Dataset:
+    """One layer per row unless `effect` has three axes; the interval is effect +- half."""
+    effect = np.asarray(effect, dtype=float)
+    effect = effect.reshape(1, 1, -1) if effect.ndim == 1 else effect
+    dims = (row, "layer", "head")
+    p = np.broadcast_to(np.asarray(p, dtype=float), effect.shape).copy()
+    data = {"effect": effect, "low": effect - half, "high": effect + half, "p_value": p}
+    return xr.Dataset(
+        {name: (dims, values) for name, values in data.items()} | {k: (row, v) for k, v in row_vars.items()}
+    )
+
+
+def outcomes(rule: Rule, scores: xr.Dataset) -> list[int]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        return rule(scores).values.ravel().tolist()
+
+
+def test_threshold_by_hand() -> None:
+    assert outcomes(rules.threshold(value=0.2), scores_of([0.2, 0.19, -0.5, np.nan])) == [1, -1, -1, 0]
+
+
+def test_top_fraction_by_hand() -> None:
+    scores = scores_of([0.1, 0.4, 0.3, 0.2, np.nan])
+    assert outcomes(rules.top_fraction(p=0.5), scores) == [-1, 1, 1, -1, 0]  # missing heads are not counted
+    assert outcomes(rules.top_fraction(p=0.74), scores) == [-1, 1, 1, -1, 0]  # never more than the share
+    assert outcomes(rules.top_fraction(p=0.01), scores) == [-1, 1, -1, -1, 0]  # at least one
+    assert outcomes(rules.top_fraction(p=0.25), scores_of([0.4, 0.4, 0.1, 0.1])) == [1, 1, -1, -1]  # ties
+    assert outcomes(rules.top_fraction(p=1.0), scores_of([0.4, -0.4])) == [1, -1]  # never one that hurts
+
+
+def test_top_fraction_is_per_row() -> None:
+    effect = np.array([[[1.0, 2.0, 3.0, 4.0]], [[0.4, 0.3, 0.2, 0.1]]])
+    assert outcomes(rules.top_fraction(p=0.25), scores_of(effect)) == [-1, -1, -1, 1, 1, -1, -1, -1]
+
+
+def test_sd_above_mean_by_hand() -> None:
+    # Nine zeros and a one: mean .1, sample standard deviation .316, so the one stands out by 2.846.
+    scores = scores_of([1.0] + [0.0] * 9)
+    assert outcomes(rules.sd_above_mean(k=2.84), scores)[0] == 1
+    assert outcomes(rules.sd_above_mean(k=2.85), scores)[0] == -1
+
+
+def test_sd_above_mean_warns_when_heads_are_few() -> None:
+    with pytest.warns(StatisticsWarning, match="on 199 heads: below 200"):
+        rules.sd_above_mean()(scores_of(np.linspace(0, 1, 199)))
+    rules.sd_above_mean()(scores_of(np.linspace(0, 1, 200)))
+
+
+def test_elbow_by_hand() -> None:
+    # Chord from (0, 10) to (4, 1): below it by 0, 1.75, 4.5, 2.25, 0 at 10, 6, 1, 1, 1; the elbow itself is in.
+    assert outcomes(rules.elbow(), scores_of([1.2, 10.0, 6.0, 1.1, 1.0, -3.0, 0.0])) == [1, 1, 1, -1, -1, -1, -1]
+    assert outcomes(rules.elbow(), scores_of([-1.0, 0.0])) == [-1, -1]
+    assert outcomes(rules.elbow(), scores_of([0.3, -1.0])) == [1, -1]
+
+
+def test_fdr_by_hand() -> None:
+    # q = .02, .0267, .0267, .5: the third is called but not clearly above .05; the fourth is clearly below it.
+    scores = scores_of([0.5, 0.5, 0.1, 0.0], p=[0.005, 0.02, 0.02, 0.5], half=[0.1, 0.1, 0.07, 0.03])
+    assert outcomes(rules.fdr(alpha=0.05, min_effect=0.05), scores) == [1, 1, 0, -1]
+    assert outcomes(rules.fdr(alpha=0.021, min_effect=0.05), scores) == [1, 0, 0, -1]
+    assert outcomes(rules.fdr(alpha=0.05, min_effect=0), scores) == [1, 1, 1, 0]
+
+
+def test_fdr_corrects_over_all_rows() -> None:
+    # Alone, p = .04 is called; with a second row of nulls it is not.
+    alone = scores_of([[[0.5]]], p=0.04)
+    assert outcomes(rules.fdr(), alone) == [1]
+    assert outcomes(rules.fdr(), scores_of([[[0.5]], [[0.5]]], p=[[[0.04]], [[0.9]]])) == [0, 0]
+
+
+def test_fdr_leaves_missing_heads_undecided_and_out_of_the_count() -> None:
+    scores = scores_of([0.5, np.nan, 0.5], p=[0.04, np.nan, 0.045])
+    assert outcomes(rules.fdr(), scores) == [1, 0, 1]
+    assert outcomes(rules.fdr(), scores_of([0.0, 0.5], p=[np.nan, np.nan], half=0.01)) == [-1, 0]
+
+
+def test_suppressing_heads_are_the_same_rule_on_negated_scores() -> None:
+    scores = scores_of([0.5, -0.5, 0.0], p=[0.001, 0.001, 0.9], half=0.04)
+    assert outcomes(rules.fdr(), scores) == [1, -1, -1]
+    assert outcomes(rules.fdr(), rules.negate(scores)) == [-1, 1, -1]
+    flipped = rules.negate(scores)
+    assert (flipped["low"] <= flipped["effect"]).all()
+    assert (flipped["effect"] <= flipped["high"]).all()
+    xr.testing.assert_identical(rules.negate(flipped), scores)
+    with pytest.raises(DataError, match="one-sided"):
+        rules.negate(scores_of([0.5], row="category"))
+
+
+def test_fdr_says_when_the_items_cannot_be_enough() -> None:
+    effect = np.full((2, 3, 4), 0.5)
+    few = scores_of(effect, p=0.25, smallest_p=[0.25, 0.25], n_items=[3, 3])
+    with pytest.raises(
+        DataError, match=r"with 3 query items.* all 24 .*reachable p is 0.25. Use at least 6 query items"
+    ):
+        rules.fdr(alpha=0.05)(few)
+    # Six items reach p = 1/32: enough if all heads are called together, so nothing is refused.
+    enough = scores_of(effect, p=2.0**-5, smallest_p=[2.0**-5] * 2, n_items=[6, 6])
+    assert outcomes(rules.fdr(alpha=0.05), enough) == [1] * 24
+    # One good row is enough to go on.
+    mixed = scores_of(effect, p=0.25, smallest_p=[0.25, 0.001], n_items=[3, 11])
+    assert outcomes(rules.fdr(alpha=0.05), mixed) == [0] * 24
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda: rules.fdr(alpha=1.0),
+        lambda: rules.fdr(min_effect=-0.1),
+        lambda: rules.top_fraction(p=0),
+        lambda: rules.threshold(value=float("nan")),
+    ],
+)
+def test_options_out_of_range_are_refused(rule: Callable[[], Rule]) -> None:
+    with pytest.raises(OptionError, match="got"):
+        rule()(scores_of([0.1, 0.2]))
+
+
+def test_repr_is_the_call_with_all_options() -> None:
+    assert repr(rules.fdr()) == "fdr(alpha=0.05, min_effect=0.05)"
+    assert repr(rules.fdr(min_effect=0)) == "fdr(alpha=0.05, min_effect=0)"
+    assert repr(rules.elbow()) == "elbow()"
+
+
+def test_unknown_and_missing_options_are_named() -> None:
+    with pytest.raises(TypeError, match=r"fdr\(\) got the options 'alhpa'; it takes alpha, min_effect"):
+        rules.fdr(alhpa=0.1)
+    with pytest.raises(TypeError, match="by position"):
+        rules.fdr(0.1)
+    with pytest.raises(TypeError, match="value"):
+        rules.threshold()
+
+
+def test_a_rule_of_your_own_is_registered_and_checked() -> None:
+    @rules.rule
+    def tiny(scores: xr.Dataset, *, limit: float = 0.5) -> xr.DataArray:
+        """Heads with any effect."""
+        return (np.abs(scores["effect"]) > limit).astype(int).transpose(*reversed(scores["effect"].dims))
+
+    assert registry.lookup("rule", "tiny") is tiny
+    outcome = tiny()(scores_of([0.6, 0.1, np.nan]))
+    assert (outcome.dtype, outcome.dims, outcome.values.ravel().tolist()) == (
+        np.int8,
+        ("task", "layer", "head"),
+        [1, 0, 0],
+    )
+
+    @rules.rule
+    def wrong(scores: xr.Dataset) -> xr.DataArray:
+        """Returns effects instead of outcomes."""
+        return scores["effect"]
+
+    with pytest.raises(DataError, match="Rule 'wrong' must return 1, 0 or -1"):
+        wrong()(scores_of([0.6, 0.1]))
+
+
+def test_all_rules_are_listed() -> None:
+    assert {"threshold", "top_fraction", "sd_above_mean", "fdr", "elbow"} <= set(registry.names("rule"))
+
+
+@pytest.mark.parametrize("name", EFFECT_RULES)
+@given(st.lists(st.floats(-2, 2) | st.just(float("nan")), min_size=1, max_size=30), st.randoms())
+def test_effect_rules_are_monotone_and_ignore_order(name: str, effects: list[float], random: object) -> None:
+    rule = EFFECT_RULES[name]()
+    found = np.array(outcomes(rule, scores_of(effects)))
+    values = np.array(effects)
+    known = ~np.isnan(values)
+    assert (found[~known] == 0).all()
+    by_effect = found[known][np.argsort(values[known], kind="stable")]
+    assert (np.diff(by_effect) >= 0).all()
+    assert len(set(zip(values[known], found[known], strict=True))) == len(
+        set(values[known])
+    )  # equal effects, equal outcome
+    order = np.random.default_rng(random.randrange(99)).permutation(len(values))
+    np.testing.assert_array_equal(outcomes(rule, scores_of(values[order])), found[order])
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 1), st.floats(0, 0.5)), min_size=2, max_size=20),
+    st.integers(0, 19),
+)
+def test_fdr_is_monotone(cells: list[tuple[float, float, float]], at: int) -> None:
+    effect, p, half = (np.array(column) for column in zip(*cells, strict=True))
+    at %= len(cells)
+    before = outcomes(rules.fdr(), scores_of(effect, p=p, half=half))
+    effect[at] += 0.3
+    p[at] /= 2
+    after = outcomes(rules.fdr(), scores_of(effect, p=p, half=half))
+    # More effect and a smaller p can only raise this head's outcome, and only help the others.
+    assert (np.array(after) >= np.array(before)).all()

@@ -1,0 +1,178 @@
+"""The labelled table: which block, which sign, which unit, which warning."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, block, null_results, tree
+
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.scores import score
+
+N, SHAPE = 24, (2, 3)
+
+
+def two_tasks(**options: object) -> xr.DataTree:
+    rng = np.random.default_rng(0)
+    blocks = {
+        "capitals": block(0.5 + rng.normal(size=(N, *SHAPE)), items=np.arange(N) // 2, **options),
+        "antonyms": block(rng.normal(size=(N, *SHAPE)), gaps=np.linspace(1, 3, N), items=np.arange(N) // 2, **options),
+    }
+    return tree(blocks, categories={"capitals": "Knowledge", "antonyms": "Linguistic"})
+
+
+@pytest.mark.parametrize("base", ["clean", "corrupted"])
+def test_schema_signs_and_units(base: str) -> None:
+    results = two_tasks(base=base, distractors=np.arange(N) % 3)
+    scores = score(results, method="denoising_patch")
+    per_head = {"effect", "low", "high", "p_value", "q_value", "raw", "sign_differs"}
+    assert {name for name in scores.data_vars if scores[name].dims == ("task", "layer", "head")} == per_head
+    assert {name for name in scores.data_vars if scores[name].dims == ("task",)} == {
+        "n", "n_items", "gap", "reliability", "smallest_p",
+    }  # fmt: skip
+    assert scores["distractor_effect"].dims == ("task", "distractor", "layer", "head")
+    assert scores["task"].values.tolist() == ["capitals", "antonyms"]
+    assert scores["category"].values.tolist() == ["Knowledge", "Linguistic"]
+    assert scores["category"].dims == ("task",)
+    assert scores["sign_differs"].dtype == bool
+    assert (scores["n"].values.tolist(), scores["n_items"].values.tolist()) == ([N, N], [N // 2, N // 2])
+    assert json.loads(scores.attrs["categories"]) == CATEGORIES
+    assert [scores.attrs[key] for key in ("method", "metric", "positions")] == ["denoising_patch", "logit_diff", "last"]
+    # Positive = the head helps, whichever run was edited; shares of the gap of the same task.
+    np.testing.assert_allclose(scores["gap"], [1.0, 2.0])
+    np.testing.assert_allclose(scores["raw"] / scores["gap"], scores["effect"])
+    planted = (0.5 + np.random.default_rng(0).normal(size=(N, *SHAPE))).mean(axis=0)
+    np.testing.assert_allclose(scores["raw"].sel(task="capitals"), planted)
+    # The same prompts as denoising and as ablation: the same effects.
+    other = score(two_tasks(base="clean", distractors=np.arange(N) % 3), method="denoising_patch")
+    xr.testing.assert_allclose(scores, other)
+
+
+def test_q_values_are_over_heads_and_tasks_together() -> None:
+    scores = score(two_tasks(), method="denoising_patch")
+    p = np.sort(scores["p_value"].values.ravel())
+    smallest_q = (p * p.size / np.arange(1, p.size + 1)).min()
+    assert float(scores["q_value"].min()) == pytest.approx(smallest_q)
+
+
+def test_effect_per_distractor_task_adds_up_and_opposite_signs_are_flagged() -> None:
+    distractors = np.array(["x", "y"] * (N // 2))
+    differences = np.zeros((N, *SHAPE))
+    differences[:, 0, 0] = np.where(distractors == "x", 1.0, -0.5)  # helps against x, hurts against y
+    differences[:, 0, 1] = np.where(distractors == "x", 1.0, 0.5)
+    differences[:, 0, 2] = np.where(distractors == "x", 0.1, -0.05)  # the same as the first, too small to flag
+    blocks = {"t": block(differences, gaps=np.full(N, 2.0), distractors=distractors), "u": block(differences)}
+    scores = score(tree(blocks, categories={"t": "Knowledge", "u": "Knowledge"}), method="denoising_patch")
+    effects = scores["distractor_effect"].sel(task="t", layer=0)
+    np.testing.assert_allclose(effects.sel(distractor="x"), [0.5, 0.5, 0.05])
+    np.testing.assert_allclose(effects.sel(distractor="y"), [-0.25, 0.25, -0.025])
+    np.testing.assert_allclose(effects.mean("distractor"), scores["effect"].sel(task="t", layer=0))
+    assert scores["sign_differs"].sel(task="t", layer=0).values.tolist() == [True, False, False]
+    # A task that names no distractor tasks has no such effects.
+    assert scores["distractor_effect"].sel(task="u").isnull().all()
+    assert not scores["sign_differs"].sel(task="u").any()
+
+
+def test_a_task_alone_and_in_another_order_gets_the_same_numbers() -> None:
+    results = two_tasks()
+    together = score(results, method="denoising_patch")
+    turned = xr.DataTree.from_dict({f"/{task}": results[task].to_dataset() for task in ("antonyms", "capitals")})
+    for task in turned.children:
+        turned[f"{task}/denoising_patch@last"] = results[f"{task}/denoising_patch@last"].copy()
+    turned.attrs = results.attrs
+    swapped = score(turned, method="denoising_patch")
+    xr.testing.assert_identical(swapped.sel(task=["capitals", "antonyms"]), together)
+    del turned["antonyms"]
+    alone = score(turned, method="denoising_patch")
+    for name in ("effect", "low", "high", "p_value", "reliability"):
+        xr.testing.assert_identical(alone[name], together[name].sel(task=["capitals"]))
+
+
+def test_seed_changes_draws_and_nothing_else() -> None:
+    first, second = (score(two_tasks(), method="denoising_patch", seed=seed) for seed in (0, 1))
+    xr.testing.assert_identical(first["effect"], second["effect"])
+    assert (first["low"] != second["low"]).any()
+
+
+def test_tasks_without_this_block_are_left_out_by_name() -> None:
+    results = two_tasks()
+    results["antonyms/zero_ablation@all"] = results["antonyms/denoising_patch@last"]
+    del results["antonyms"]["denoising_patch@last"]
+    with pytest.warns(StatisticsWarning, match=r"1 of 2 tasks have no denoising_patch@last block.*antonyms"):
+        scores = score(results, method="denoising_patch")
+    assert scores["task"].values.tolist() == ["capitals"]
+
+
+def test_positions_are_chosen_or_asked_for() -> None:
+    results = two_tasks()
+    for task in ("capitals", "antonyms"):
+        results[f"{task}/denoising_patch@all"] = results[f"{task}/denoising_patch@last"]
+    with pytest.raises(OptionError, match=r"at last, all: choose one with positions="):
+        score(results, method="denoising_patch")
+    assert score(results, method="denoising_patch", positions="all").attrs["positions"] == "all"
+    with pytest.raises(OptionError, match="not at 'first'"):
+        score(results, method="denoising_patch", positions="first")
+
+
+def test_unknown_names_list_what_the_results_hold() -> None:
+    with pytest.raises(UnknownNameError, match=r"Did you mean 'denoising_patch'\?"):
+        score(two_tasks(), method="denoise_patch")
+    with pytest.raises(UnknownNameError, match="Known: logit_diff"):
+        score(two_tasks(), method="denoising_patch", metric="prob")
+    with pytest.raises(OptionError, match="alpha"):
+        score(two_tasks(), method="denoising_patch", alpha=0.0)
+
+
+def test_weak_gap_is_named_and_left_without_effects() -> None:
+    results = two_tasks()
+    results["antonyms/denoising_patch@last"] = block(np.ones((N, *SHAPE)), gaps=np.zeros(N))
+    with pytest.warns(StatisticsWarning, match="not above 0 for antonyms"):
+        scores = score(results, method="denoising_patch")
+    weak = scores.sel(task="antonyms")
+    assert np.isnan([weak[name] for name in ("effect", "low", "high", "p_value", "q_value")]).all()
+    assert (weak["raw"] == 1).all()
+    # The missing task is not counted among the tests.
+    p = np.sort(scores["p_value"].sel(task="capitals").values.ravel())
+    assert float(scores["q_value"].min()) == pytest.approx((p * p.size / np.arange(1, p.size + 1)).min())
+
+
+def test_blocks_that_do_not_fit_are_named() -> None:
+    results = two_tasks()
+    results["antonyms/denoising_patch@last"] = block(np.ones((N, 2, 4)))
+    with pytest.raises(DataError, match=r"'antonyms' has head \[0, 1, 2, 3\], task 'capitals' has \[0, 1, 2\]"):
+        score(results, method="denoising_patch")
+    results["antonyms/denoising_patch@last"] = block(np.ones((N, *SHAPE))).drop_vars("item")
+    with pytest.raises(DataError, match=r"'antonyms'.*lacks item"):
+        score(results, method="denoising_patch")
+
+
+def test_labels_that_are_missing_are_named() -> None:
+    results = two_tasks()
+    del results["antonyms"].attrs["category"]
+    with pytest.raises(DataError, match="'antonyms' of these results has no category"):
+        score(results, method="denoising_patch")
+    results["antonyms"].attrs["category"] = "Grammar"
+    with pytest.raises(DataError, match="Grammar"):
+        score(results, method="denoising_patch")
+    del results.attrs["categories"]
+    with pytest.raises(DataError, match="attribute `categories`"):
+        score(results, method="denoising_patch")
+
+
+def test_reach_is_told() -> None:
+    results = null_results(np.random.default_rng(0), tasks=2, shape=(2, 4), prompts=24, n_items=6)
+    scores = score(results, method="denoising_patch")
+    assert scores.attrs["smallest_p"] == 2.0**-5
+    assert "Smallest reachable p 0.031 (6 query items in task0); 10 simultaneous" in scores.attrs["reach"]
+    one = null_results(np.random.default_rng(0), tasks=1, shape=(1, 1), prompts=40, n_items=40)
+    assert "one discovery reaches q <= 0.05 among 1 tests" in score(one, method="denoising_patch").attrs["reach"]
+    few = null_results(np.random.default_rng(0), tasks=2, shape=(2, 4), prompts=24, n_items=3)
+    assert "no number of discoveries" in score(few, method="denoising_patch").attrs["reach"]
+
+
+def test_scores_survive_a_file(tmp_path: object) -> None:
+    scores = score(two_tasks(distractors=np.arange(N) % 3), method="denoising_patch")
+    scores.to_netcdf(f"{tmp_path}/scores.nc", engine="h5netcdf")
+    with xr.open_dataset(f"{tmp_path}/scores.nc", engine="h5netcdf") as again:
+        xr.testing.assert_identical(again.load(), scores)
