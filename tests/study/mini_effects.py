@@ -1,0 +1,30 @@
+"""Effects of the bundled model on a few prompts, as one transformer-lens gave them; every other must give the same.
+
+`python tests/study/mini_effects.py` writes the file anew (after the model or the prompts have changed).
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+import headcats as hc
+
+PATH = Path(__file__).with_name("mini_effects.json")
+METHODS = ("denoising_patch", "mean_ablation")
+TASKS = ("country_capital", "successor", "list_last")
+
+
+def effects(model: hc.HookedModel) -> dict[str, list]:
+    """`task method` -> mean effect of every head in shares of the gap, `[layer][head]`."""
+    results = hc.run(model, tasks=list(TASKS), methods=METHODS, n_prompts=4, progress=False)
+    found = {}
+    for method in METHODS:
+        scores = hc.score(results, method=method)
+        for task in TASKS:
+            found[f"{task} {method}"] = np.round(scores["effect"].sel(task=task).values.astype(float), 7).tolist()
+    return found
+
+
+if __name__ == "__main__":
+    PATH.write_text(json.dumps(effects(hc.load_model("mini", device="cpu"))), encoding="utf-8")
