@@ -9,6 +9,9 @@ from jaxtyping import Shaped
 
 from headcats.errors import DataError
 
+# What every figure tells of a head, in this order.
+NUMBERS = ("effect", "low", "high", "q_value")
+
 
 def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str, source: str) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.

@@ -6,7 +6,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError, UnknownNameError
+from headcats.registry import unknown_name_message
 
 UNCLASSIFIED = "#d3d3d3"
 HATCH = "#6e6e6e"
@@ -17,7 +18,7 @@ NO_VALUE = "#e2e2e2"
 # Red below 0, blue above 0, as in TransformerLens' own patching plots; told apart under every common colour blindness.
 DIVERGING = "RdBu"
 
-# 2, 3 and 4 categories as in the brief; further counts stay clear of the category colours and of each other.
+# Clear of each other, of the standard categories and of SPARE_COLOURS in headcats/tasks/suites.py.
 _COUNTS = {2: "#9467bd", 3: "#8c564b", 4: "#e377c2", 5: "#17becf", 6: "#bcbd22", 7: "#393b79", 8: "#1a1a1a"}
 MOST_CATEGORIES = max(_COUNTS)
 
@@ -42,11 +43,11 @@ def named_palette(name: str, categories: dict[str, str]) -> Palette:
         categories: Name -> colour, in order, as `category_colours` returns them.
 
     Raises:
-        OptionError: unknown name.
+        UnknownNameError: the message lists near matches and every palette.
         DataError: more categories than there are colours for.
     """
     if name not in _PALETTES:
-        raise OptionError(f"Unknown palette {name!r}. Known: {', '.join(_PALETTES)}.")
+        raise UnknownNameError(unknown_name_message("palette", name, _PALETTES))
     if len(categories) > MOST_CATEGORIES:
         raise DataError(
             f"Expected at most {MOST_CATEGORIES} categories, the number that colours can tell apart; "

@@ -11,12 +11,10 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError
 from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
-from headcats.figures.cells import head_name, n_cells, on_grid, require
+from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
 from headcats.figures.colour_bar import colour_limit, signed_colour_axis
 from headcats.figures.colours import NO_VALUE, QUIET_TEXT, category_colours
 from headcats.figures.figure import figure
-
-NUMBERS = ("effect", "low", "high", "q_value")
 
 _WIDEST = 1440  # pixels
 _LEFT, _RIGHT, _BOTTOM = 54, 34, 12

@@ -6,9 +6,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float32
 
-from headcats.figures.cells import head_name, on_grid
-
-NUMBERS = ("effect", "low", "high", "q_value")
+from headcats.figures.cells import NUMBERS, head_name, on_grid
 
 
 def hover_numbers(here: xr.Dataset) -> Float32[np.ndarray, "head layer number"]:
@@ -30,16 +28,17 @@ def hover_text(here: xr.Dataset, overlap: xr.Dataset) -> tuple[np.ndarray, np.nd
         overlap: All categories; the set named is the whole one.
     """
     heads = overlap["set"].transpose("layer", "head")
-    member = here.member.transpose("layer", "head", "category").to_numpy()
+    undecided = (here.member == 0) & here.effect.notnull()
+    still_open = undecided.transpose("layer", "head", "category").to_numpy()
     passed = here.tasks.transpose("layer", "head", "category").to_numpy().astype(str)
     categories = [html.escape(str(c), quote=False) for c in here.category.values]
     who, tasks = np.empty(heads.shape, dtype=object), np.empty(heads.shape, dtype=object)
     layer, head, sets = heads["layer"].values, heads["head"].values, heads.values.astype(str)
     for i, j in np.ndindex(heads.shape):
         names = html.escape(str(sets[i, j]), quote=False).replace("+", " + ") or "no category"
-        open_ones = [c for c, value in zip(categories, member[i, j], strict=True) if value == 0]
-        undecided = f" (undecided: {', '.join(open_ones)})" if open_ones else ""
-        who[i, j] = f"{head_name(int(layer[i]), int(head[j]))}: {names}{undecided}"
+        open_ones = [c for c, is_open in zip(categories, still_open[i, j], strict=True) if is_open]
+        verdict = f" (undecided: {', '.join(open_ones)})" if open_ones else ""
+        who[i, j] = f"{head_name(int(layer[i]), int(head[j]))}: {names}{verdict}"
         tasks[i, j] = "".join(
             f"<br>tasks of {c}: {html.escape(names, quote=False).replace(',', ', ')}"
             for c, names in zip(categories, passed[i, j], strict=True)

@@ -11,15 +11,16 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
-from headcats.figures.cells import head_name, n_cells, on_grid, require
+from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
 from headcats.figures.colours import HATCH, Palette, category_colours, named_palette
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
-from headcats.figures.overlap_hover import NUMBERS, hover_numbers, hover_template, hover_text
+from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
 
 ALL = "All Categories"
 UNCLASSIFIED = "Unclassified"
 UNDECIDED = "Undecided"
+NO_VALUE = "no value"
 OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
 
 _GRID = ("layer", "head")
@@ -40,10 +41,11 @@ def overlap_map(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """All categories in one panel, then one panel per category; x = layer, y = head, head 0 on top.
 
-    The first panel colours a head by its category, or by how many it is in when it is in several. Each further panel
-    shows every head of one category, shared ones included. Heads for which the data decide neither way are hatched:
-    in the first panel by the variable `undecided`, in a category's panel where `member` is 0. Layers without
-    attention heads (hybrid models) stay blank. Hover over a head for its name, set, effects, intervals, q and tasks.
+    The first panel colours a head by its category, or by how many it is in when it is in several. Each further
+    panel shows every head of one category, shared ones included. Heads for which the data decide neither way are
+    hatched: in the first panel by the variable `undecided`, in a category's panel where `member` is 0. Layers
+    without attention heads (hybrid models) stay blank, and so do heads that a layer lacks: those whose effect is
+    NaN. Hover over a head for its name, set, effects, intervals, q and tasks.
 
     Args:
         overlap: As `hc.overlap` returns it: `n_categories, set, undecided (layer, head)` and
@@ -56,13 +58,14 @@ def overlap_map(
     Returns:
         The figure, as wide as its panels need. `hc.figures.data(fig)` has one row per panel and head: `panel, layer,
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
-        "out" of the panel's category; in the first panel "in" = of any), `hatched, effect, low, high, q_value,
-        tasks` (the last five empty in the first panel).
+        "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
+        first panel in every category, with `label` and `colour` ""), `hatched, effect, low, high, q_value, tasks`
+        (the last five empty in the first panel).
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
             contradict each other.
-        OptionError: unknown palette.
+        UnknownNameError: unknown palette.
 
     References:
         Layout after Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -116,6 +119,7 @@ def _frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     everything = common.assign(panel=ALL, hatched=undecided)
     everything["label"] = [_label(i, member) for i in range(len(heads))]
     everything["outcome"] = np.where(common.n_categories > 0, "in", np.where(undecided, "undecided", "out"))
+    everything = _without_missing(everything, overlap.effect.notnull().any("category"))
     # Empty columns of the dtypes of the others, so that concatenation does not guess.
     everything = everything.assign(**{name: np.full(len(heads), np.nan) for name in NUMBERS}, tasks="")
 
@@ -125,12 +129,20 @@ def _frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
         one = common.assign(panel=name, hatched=values == 0)
         one["label"] = np.where(values == 1, name, UNCLASSIFIED)
         one["outcome"] = [OUTCOMES[v] for v in values]
+        one = _without_missing(one, here.effect.notnull())
         one = one.assign(**{number: _flat(here[number]).astype(float) for number in NUMBERS})
         panels.append(one.assign(tasks=_flat(here.tasks).astype(str)))
     frame = pd.concat(panels, ignore_index=True)
-    frame["colour"] = frame.label.map(legend_labels(colours))
+    frame["colour"] = frame.label.map({**legend_labels(colours), "": ""})
     first = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
     return frame[[*first, *NUMBERS, "tasks"]]
+
+
+def _without_missing(panel: pd.DataFrame, has_value: xr.DataArray) -> pd.DataFrame:
+    # Rules call a NaN undecided, but a head that does not exist is not.
+    known = _flat(has_value)
+    outcome, label = (np.where(known, panel[name], other) for name, other in (("outcome", NO_VALUE), ("label", "")))
+    return panel.assign(hatched=panel.hatched & known, outcome=outcome, label=label)
 
 
 def _flat(values: xr.DataArray) -> np.ndarray:
@@ -149,7 +161,7 @@ def _draw(overlap: xr.Dataset, frame: pd.DataFrame, colours: Palette, *, title: 
     n_layers, n_heads = n_cells(overlap, "layer"), n_cells(overlap, "head")
     cell = _cell(n_layers, n_heads, at_least=_LEGEND_ENTRY * (len(labels) + 1) + 8)
     width, height = cell[0] * n_layers, cell[1] * n_heads
-    sentence = _sentence(overlap)
+    sentence = _sentence(overlap, frame)
 
     # Arial needs at most .6 of its size a letter; 44 pixels hold the swatch and the spaces around it.
     legend_width = 44 + math.ceil(7.2 * max(map(len, [*labels, UNDECIDED])))
@@ -193,31 +205,32 @@ def _gap(cell: tuple[int, int]) -> int:
 
 
 def _count(panel: pd.DataFrame) -> str:
-    n = int((panel.label != UNCLASSIFIED).sum())
-    return f"{n or 'no'} {'head' if n < 2 else 'heads'} of {len(panel)}"
+    n = int((panel.outcome == "in").sum())
+    return f"{n or 'no'} {'head' if n < 2 else 'heads'} of {int((panel.outcome != NO_VALUE).sum())}"
 
 
-def _sentence(overlap: xr.Dataset) -> str | None:
+def _sentence(overlap: xr.Dataset, frame: pd.DataFrame) -> str | None:
     if (overlap.member == 1).any():
         return None
     rule = html.escape(str(overlap.attrs.get("rule", "")), quote=False)
-    undecided = int(overlap.undecided.sum())
+    everything = frame[frame.panel == ALL]
+    undecided = int(everything.hatched.sum())
     rest = f"{undecided} undecided (hatched)" if undecided else "none undecided"
     named = f"the rule {rule}" if rule else "the rule"
-    return f"No head passed {named} in any category; {rest} of {overlap.undecided.size} heads."
+    return f"No head passed {named} in any category; {rest} of {int((everything.outcome != NO_VALUE).sum())} heads."
 
 
 def _cells(
     name: str, grid: xr.Dataset, overlap: xr.Dataset, labels: dict[str, str], *, gap: int, axes: dict[str, str]
 ) -> go.Heatmap:
     order = list(labels)
-    codes = grid.label.copy(data=pd.Categorical(grid.label.values.ravel(), order).codes.reshape(grid.label.shape))
+    codes = grid.label.copy(data=pd.Index(order).get_indexer(grid.label.values.ravel()).reshape(grid.label.shape))
     steps: list[tuple[float, str]] = []
     for i, colour in enumerate(labels.values()):
         steps += [(i / len(order), colour), ((i + 1) / len(order), colour)]
     shown = [str(c) for c in overlap.category.values if name in (ALL, c)]
     here = overlap.sel(category=shown)
-    z = on_grid(codes.astype("float32"), fill=np.float32(np.nan))
+    z = on_grid(codes.where(codes >= 0).astype("float32"), fill=np.float32(np.nan))
     who, tasks = hover_text(here, overlap)
     return go.Heatmap(
         z=z,

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit, unnoticed
+from headcats.models.weights import check_finite, readable
 
 Report = dict[str, bool | int | float]
 
@@ -31,17 +32,13 @@ def check_model(model: HookedModel) -> Report:
         ModelError: names the weight with NaN or infinity, or the module with dropout; or a token acts on earlier ones.
     """
     alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
-    for name, weight in model.model.named_parameters():
-        if alibi and name == "pos_embed.W_pos":
-            continue  # HookedTransformer has it, never fills it and never reads it
-        if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
-            what = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
-            raise ModelError(f"Weight {_readable(name)!r} of model {model.name!r} holds {what}: load the model again.")
+    # Under ALiBi, HookedTransformer has positions, never fills them and never reads them.
+    check_finite(model.model, name=model.name, unused="pos_embed.W_pos" if alibi else None)
     training = any(module.training for module in model.model.modules())
     if training:
         dropout = next(_active_dropout(model.model), None)
         if dropout is not None or not _is_deterministic(model):
-            where = f" (for example in {_readable(dropout)!r})" if dropout else ""
+            where = f" (for example in {readable(dropout)!r})" if dropout else ""
             raise ModelError(
                 f"Model {model.name!r} is in train mode with dropout at work{where}, so every forward pass differs: "
                 f"call .eval() on it first."
@@ -212,8 +209,3 @@ def _is_causal(model: HookedModel) -> bool:
     return all(
         bool(((after[layer] - z)[:, :-1].abs() <= limit * max(1.0, _largest(z))).all()) for layer, z in before.items()
     )
-
-
-def _readable(name: str) -> str:
-    # The bridge wraps every module of transformers in one of its own.
-    return name.replace("_original_component.", "").removesuffix("._original_component")

@@ -19,6 +19,7 @@ from headcats.models.hooks import model_class
 from headcats.models.hub import fetch, near_matches
 from headcats.models.quiet import quiet
 from headcats.models.reproduction import check_reproduces, take_reference
+from headcats.models.weights import check_finite
 
 _BACKENDS = ("bridge", "hooked")
 _log = logging.getLogger("headcats")
@@ -53,8 +54,8 @@ def load_model(
         The adapter; `.model` is TransformerLens' model, `.tokenizer` the untouched tokenizer.
 
     Raises:
-        ModelError: the model cannot be found or loaded, some of its weights are missing, it has no attention heads,
-            or what TransformerLens makes of it gives other numbers.
+        ModelError: the model cannot be found or loaded, some of its weights are missing or not finite, it has no
+            attention heads, or what TransformerLens makes of it gives other numbers.
         OptionError: an unknown backend, device or dtype, a device that is not there, or `device`, `dtype` or
             `revision` for a model that would have to be moved or changed.
     """
@@ -69,6 +70,8 @@ def load_model(
     with quiet():
         words = _tokenizer(folder if tokenizer is None else tokenizer)
         hf_model = _hf_model(folder, dtype).to(place)
+        # Before the comparison, which would blame transformer-lens for them.
+        check_finite(hf_model, name=name)
         build = build_hooked_transformer if backend == "hooked" else _bridge
         reference = take_reference(hf_model)
         model = build(hf_model, _for_transformer_lens(words), name=name, device=place)

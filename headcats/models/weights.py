@@ -1,4 +1,4 @@
-"""What a model's weights are (a hash for the manifest) and what was done to them before they got here."""
+"""A model's weights: are they numbers, a hash for the manifest, and what was done to them before they got here."""
 
 import hashlib
 from typing import Any, Literal
@@ -6,10 +6,34 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from headcats.errors import ModelError
+
 WeightProcessing = Literal["none", "processed", "unknown"]
 _HASH_BYTES = 16
 # Centring leaves a mean of rounding size; that of untouched weights is about std / sqrt(d_vocab), 1000 times larger.
 _CENTRED = 1e-5
+
+
+def check_finite(model: nn.Module, *, name: str, unused: str | None = None) -> None:
+    """Refuse a model with NaN or infinity in a weight.
+
+    Args:
+        model: Of transformers or of TransformerLens.
+        name: Of the model, for the message.
+        unused: Name of a weight that the model never reads.
+
+    Raises:
+        ModelError: names the first such weight.
+    """
+    for weight_name, weight in model.named_parameters():
+        if weight_name != unused and weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
+            what = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
+            raise ModelError(f"Weight {readable(weight_name)!r} of model {name!r} holds {what}: load the model again.")
+
+
+def readable(name: str) -> str:
+    """The name of a weight or module as transformers has it: the bridge wraps every module in one of its own."""
+    return name.replace("_original_component.", "").removesuffix("._original_component")
 
 
 def weights_hash(model: nn.Module) -> str:

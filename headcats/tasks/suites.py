@@ -7,9 +7,9 @@ from headcats.errors import DataError
 from headcats.registry import lookup, names, register
 from headcats.tasks.definition import Task
 
-# After the four colours of the overlap map: the rest of the same ten-colour cycle, less the greys and the colours
-# that mean "several categories".
-SPARE_COLOURS = ("#17becf", "#bcbd22", "#aec7e8", "#ffbb78", "#98df8a", "#ff9896")
+# As many as the overlap map has room for. Clear of each other, of the standard categories, of its greys and of the
+# colours that mean "several categories" there (headcats/figures/colours.py).
+SPARE_COLOURS = ("#00eebb", "#990044", "#ffcc88", "#445500", "#bbbbff", "#996600", "#ff8888", "#77aa77")
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ def _new_category(name: str, known: Sequence[Category]) -> Category:
         if standard.name.casefold() == name.casefold():
             return standard
     used = {category.colour for category in known}
-    colour = next((c for c in SPARE_COLOURS if c not in used), "#393b79")
+    colour = next((c for c in SPARE_COLOURS if c not in used), SPARE_COLOURS[-1])
     return Category(name, colour)

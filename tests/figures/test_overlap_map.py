@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.axes import ticks
 from headcats.figures.hatch import hatch_lines
 
 GREY = "#d3d3d3"
-BRIEF = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
+COLOURS = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
 
 # L0H0 none, L0H1 Algorithmic, L1H0 Algorithmic + Translation, L1H1 three, L2H0 all four, L2H1 undecided in Knowledge.
 BY_HAND = np.array(
@@ -75,7 +75,7 @@ def test_legend_reads_from_most_categories_down_to_undecided_beside_the_first_pa
     entries = [trace for trace in fig.data if trace.showlegend]
     expected = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
     assert [trace.name for trace in entries] == expected
-    assert {trace.name: trace.marker.color for trace in entries[:-1]} == BRIEF
+    assert {trace.name: trace.marker.color for trace in entries[:-1]} == COLOURS
     assert entries[-1].marker.pattern.shape == "/"
     assert fig.layout.legend.traceorder == "normal"
     first, second = axes_of(fig, "x")[:2]
@@ -189,6 +189,43 @@ def test_layers_without_heads_stay_blank_at_their_own_place() -> None:
     assert set(data(fig).layer) == {3, 7, 11}
 
 
+def ragged(member: np.ndarray = BY_HAND) -> xr.Dataset:
+    """L0H1, L1H0 and L2H0 exist, and L2H1 except in Algorithmic; for the rest rules say undecided, hc.overlap no."""
+    exists = np.array([[False, True], [True, False], [True, True]])
+    known = np.broadcast_to(exists, member.shape).copy()
+    known[0, 2, 1] = False
+    overlap = overlap_of(np.where(known, member, 0))
+    overlap["undecided"] = overlap.undecided & exists
+    return overlap.assign(effect=overlap.effect.where(known))
+
+
+def test_heads_that_a_ragged_layer_lacks_are_blank_and_not_counted() -> None:
+    fig = overlap_map(ragged())
+    frame = data(fig)
+    hatched = frame[frame.hatched]
+    assert set(zip(hatched.panel, hatched.name, strict=True)) == {("All Categories", "L2H1"), ("Knowledge", "L2H1")}
+    assert [text for text in texts_of(fig) if "of " in text] == [
+        "3 heads of 4",  # all
+        "3 heads of 3",
+        "1 head of 4",
+        "1 head of 4",
+        "2 heads of 4",
+    ]
+    for trace in heatmaps(fig):
+        missing = {"L0H0", "L1H1"} | ({"L2H1"} if trace.name == "Algorithmic" else set())
+        rows = frame[(frame.panel == trace.name) & (frame.outcome == "no value")]
+        assert set(rows.name) == missing
+        assert set(rows.label) | set(rows.colour) == {""}
+        blank = {f"L{layer}H{head}" for head, layer in zip(*np.isnan(trace.z).nonzero(), strict=True)}
+        assert blank == missing
+    assert heatmaps(fig)[0].text[1][2] == "L2H1: no category (undecided: Knowledge)"
+
+
+def test_heads_that_do_not_exist_are_not_in_the_sentence_of_an_empty_map() -> None:
+    fig = overlap_map(ragged(np.where(BY_HAND == 1, -1, BY_HAND)))
+    assert any(text.endswith("1 undecided (hatched) of 4 heads.") for text in texts_of(fig))
+
+
 def test_a_map_without_members_says_so() -> None:
     fig = overlap_map(overlap_of(np.where(BY_HAND == 1, -1, BY_HAND)))
     sentence = (
@@ -259,9 +296,11 @@ def test_wrong_tables_are_refused_with_what_came(break_it, message: str) -> None
         overlap_map(break_it(overlap_of(BY_HAND)))
 
 
-def test_unknown_palette_lists_the_known() -> None:
-    with pytest.raises(OptionError, match=r"'rainbow'.*headcats"):
-        overlap_map(overlap_of(BY_HAND), palette="rainbow")
+@pytest.mark.parametrize(("name", "hint"), [("rainbow", ""), ("headcat", " Did you mean 'headcats'?")])
+def test_unknown_palette_lists_near_matches_and_the_known(name: str, hint: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        overlap_map(overlap_of(BY_HAND), palette=name)
+    assert str(error.value) == f"Unknown palette {name!r}.{hint} Known: headcats."
 
 
 def test_input_is_left_as_it_was() -> None:

@@ -39,6 +39,20 @@ class TestFolder:
     def test_the_same_folder_gives_the_same_hash(self, folders: dict[str, Path]) -> None:
         assert load_model(folders["gpt2"]).weights_hash() == load_model(folders["gpt2"]).weights_hash()
 
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize(("value", "what"), [(float("nan"), "NaN"), (float("inf"), "infinite values")])
+    def test_a_weight_that_is_not_finite_is_named(
+        self, folders: dict[str, Path], tmp_path: Path, backend: Any, value: float, what: str
+    ) -> None:
+        broken = hf_model("llama")
+        with torch.no_grad():
+            broken.model.layers[1].mlp.up_proj.weight[1, 2] = value
+        broken.save_pretrained(tmp_path / "broken")
+        with pytest.raises(ModelError) as error:
+            load_model(tmp_path / "broken", tokenizer=str(folders["llama"]), backend=backend)
+        weight = "model.layers.1.mlp.up_proj.weight"
+        assert str(error.value) == f"Weight {weight!r} of model 'broken' holds {what}: load the model again."
+
     @pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
     def test_dtype(self, folders: dict[str, Path], dtype: Any) -> None:
         model = load_model(folders["llama"], dtype=dtype)

@@ -27,7 +27,7 @@ def test_slightly_other_weights_do_not(layout: Any, backend: Any) -> None:
         check_reproduces(toy.model, take_reference(toy.oracle))
 
 
-def test_a_model_that_gives_nan_does_not_pass() -> None:
+def test_a_conversion_that_makes_nan_does_not_pass() -> None:
     toy = tiny_model("llama")
     with torch.no_grad():
         next(p for name, p in toy.model.named_parameters() if "mlp" in name)[0] = float("nan")
