@@ -27,11 +27,13 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     (Benjamini-Hochberg, for `fdr`) then runs over heads x categories. One-sided p = p/2 where the effect has the
     direction asked about, else 1 - p/2. Suppressing heads: the same on negated scores.
 
-    Tasks without any number (a gap not above 0) do not count towards n. A head without a number in one of the counted
-    tasks is taken at its worst there (effect and low minus infinity, p 1) to be `in`, and is never `out`.
+    Tasks without any number (a gap not clearly above 0) do not count towards n. A category left without a task, or
+    never scored, stays in the result with nothing in it: `n_tasks` 0, every head undecided and NaN. A head without a
+    number in one of the counted tasks is taken at its worst there (effect and low minus infinity, p 1) to be `in`, and
+    is never `out`.
 
     Args:
-        scores: What `hc.score` returns.
+        scores: What `hc.score` returns. The attribute `categories` names the categories of the result, in order.
         rule: A rule of `hc.rules`; `fdr(alpha=0.05, min_effect=0.05)` if none is given.
         min_tasks: In how many tasks of the category; `"half"` = ceil(n / 2).
 
@@ -44,10 +46,11 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
 
     Raises:
         OptionError: `min_tasks` neither a positive whole number nor "half".
-        DataError: a category with fewer tasks than `min_tasks`, or what the rule raises.
+        DataError: no category with numbers, one with fewer tasks than `min_tasks`, or what the rule raises.
 
     Warns:
-        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks without numbers.
+        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers;
+            categories that rest on a single task.
 
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222.
@@ -55,8 +58,10 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
-    counted = _counted_tasks(scores)
+    numbered = _numbered_tasks(scores)
+    counted = {category: tasks for category, tasks in numbered.items() if tasks}
     needed = _needed(counted, min_tasks)
+    _warn_of_thin_evidence(scores, numbered, min_tasks)
     helping = _judged(scores, counted, needed, rule=rule)
     suppressing = _judged(negate(scores), counted, needed, rule=rule)
 
@@ -67,6 +72,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         members[f"suppressing_{name}"] = bounds.get(name, suppressing[name])
     members["n_tasks"] = ("category", [len(tasks) for tasks in counted.values()])
     members["min_tasks"] = ("category", list(needed.values()))
+    # In the rows of categories without numbers: 0 (undecided) for whole numbers, "" for text, NaN for the rest.
+    blank = {name: values.dtype.type() for name, values in members.items() if values.dtype.kind != "f"}
+    members = members.reindex(category=list(numbered), fill_value=blank)
     members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
     return members
 
@@ -88,9 +96,11 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
 
     Returns:
         The variables of `members`, and: `n_categories (layer, head)`; `set (layer, head)`: names joined by "+" in the
-        order of the categories, "" for none; `undecided (layer, head)`: in no category and undecided in at least one;
+        order of the categories, "" for none; `undecided (layer, head)`: in no category and undecided in at least one
+        that has numbers;
         `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
-        `jaccard (category, other)`: intersection over union, NaN where both are empty.
+        `jaccard (category, other)`: intersection over union, NaN where both are empty or one has
+        no numbers.
 
     Raises:
         OptionError: `draws` below 1.
@@ -102,7 +112,8 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
         raise OptionError(f"draws must be at least 1, got {draws}.")
     order = ("category", "layer", "head")
     outcome = members["member"].transpose(*order).values
-    exists = members["effect"].transpose(*order).notnull().any("category").values
+    known = members["effect"].transpose(*order).notnull().values
+    exists, judged = known.any(axis=0), known.any(axis=(1, 2))
     names = [str(name) for name in members["category"].values]
     member = outcome == 1
     count = member.sum(axis=0)
@@ -116,7 +127,7 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
         for cell in member.reshape(len(names), -1).T
     ]
     result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
-    result["undecided"] = (order[1:], (count == 0) & (outcome == 0).any(axis=0) & exists)
+    result["undecided"] = (order[1:], (count == 0) & (outcome[judged] == 0).any(axis=0) & exists)
     result["observed"] = ("k", observed)
     layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
     for suffix, blocks in (("", np.full_like(layers, -1)), ("_within_layers", layers)):
@@ -128,7 +139,7 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
     either = flat.sum(axis=1)[:, None] + flat.sum(axis=1) - both
     result["jaccard"] = (
         ("category", "other"),
-        np.divide(both, either, where=either > 0, out=np.full_like(both, np.nan)),
+        np.divide(both, either, where=(either > 0) & np.outer(judged, judged), out=np.full_like(both, np.nan)),
     )
     return result
 
@@ -163,20 +174,14 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["head", "category", "kind", "effect", "low", "high", "q", "tasks"])
 
 
-def _counted_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
+def _numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
     numbered = scores["effect"].notnull().any(("layer", "head"))
-    empty = [str(task) for task in scores["task"].values[~numbered.values]]
-    if empty:
-        warnings.warn(
-            f"Tasks without numbers do not count towards their category: {', '.join(empty)}.",
-            StatisticsWarning,
-            stacklevel=3,
-        )
-    tasks: dict[str, list[str]] = {}
+    tasks = {}
     for entry in json.loads(scores.attrs["categories"]):
-        own = scores["task"].values[(scores["category"] == entry["name"]).values]
-        if len(own):
-            tasks[entry["name"]] = [str(task) for task in own if str(task) not in empty]
+        own = (scores["category"] == entry["name"]) & numbered
+        tasks[entry["name"]] = [str(task) for task in scores["task"].values[own.values]]
+    if not any(tasks.values()):
+        raise DataError(f"No category has a task with numbers ({', '.join(tasks)}): score tasks with a clear gap.")
     return tasks
 
 
@@ -184,21 +189,38 @@ def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]
     needed: dict[str, int] = {}
     for category, own in tasks.items():
         r = math.ceil(len(own) / 2) if isinstance(min_tasks, str) else min_tasks
-        if not 1 <= r <= len(own):
+        if r > len(own):
             raise DataError(
-                f"Category {category!r} has {len(own)} tasks with numbers ({', '.join(own) or 'none'}); "
-                f"min_tasks={min_tasks!r} needs at least {max(r, 1)}. Lower min_tasks or score more tasks of it."
+                f"Category {category!r} has {len(own)} tasks with numbers ({', '.join(own)}); "
+                f"min_tasks={min_tasks!r} needs at least {r}. Lower min_tasks or score more tasks of it."
             )
         needed[category] = r
-    several = [category for category, own in tasks.items() if len(own) > 1]
-    if min_tasks == 1 and several:
-        warnings.warn(
-            f"min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates "
-            f"(here {', '.join(f'{category}: {len(tasks[category])}' for category in several)}).",
-            StatisticsWarning,
-            stacklevel=3,
-        )
     return needed
+
+
+def _warn_of_thin_evidence(scores: xr.Dataset, tasks: dict[str, list[str]], min_tasks: int | str) -> None:
+    counted = [task for own in tasks.values() for task in own]
+    several = [f"{category}: {len(own)}" for category, own in tasks.items() if len(own) > 1]
+    for named, problem in (
+        (
+            [str(task) for task in scores["task"].values if task not in counted],
+            "Tasks without numbers do not count towards their category",
+        ),
+        (
+            [category for category, own in tasks.items() if not own],
+            "Categories without any task with numbers stay empty, every head undecided",
+        ),
+        (
+            [f"{category} ({own[0]})" for category, own in tasks.items() if len(own) == 1],
+            "Categories that rest on a single task cannot be told apart from that task",
+        ),
+        (
+            several if min_tasks == 1 else [],
+            "min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates",
+        ),
+    ):
+        if named:
+            warnings.warn(f"{problem}: {', '.join(named)}.", StatisticsWarning, stacklevel=3)
 
 
 def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, int], *, rule: Rule) -> xr.Dataset:

@@ -44,7 +44,7 @@ class PromptEffects:
 
 
 class Estimate(NamedTuple):
-    """One task, every head. `effect`, `low`, `high` in shares of the gap; `raw` and `gap` in the metric's unit."""
+    """One task, every head. `effect`, `low`, `high` in shares of the gap; `raw` and the gaps in the metric's unit."""
 
     effect: Float[np.ndarray, " head"]
     low: Float[np.ndarray, " head"]
@@ -52,6 +52,8 @@ class Estimate(NamedTuple):
     p_value: Float[np.ndarray, " head"]
     raw: Float[np.ndarray, " head"]
     gap: float
+    gap_low: float
+    gap_high: float
     reliability: float
     n: int
     n_items: int
@@ -62,10 +64,10 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int = RESAM
     """Effect, 95 % interval and two-sided p of every head on one task.
 
     `effect = mean(differences) / mean(gaps)`. The p value tests `mean(differences) = 0` by `sign_flip_p`; the interval
-    is the percentile interval of `item_weights` draws of the ratio. A draw whose resampled gap is not positive counts
-    as unbounded on both sides, so a weak gap shows as an infinite interval. Heads with a value that is not finite are
-    NaN throughout; with a gap that is not above 0 every head is (the ratio means nothing), and with a single item the
-    interval is.
+    is the percentile interval of `item_weights` draws of the ratio; a draw whose resampled gap is not positive counts
+    as unbounded on both sides. Heads with a value that is not finite are NaN throughout; unless the interval of the
+    gap, from the same draws, lies above 0, every head is (the ratio means nothing). With a single item the interval of
+    the heads is NaN, and that of the gap too unless all its prompts agree.
 
     Args:
         prompts: Differences and gaps of the task's prompts.
@@ -80,24 +82,25 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int = RESAM
         raise DataError(f"Task {task!r} has no prompts to estimate from.")
     known = np.isfinite(prompts.effect).all(axis=0)
     effects = np.where(known, prompts.effect, 0.0).astype(np.float64)
-    gaps = prompts.gap.astype(np.float64)
+    gaps = np.where(np.isfinite(prompts.gap), prompts.gap, np.nan).astype(np.float64)
     items, cluster = np.unique(prompts.item, return_inverse=True)
     members = (np.arange(len(items))[:, None] == cluster).astype(np.float64)
     sums, gap_sums = members @ effects, members @ gaps
 
-    gap = float(gaps.mean())
-    blank = np.full(len(known), np.nan)
+    gap, gap_low, gap_high = float(gaps.mean()), math.nan, math.nan
     raw = np.where(known, effects.mean(axis=0), np.nan)
-    p_value = np.where(known, sign_flip_p(sums, draws=draws, rng=stream(seed, task, "sign flips")), np.nan)
-    effect, low, high = blank, blank, blank
-    if gap > 0:
+    effect, low, high, p_value = np.full((4, len(known)), np.nan)
+    groups = item_groups(cluster, prompts.distractor)
+    weights = item_weights(groups, draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
+    # A single item has no variance to resample: its gap is settled only where its prompts agree, up to rounding.
+    if len(items) > 1 or np.ptp(gaps) <= 1e-6 * abs(gap):
+        bounds = _ratio_interval(gap_sums[:, None], members.sum(axis=1), weights)
+        gap_low, gap_high = (float(bound[0]) for bound in bounds)
+    if gap_low > 0:
         effect = raw / gap
+        p_value = np.where(known, sign_flip_p(sums, draws=draws, rng=stream(seed, task, "sign flips")), np.nan)
         if len(items) > 1:
-            groups = item_groups(cluster, prompts.distractor)
-            weights = item_weights(groups, draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
             low, high = (np.where(known, bound, np.nan) for bound in _ratio_interval(sums, gap_sums, weights))
-    else:
-        p_value = blank
     return Estimate(
         effect=effect,
         low=low,
@@ -105,6 +108,8 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int = RESAM
         p_value=p_value,
         raw=raw,
         gap=gap,
+        gap_low=gap_low,
+        gap_high=gap_high,
         reliability=reliability(sums[:, known], rng=stream(seed, task, "split halves")),
         n=len(gaps),
         n_items=len(items),

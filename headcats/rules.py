@@ -218,12 +218,13 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
     if np.nanmin(estimates.benjamini_hochberg(smallest.values)) <= alpha:
         return
-    reach = float(smallest.min())
+    row_reach = smallest.min(("layer", "head"))
+    reach = float(row_reach.min())
     # Every further item halves the smallest p a sign flip can reach.
     more = math.ceil(math.log2(reach / alpha))
     have, need = "", f"at least {more} more query items per task"
     if "n_items" in scores.data_vars:
-        items = int(scores["n_items"].values[int(np.argmin(scores["smallest_p"].values))])
+        items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
         have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
     raise DataError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "

@@ -57,11 +57,14 @@ def score(
 
     Returns:
         Dims `task, layer, head`. `effect, low, high, p_value, q_value, raw, sign_differs` per head;
-        `n, n_items, gap, reliability, smallest_p` per task; `distractor_effect (task, distractor, layer, head)` = the
+        `n, n_items, gap, gap_low, gap_high, reliability, smallest_p` per task, `gap_low` to `gap_high` being the 95 %
+        interval of the gap by the bootstrap of items; `distractor_effect (task, distractor, layer, head)` = the
         effect on the prompts of one distractor task, in shares of the same task gap, where prompts name one.
         `sign_differs` flags heads of |effect| >= .1 that help against one distractor task and hurt against another.
         Coordinate `category` along `task`. Attributes `method, metric, positions, categories`, `smallest_p` (largest
-        over tasks) and `reach` (a sentence: what p the data can reach, and how many discoveries that takes).
+        over tasks) and `reach` (a sentence: what p the data can reach, and how many discoveries that takes), both over
+        the tasks with numbers. Where `gap_low` is not above 0, `effect, low, high, p_value, q_value` and
+        `distractor_effect` are NaN.
 
     Raises:
         UnknownNameError: no block of `method`, or no such `metric`.
@@ -69,7 +72,8 @@ def score(
         DataError: blocks that do not fit together or lack a coordinate.
 
     Warns:
-        StatisticsWarning: tasks without a block of this method (left out), and tasks whose gap is not above 0 (NaN).
+        StatisticsWarning: tasks without a block of this method (left out), and tasks whose gap is not clearly above 0
+            (NaN): its interval reaches 0, or cannot be told from a single item.
     """
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
@@ -87,22 +91,24 @@ def score(
         )
         for task, (prompts, _) in selected.items()
     }
-    weak = [task for task, s in scored.items() if not s.estimate.gap > 0]
+    weak = [_weak_gap(task, s.estimate) for task, s in scored.items() if not s.estimate.gap_low > 0]
     if weak:
         warnings.warn(
-            f"The clean-corrupted gap in {metric!r} is not above 0 for {', '.join(weak)}: "
+            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: "
             "an effect as a share of it means nothing and is NaN there. Leave these tasks out or use another metric.",
             StatisticsWarning,
             stacklevel=2,
         )
     table = _table(scored, grid)
+    clear = (table["gap_low"] > 0).values
+    counted = table.isel(task=clear) if clear.any() else table
     table.attrs = {
         "categories": _categories(results, [s.category for s in scored.values()]),
         "method": method,
         "metric": metric,
         "positions": positions,
-        "smallest_p": float(table["smallest_p"].max()),
-        "reach": _reach(table, tests=tests, alpha=alpha),
+        "smallest_p": float(counted["smallest_p"].max()),
+        "reach": _reach(counted, alpha=alpha),
     }
     return table
 
@@ -194,7 +200,7 @@ def _table(scored: dict[str, _Scored], grid: dict[str, np.ndarray]) -> xr.Datase
         {name: (("task", "layer", "head"), values) for name, values in per_head.items()}
         | {
             name: ("task", np.array([getattr(e, name) for e in found]))
-            for name in ("n", "n_items", "gap", "reliability", "smallest_p")
+            for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p")
         },
         coords={
             "task": list(scored),
@@ -209,7 +215,7 @@ def _table(scored: dict[str, _Scored], grid: dict[str, np.ndarray]) -> xr.Datase
     for row, s in enumerate(scored.values()):
         for column, name in enumerate(distractors):
             chosen = s.prompts.distractor == name
-            if chosen.any() and s.estimate.gap > 0:
+            if chosen.any() and s.estimate.gap_low > 0:
                 by_distractor[row, column] = (s.prompts.effect[chosen].mean(axis=0) / s.estimate.gap).reshape(shape)
     differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
     table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(per_head["effect"]) >= FLAG_EFFECT))
@@ -219,7 +225,13 @@ def _table(scored: dict[str, _Scored], grid: dict[str, np.ndarray]) -> xr.Datase
     return table
 
 
-def _reach(table: xr.Dataset, *, tests: int, alpha: float) -> str:
+def _weak_gap(task: str, found: Estimate) -> str:
+    interval = "unknown" if np.isnan(found.gap_low) else f"{found.gap_low:.3g} to {found.gap_high:.3g}"
+    return f"{task} ({found.gap:.3g}, 95 % interval {interval})"
+
+
+def _reach(table: xr.Dataset, *, alpha: float) -> str:
+    tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
     needed = estimates.discoveries_needed(smallest, tests=tests, alpha=alpha)

@@ -3,6 +3,7 @@
 import itertools
 import json
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +15,15 @@ from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, t
 
 from headcats import rules
 from headcats.categories import categorize, head_table, overlap
+from headcats.cli.mapping import print_map
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.figures import data, overlap_map
 from headcats.scores import score
+
+
+def listed(*names: str) -> str:
+    """The attribute `categories` of results with these categories."""
+    return json.dumps([entry for entry in CATEGORIES if entry["name"] in names])
 
 
 def scores_of(
@@ -39,7 +47,7 @@ def scores_of(
             "layer": [0],
             "head": np.arange(effect.shape[1]),
         },
-        attrs={"categories": json.dumps(CATEGORIES), "method": "denoising_patch"},
+        attrs={"categories": listed(*categories), "method": "denoising_patch"},
     )
 
 
@@ -87,17 +95,33 @@ def test_partial_conjunction_p_for_every_number_of_tasks(min_tasks: int | str, f
 
 
 def test_half_is_rounded_up_per_category() -> None:
-    scores = scores_of(np.full((6, 2), 0.5), categories=["Knowledge"] * 5 + ["Linguistic"])
+    scores = scores_of(np.full((7, 2), 0.5), categories=["Knowledge"] * 5 + ["Linguistic"] * 2)
     members = categorize(scores)
     assert members["category"].values.tolist() == ["Knowledge", "Linguistic"]
     assert members["min_tasks"].values.tolist() == [3, 1]
-    assert members["n_tasks"].values.tolist() == [5, 1]
+    assert members["n_tasks"].values.tolist() == [5, 2]
+
+
+@pytest.mark.parametrize("min_tasks", [1, "half"])
+def test_a_category_that_rests_on_a_single_task_is_named(min_tasks: int | str) -> None:
+    effect = np.array([[0.5], [0.5], [np.nan], [0.5]])
+    scores = scores_of(effect, categories=["Knowledge", "Linguistic", "Linguistic", "Translation"])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        members = categorize(scores, min_tasks=min_tasks)
+    missing, single = (str(one.message) for one in caught)
+    assert missing == "Tasks without numbers do not count towards their category: t2."
+    assert "rest on a single task" in single
+    assert single.endswith(": Knowledge (t0), Linguistic (t1), Translation (t3).")
+    assert members["min_tasks"].values.tolist() == members["n_tasks"].values.tolist() == [1, 1, 1]
 
 
 def test_benjamini_hochberg_runs_over_heads_and_categories() -> None:
     rng = np.random.default_rng(0)
     p = rng.random((2, 10)) ** 3
-    members = categorize(scores_of(np.full((2, 10), 0.5), p=p, categories=["Knowledge", "Linguistic"]))
+    scores = scores_of(np.full((4, 10), 0.5), p=np.repeat(p, 2, axis=0), categories=["Knowledge", "Linguistic"] * 2)
+    scores["category"] = ("task", ["Knowledge"] * 2 + ["Linguistic"] * 2)
+    members = categorize(scores, min_tasks=2)
     expected = stats.false_discovery_control(p.ravel() / 2).reshape(2, 10)
     np.testing.assert_allclose(members["q_value"].values[:, 0], expected)
     np.testing.assert_array_equal(members["member"].values[:, 0] == 1, expected <= 0.05)
@@ -123,7 +147,7 @@ def test_tasks_list_those_that_stand_alone() -> None:
 
 
 def test_order_of_categories_and_attributes_come_from_the_scores() -> None:
-    scores = scores_of(np.full((3, 1), 0.5), categories=["Translation", "Algorithmic", "Linguistic"])
+    scores = scores_of(np.full((6, 1), 0.5), categories=["Translation", "Algorithmic", "Linguistic"] * 2)
     members = categorize(scores, rule=rules.threshold(value=0.3))
     assert members["category"].values.tolist() == ["Algorithmic", "Linguistic", "Translation"]
     assert members.attrs["rule"] == "threshold(value=0.3)"
@@ -155,21 +179,89 @@ def test_a_head_missing_in_one_task_can_be_in_but_never_out() -> None:
 
 
 def test_too_few_tasks_are_named() -> None:
-    scores = scores_of(np.full((3, 1), 0.5), categories=["Knowledge", "Knowledge", "Linguistic"])
-    with pytest.raises(DataError, match=r"'Linguistic' has 1 tasks with numbers \(t2\); min_tasks=2 needs at least 2"):
-        categorize(scores, min_tasks=2)
-    empty = scores_of([[0.5], [np.nan]], categories=["Knowledge", "Linguistic"])
-    with (
-        pytest.warns(StatisticsWarning, match="t1"),
-        pytest.raises(DataError, match=r"'Linguistic' has 0 tasks with numbers \(none\)"),
+    scores = scores_of(np.full((5, 1), 0.5), categories=["Knowledge"] * 3 + ["Linguistic"] * 2)
+    with pytest.raises(
+        DataError, match=r"'Linguistic' has 2 tasks with numbers \(t3, t4\); min_tasks=3 needs at least"
     ):
-        categorize(empty)
+        categorize(scores, min_tasks=3)
+
+
+EFFECTS = np.array([[0.5, 0.0, -0.5, 0.01]] * 6)
+
+
+@pytest.mark.parametrize("rule", [rules.fdr(), rules.threshold(value=0.2), rules.top_fraction(p=0.3), rules.elbow()])
+@pytest.mark.parametrize("empty", ["Algorithmic", "Linguistic"])
+def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: str) -> None:
+    """Whether its tasks were refused before scoring (no rows) or in scoring (NaN)."""
+    names = [name for name in NAMES[:3] for _ in range(2)]
+    full = scores_of(EFFECTS, p=0.001, categories=names)
+    refused = full.isel(task=[name != empty for name in names])
+    nan = full.copy()
+    for name in ("effect", "low", "high", "p_value"):
+        nan[name] = nan[name].where(nan["category"] != empty)
+    with pytest.warns(StatisticsWarning, match=f"stay empty, every head undecided: {empty}.$"):
+        members = categorize(refused, rule=rule)
+    with (
+        pytest.warns(StatisticsWarning, match=f"stay empty, every head undecided: {empty}.$"),
+        pytest.warns(StatisticsWarning, match="do not count towards their category: t"),
+    ):
+        xr.testing.assert_identical(categorize(nan, rule=rule), members)
+
+    assert members["category"].values.tolist() == NAMES[:3]
+    nothing = members.sel(category=empty)
+    assert (nothing["member"] == 0).all()
+    assert (nothing["suppressing"] == 0).all()
+    assert (nothing["tasks"] == "").all()
+    assert (nothing["suppressing_tasks"] == "").all()
+    assert [nothing[name].item() for name in ("n_tasks", "min_tasks", "n_items")] == [0, 0, 0]
+    for name in ("effect", "low", "high", "p_value", "q_value", "smallest_p"):
+        assert nothing[name].isnull().all()
+    # The others are as if it had never been listed.
+    others = [name for name in NAMES[:3] if name != empty]
+    refused.attrs["categories"] = listed(*others)
+    alone = categorize(refused, rule=rule)
+    xr.testing.assert_identical(members.sel(category=others).drop_attrs(), alone.drop_attrs())
+    assert {name: members[name].dtype.kind for name in members} == {name: alone[name].dtype.kind for name in alone}
+    assert members["member"].dtype == members["suppressing"].dtype == np.int8
+    assert members.attrs["smallest_p"] == alone.attrs["smallest_p"] == 1e-4
+
+
+def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path) -> None:
+    results = planted_results()
+    results.attrs["categories"] = listed(*NAMES)
+    scores = score(results, method="denoising_patch")
+    scores = scores.isel(task=(scores["category"] != "Knowledge").values)
+    with pytest.warns(StatisticsWarning, match="Knowledge, Translation"):
+        members = categorize(scores)
+    result = overlap(members, draws=50)
+    assert result["set"].values.tolist() == [["", "Algorithmic", ""], ["", "", ""]]
+    assert result["observed"].values.tolist() == [1, 0, 0, 0]
+    # Categories that nobody looked into say nothing about a head, nor about the other categories.
+    assert not result["undecided"].any()
+    nan = np.nan
+    np.testing.assert_array_equal(
+        result["jaccard"], [[1, nan, 0, nan], [nan, nan, nan, nan], [0, nan, nan, nan], [nan, nan, nan, nan]]
+    )
+    table = head_table(result)
+    assert table[["head", "category"]].to_numpy().tolist() == [["L0H1", "Algorithmic"], ["L1H0", "Linguistic"]]
+    shown = data(overlap_map(result)).set_index("panel").loc["Knowledge"]
+    assert not shown["outcome"].isin(["in", "out"]).any()
+    assert shown["q_value"].isna().all()
+    print_map({"scores": scores, "members": members, "overlap": result})
+    result.to_netcdf(tmp_path / "overlap.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "overlap.nc", engine="h5netcdf") as again:
+        xr.testing.assert_identical(again.load(), result)
+
+
+def test_without_any_category_with_numbers_nothing_is_judged() -> None:
+    scores = scores_of([[np.nan], [np.nan]], categories=["Knowledge", "Linguistic"])
+    with pytest.raises(DataError, match=r"No category has a task with numbers \(Knowledge, Linguistic\)"):
+        categorize(scores)
 
 
 def test_min_tasks_one_warns_that_it_saturates() -> None:
     with pytest.warns(StatisticsWarning, match="saturates.*Knowledge: 3"):
         categorize(scores_of(np.full((3, 1), 0.5)), min_tasks=1)
-    categorize(scores_of(np.full((1, 1), 0.5)), min_tasks=1)
 
 
 @pytest.mark.parametrize("min_tasks", [0, -1, "most", True])
@@ -192,7 +284,7 @@ def test_order_of_tasks_and_heads_does_not_matter(seed: int) -> None:
         rng.normal(0.2, 0.3, size=(7, 6)),
         p=rng.random((7, 6)) ** 4,
         half=0.1,
-        categories=rng.choice(NAMES[:2], 7).tolist(),
+        categories=[*NAMES[:2] * 2, *rng.choice(NAMES[:2], 3).tolist()],
     )
     tasks, heads = rng.permutation(7), rng.permutation(6)
     plain = categorize(scores)
@@ -293,7 +385,9 @@ def planted_results() -> xr.DataTree:
         noise = 0.05 * clustered_noise(np.random.default_rng(task), items=items, heads=6).reshape(48, 2, 3)
         blocks[f"{category.lower()}_{task}"] = block(effect + noise, items=items, distractors=np.arange(48) % 3)
         of_task[f"{category.lower()}_{task}"] = category
-    return tree(blocks, categories=of_task)
+    results = tree(blocks, categories=of_task)
+    results.attrs["categories"] = listed(*NAMES[:3])
+    return results
 
 
 def test_planted_heads_get_the_right_sets() -> None:

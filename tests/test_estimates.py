@@ -129,18 +129,42 @@ def test_interval_covers_the_truth_with_clustered_prompts() -> None:
     assert 0.92 <= covered / 1000 <= 0.97
 
 
-@pytest.mark.parametrize("gap", [[1, -1, 1, -1], [-1, -1, -1, -1], [np.nan, 1, 1, 1]])
-def test_gap_not_above_zero_gives_no_numbers(gap: list[float]) -> None:
+@pytest.mark.parametrize(
+    "gap", [[1, -1, 1, -1], [-1, -1, -1, -1], [np.nan, 1, 1, 1], [np.inf, 1, 1, 1], [3, -1, -1, 2]]
+)
+def test_gap_not_clearly_above_zero_gives_no_numbers(gap: list[float]) -> None:
     result = estimate(prompts_of(np.ones((4, 2)), np.array(gap)), task="t", seed=0)
     assert np.isnan([result.effect, result.low, result.high, result.p_value]).all()
     np.testing.assert_array_equal(result.raw, 1.0)
 
 
-def test_weak_gap_gives_an_unbounded_interval() -> None:
-    gap = np.array([3.0, -1, -1, 3, -1, -1, 3, -1, -1, 3])
-    result = estimate(prompts_of(np.ones((10, 1)), gap), task="t", seed=0)
-    assert (result.low[0], result.high[0]) == (-np.inf, np.inf)
-    assert np.isfinite(result.effect).all()
+def test_draws_without_a_positive_gap_are_unbounded_on_both_sides() -> None:
+    gap = np.array([3.0, -1, 2, 3, -1, -1, 3, 2, -1, 3, 2, 1])
+    effect = np.random.default_rng(0).normal(0.5, 1, size=12)
+    result = estimate(prompts_of(effect[:, None], gap), task="t", seed=0)
+    order = np.argsort(np.arange(12).astype(str))
+    weights = item_weights([np.arange(12)], draws=9_999, rng=stream(0, "t", "bootstrap"))
+    gaps = weights @ gap[order]
+    assert 0 < (gaps <= 0).sum() < 250
+    ratios = (weights @ effect[order]) / np.where(gaps > 0, gaps, 1.0)
+    assert result.low[0] == pytest.approx(np.sort(np.where(gaps > 0, ratios, -np.inf))[249])
+    assert result.high[0] == pytest.approx(np.sort(np.where(gaps > 0, ratios, np.inf))[-250])
+    np.testing.assert_allclose([result.gap_low, result.gap_high], np.sort(gaps / 12)[[249, -250]])
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_gap_without_variance_is_settled_by_its_sign(n: int) -> None:
+    # Rounding of float32 is no variance.
+    gap = np.float32(0.1) + np.float32(1e-8) * np.arange(n)
+    for item in (np.arange(n), np.zeros(n, dtype=int)):
+        result = estimate(prompts_of(np.ones((n, 1)), gap, item=item), task="t", seed=0)
+        np.testing.assert_allclose([result.gap_low, result.gap_high, result.effect[0]], [0.1, 0.1, 10], rtol=1e-6)
+        assert np.isnan(estimate(prompts_of(np.ones((n, 1)), -gap, item=item), task="t", seed=0).effect).all()
+
+
+def test_gap_of_one_item_whose_prompts_disagree_is_not_clear() -> None:
+    result = estimate(prompts_of(np.ones((3, 1)), [1.0, 2.0, 3.0], item=["a", "a", "a"]), task="t", seed=0)
+    assert np.isnan([result.gap_low, result.gap_high, result.effect[0], result.p_value[0]]).all()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

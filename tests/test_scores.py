@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 from simulated import CATEGORIES, block, null_results, tree
 
+from headcats import rules
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.estimates import mean_interval
 from headcats.scores import score
 
 N, SHAPE = 24, (2, 3)
@@ -29,7 +32,7 @@ def test_schema_signs_and_units(base: str) -> None:
     per_head = {"effect", "low", "high", "p_value", "q_value", "raw", "sign_differs"}
     assert {name for name in scores.data_vars if scores[name].dims == ("task", "layer", "head")} == per_head
     assert {name for name in scores.data_vars if scores[name].dims == ("task",)} == {
-        "n", "n_items", "gap", "reliability", "smallest_p",
+        "n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p",
     }  # fmt: skip
     assert scores["distractor_effect"].dims == ("task", "distractor", "layer", "head")
     assert scores["task"].values.tolist() == ["capitals", "antonyms"]
@@ -41,6 +44,8 @@ def test_schema_signs_and_units(base: str) -> None:
     assert [scores.attrs[key] for key in ("method", "metric", "positions")] == ["denoising_patch", "logit_diff", "last"]
     # Positive = the head helps, whichever run was edited; shares of the gap of the same task.
     np.testing.assert_allclose(scores["gap"], [1.0, 2.0])
+    np.testing.assert_allclose([scores["gap_low"][0], scores["gap_high"][0]], 1.0)
+    assert 1 < scores["gap_low"][1] < 2 < scores["gap_high"][1] < 3
     np.testing.assert_allclose(scores["raw"] / scores["gap"], scores["effect"])
     planted = (0.5 + np.random.default_rng(0).normal(size=(N, *SHAPE))).mean(axis=0)
     np.testing.assert_allclose(scores["raw"].sel(task="capitals"), planted)
@@ -127,7 +132,7 @@ def test_unknown_names_list_what_the_results_hold() -> None:
 def test_weak_gap_is_named_and_left_without_effects() -> None:
     results = two_tasks()
     results["antonyms/denoising_patch@last"] = block(np.ones((N, *SHAPE)), gaps=np.zeros(N))
-    with pytest.warns(StatisticsWarning, match="not above 0 for antonyms"):
+    with pytest.warns(StatisticsWarning, match=r"'logit_diff' is not clearly above 0 for antonyms \(0, .*0 to 0\)"):
         scores = score(results, method="denoising_patch")
     weak = scores.sel(task="antonyms")
     assert np.isnan([weak[name] for name in ("effect", "low", "high", "p_value", "q_value")]).all()
@@ -135,6 +140,42 @@ def test_weak_gap_is_named_and_left_without_effects() -> None:
     # The missing task is not counted among the tests.
     p = np.sort(scores["p_value"].sel(task="capitals").values.ravel())
     assert float(scores["q_value"].min()) == pytest.approx((p * p.size / np.arange(1, p.size + 1)).min())
+
+
+def test_gap_that_is_not_clearly_above_zero_is_refused_with_its_interval() -> None:
+    rng = np.random.default_rng(6)
+    gaps = 3 * stats.zscore(rng.normal(size=32), ddof=1) + 0.3
+    differences = 0.5 + 0.1 * rng.normal(size=(32, *SHAPE))
+    distractors = np.arange(32) % 2
+    blocks = {
+        "weak": block(differences, gaps=gaps, distractors=distractors),
+        "clear": block(differences[:8], distractors=distractors[:8]),
+    }
+    results = tree(blocks, categories=dict.fromkeys(blocks, "Knowledge"))
+    with pytest.warns(
+        StatisticsWarning, match=r"'logit_diff' is not clearly above 0 for weak \(0.3, .* -0.\d+ to 1.\d+\):"
+    ):
+        scores = score(results, method="denoising_patch")
+    weak = scores.sel(task="weak")
+    nothing = ("effect", "low", "high", "p_value", "q_value", "distractor_effect")
+    assert all(weak[name].isnull().all() for name in nothing)
+    assert not weak["sign_differs"].any()
+    assert not (rules.threshold(value=0.3)(scores).sel(task="weak") == 1).any()
+    # The interval is the one that decides whether a task is scored at all.
+    expected = mean_interval(gaps, np.char.add("item ", np.arange(32).astype(str)), distractors, task="weak", seed=0)
+    np.testing.assert_allclose([weak["gap"], weak["gap_low"], weak["gap_high"]], expected)
+    assert scores["effect"].sel(task="clear").notnull().all()
+    assert scores.attrs["smallest_p"] == 2.0**-7
+    assert "(8 query items in clear)" in scores.attrs["reach"]
+    assert f"among {np.prod(SHAPE)} tests" in scores.attrs["reach"]
+
+
+def test_without_any_clear_gap_there_are_no_numbers() -> None:
+    results = tree({"t": block(np.ones((4, *SHAPE)), gaps=-np.ones(4))}, categories={"t": "Knowledge"})
+    with pytest.warns(StatisticsWarning, match=r"for t \(-1, 95 % interval -1 to -1\)"):
+        scores = score(results, method="denoising_patch")
+    assert scores["effect"].isnull().all()
+    assert "no number of discoveries among 0 tests" in scores.attrs["reach"]
 
 
 def test_blocks_that_do_not_fit_are_named() -> None:
