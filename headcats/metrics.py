@@ -32,6 +32,10 @@ class Targets:
     distractor: Int[Tensor, " row"]
     clean_logits: Float[Tensor, "row vocab"]
 
+    def select(self, rows: slice) -> "Targets":
+        """Some of the rows."""
+        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows])
+
     def repeat(self, times: int) -> "Targets":
         """The same rows again and again, for patched copies of a batch."""
         return Targets(self.answer.repeat(times), self.distractor.repeat(times), self.clean_logits.repeat(times, 1))

@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.errors import StatisticsWarning
 from headcats.study import DEFAULT_PROMPTS
 
 COMMANDS = ("run", "validate", "map", "figure", "compare", "merge", "list")
@@ -129,10 +130,10 @@ def test_options_that_do_not_exist_are_usage_errors(headcats):
 
 # --------------------------------------------------------------------------------------------------------- failing
 def assert_one_message(done, message):
-    """Exit code 2, one message on stderr, nothing on stdout, no traceback."""
+    """Exit code 2, one message on stderr (after notes on thin evidence), nothing on stdout, no traceback."""
     assert done.code == 2, done
     assert done.out == ""
-    assert done.err.startswith("Error: ")
+    assert re.match(r"(Note: (?!Error).*\n)*Error: ", done.err)
     assert "Traceback" not in done.err
     assert re.search(message, " ".join(done.err.split())), done.err
 
@@ -170,6 +171,9 @@ RESULTS_UNKNOWN = {
     "rule": (["--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
     "rule option": (["--rule", "fdr:alfa=0.1"], "Unknown option of rule fdr 'alfa'. Did you mean 'alpha'"),
     "rule value": (["--rule", "fdr:alpha=small"], "Option alpha of rule fdr must be a number, got 'small'"),
+    "rule null": (["--rule", "fdr:alpha=null"], "Option alpha of rule fdr must be a number, got 'null'"),
+    "rule text": (["--rule", 'threshold:value="a"'], "Option value of rule threshold must be a number"),
+    "rule list": (["--rule", "sd_above_mean:k=[1]"], "Option k of rule sd_above_mean must be a number"),
     "rule range": (["--rule", "fdr:alpha=1.5"], "alpha"),
     "min tasks": (["--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
     "too many tasks": (["--min-tasks", "9"], "min_tasks=9 needs at least 9"),
@@ -310,6 +314,17 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
     assert "<script src" not in page
 
 
+def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder, tmp_path):
+    folder = tmp_path / "r"
+    for method in ("denoising_patch", "noising_patch@last"):
+        done = headcats("run", "--model", model_folder, *QUICK, "--methods", method, "--out", folder)
+        assert done.code == 0, done.err
+        assert f"Heads by {method.split('@')[0]} at last" in done.text
+        assert f"{method.split('@')[0]} at last" in (folder / "overlap_map.html").read_text(encoding="utf-8")
+    assert "Smallest reachable p" in done.text
+    assert "change their sign with the distractor task" in done.text
+
+
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
     shown = []
     from headcats.study import runner
@@ -346,7 +361,13 @@ def test_map_writes_the_head_list(headcats, results):
     assert list(rows[0]) == ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
     assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
     scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")
-    members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05), min_tasks="half")
+    with pytest.warns(StatisticsWarning, match=r"Algorithmic\.$"), pytest.warns(StatisticsWarning, match="single task"):
+        members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05), min_tasks="half")
+    for note in (
+        "Note: Categories without any task with numbers stay empty, every head undecided: Algorithmic.",
+        "Note: Categories that rest on a single task cannot be told apart from that task: Linguistic (always_c).",
+    ):
+        assert note in " ".join(done.err.split())
     expected = hc.head_table(hc.overlap(members))
     assert [row["head"] for row in rows] == expected["head"].tolist()
     assert [float(row["effect"]) for row in rows] == pytest.approx(expected["effect"].tolist())
@@ -444,7 +465,7 @@ def test_validate_prints_json_for_scripts(headcats, model_folder):
     done = headcats("validate", "--model", model_folder, *QUICK, "--json")
     found = json.loads(done.out)
     assert list(found) == ["always_a", "always_b", "always_c", "shifted"]
-    assert found["always_a"]["prompts"] == {"kept": 12, "dropped": {}}
+    assert found["always_a"]["prompts"] == {"kept": 12, "dropped": {}, "examples": {}}
     assert found["always_a"]["low"] <= found["always_a"]["gap"] <= found["always_a"]["high"]
     assert found["shifted"]["refusal"].startswith("the model cannot do it")
 

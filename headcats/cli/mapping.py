@@ -15,6 +15,8 @@ from headcats.results import ResultsFolder
 from headcats.rules import Rule
 from headcats.scores import score
 
+LARGE_EFFECT = 0.1
+
 
 def parse_rule(text: str) -> Rule:
     """`fdr:alpha=0.05,min_effect=0.1` as a rule.
@@ -33,6 +35,8 @@ def parse_rule(text: str) -> Rule:
             raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, known))
         try:
             options[key] = json.loads(value)
+            if isinstance(options[key], bool) or not isinstance(options[key], int | float):
+                raise ValueError(value)
         except ValueError:
             raise OptionError(
                 f"Option {key} of rule {name} must be a number, got {value!r}: write {name}:{key}=0.05."
@@ -74,16 +78,24 @@ def tables(
     if method is None:
         method, positions = default_method(results)
     metric = metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
-    scores = score(results, method=method, metric=metric, positions=positions)
-    members = categorize(scores, rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
+    judge = parse_rule(rule)
+    # As many sign draws as the rule's own level needs.
+    alpha = judge.options.get("alpha", 0.05)
+    scores = score(results, method=method, metric=metric, positions=positions, alpha=alpha)
+    members = categorize(scores, rule=judge, min_tasks=parse_min_tasks(min_tasks))
     return {"scores": scores, "members": members, "overlap": overlap(members)}
 
 
+def title(found: dict[str, xr.Dataset]) -> str:
+    """One line on what a map shows."""
+    attrs = found["members"].attrs
+    return f"{attrs['method']} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
+
+
 def print_map(found: dict[str, xr.Dataset]) -> None:
-    """The head list, and the counts of shared heads beside those expected by chance."""
+    """The head list, the counts of shared heads beside those expected by chance, and what the data can reach."""
     members, shared = found["members"], found["overlap"]
-    attrs = members.attrs
-    out.print(f"\nHeads by {attrs['method']} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}")
+    out.print(f"\nHeads by {title(found)}")
     heads = head_table(shared)
     rows = []
     for category in members["category"].values.tolist():
@@ -134,6 +146,13 @@ def print_map(found: dict[str, xr.Dataset]) -> None:
             counts,
             numeric=frozenset(columns[1:]),
         )
+    )
+    scores = found["scores"]
+    large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
+    out.print(f"\n{scores.attrs['reach']}")
+    out.print(
+        f"{int(scores['sign_differs'].sum())} of {large} effects of at least {LARGE_EFFECT} (head x task) change their "
+        "sign with the distractor task: read those per distractor task (`distractor_effect` of hc.score)."
     )
 
 

@@ -54,14 +54,14 @@ def map_command(
     Examples: [bold]headcats map results/mini-icl --csv[/] ·
     [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/]
     """
-    from headcats.cli.mapping import print_map, tables, write_heads
+    from headcats.cli.mapping import print_map, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
 
     found = tables(load(folder), method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
     print_map(found)
-    page = write(overlap_map(found["overlap"]), folder / "overlap_map.html")
+    page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
         out.print(f"Head list: [bold]{write_heads(found, folder)}[/]")

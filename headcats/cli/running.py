@@ -77,9 +77,10 @@ def run_command(
         "backend": backend,
     }
     chosen = settings(study_file, given)
-    from headcats.cli.mapping import print_map, tables
+    from headcats.cli.mapping import print_map, tables, title
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
+    from headcats.methods.spec import MethodSpec
     from headcats.study import DEFAULT_PROMPTS, run
 
     folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
@@ -93,9 +94,10 @@ def run_command(
         f"Scored {len(scored)} of {len(manifest['tasks'])} tasks of suite {manifest['plan']['suite']} "
         f"on {manifest['model']['name']}."
     )
-    found = tables(results, rule=DEFAULT_RULE)
+    first = MethodSpec.parse(study["methods"][0])
+    found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
     print_map(found)
-    page = write(overlap_map(found["overlap"]), folder / "overlap_map.html")
+    page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
     out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder} --csv[/]")
 
 
@@ -147,7 +149,8 @@ def validate_command(
     if as_json:
         typer.echo(json.dumps(entries, ensure_ascii=False, indent=1))
         return
-    _print_validation(entries, f"{loaded.name}: {study['suite']}, {study['corruption']}, gap in {study['metrics'][0]}")
+    metric = next((entry["metric"] for entry in entries.values() if "metric" in entry), "no metric")
+    _print_validation(entries, f"{loaded.name}: {study['suite']}, {study['corruption']}, gap in {metric}")
     usable = sum(not entry["refusal"] for entry in entries.values())
     out.print(f"\n{usable} of {len(entries)} tasks can be scored.")
 
@@ -190,8 +193,12 @@ def _print_validation(entries: dict[str, dict[str, Any]], title: str) -> None:
         dropped = entry["word_pairs"]["dropped"], entry["prompts"]["dropped"]
         kept = [str(entry[part]["kept"]) for part in ("word_pairs", "prompts")]
         rows.append([name, entry["category"], *kept, str(sum(sum(one.values()) for one in dropped)), *numbers])
-        for what, counts in zip(("word pairs", "prompts"), dropped, strict=True):
-            reasons += [[name, f"{count} {what} dropped: {reason}"] for reason, count in counts.items()]
+        for part in ("word_pairs", "prompts", "reference_prompts"):
+            what, examples = part.replace("_", " "), entry[part]["examples"]
+            reasons += [
+                [name, f"{count} {what} dropped: {reason} (such as {examples[reason]})"]
+                for reason, count in entry[part]["dropped"].items()
+            ]
         reasons += [[name, f"refused: {entry['refusal']}"]] if entry["refusal"] else []
     out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
     if reasons:

@@ -13,7 +13,7 @@ DEFAULTS: dict[str, Any] = {
     "suite": "icl",
     "methods": ["denoising_patch", "mean_ablation"],
     "tasks": None,
-    "metrics": ["logit_diff"],
+    "metrics": None,
     "n_prompts": None,
     "n_demos": 5,
     "template": "arrow",

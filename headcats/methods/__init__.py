@@ -9,11 +9,15 @@ from typing import Any
 
 from headcats import registry
 from headcats.errors import UnknownNameError
+from headcats.methods.causal import CausalMethod, causal_method
+
+__all__ = ["CausalMethod", "causal_method"]
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 for _name in registry.names("method"):
     globals()[_name] = registry.lookup("method", _name)
+    __all__.append(_name)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,8 @@ from headcats.prompts.batch import PromptBatch
 from headcats.registry import register
 from headcats.sweeps.batch_sweep import sweep, sweep_runs
 from headcats.sweeps.intervention import Base, Intervention, Sources
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.runs import BaseRuns
 
 
 class CausalMethod:
@@ -54,20 +55,35 @@ class CausalMethod:
             reference: One of `options["reference"]`; None takes the first.
         """
         chosen = inputs.reference(reference or self.options["reference"][0]) if self.options else None
-        parts = [
-            sweep_runs(
-                runs,
-                self.intervention,
-                metrics=inputs.metrics,
-                positions=positions,
-                reference=chosen or Reference(runs.batch),
-                advance=inputs.advance,
-            )
-            for runs in inputs.runs
-        ]
+        parts = [self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch)) for runs in inputs.runs]
         joined = xr.concat(parts, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
-        joined.attrs = parts[0].attrs
+        joined.attrs = parts[0].attrs | {"dropped": sum(part.attrs["dropped"] for part in parts)}
         return joined
+
+    def _on_batch(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
+        """The sweep over one batch, without the few prompts whose token roles the reference does not cover.
+
+        Raises:
+            UncoveredRoles: It does not cover half of the prompts.
+        """
+        try:
+            block = self._sweep(runs, inputs, positions, reference)
+        except UncoveredRoles as problem:
+            kept = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
+            if 2 * len(kept) < len(runs.batch):
+                raise
+            block = self._sweep(BaseRuns(runs.model, runs.batch.select(kept)), inputs, positions, reference)
+        return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
+
+    def _sweep(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
+        return sweep_runs(
+            runs,
+            self.intervention,
+            metrics=inputs.metrics,
+            positions=positions,
+            reference=reference,
+            advance=inputs.advance,
+        )
 
 
 def causal_method(

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headcats import __version__
 from headcats.errors import PlanError
 from headcats.models import HookedModel
 from headcats.study.plan import Study
 
-_PACKAGES = ("headcats", "transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
+_PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
 
 
 def new_manifest(model: HookedModel, study: Study) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def block_fingerprint(*, prompts: list[str], reference: list[str], label: str, m
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages whose numbers matter."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "headcats": __version__}
     for package in _PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)

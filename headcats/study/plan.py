@@ -14,6 +14,8 @@ from headcats.tasks import Suite, Task, suite
 
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
+# Shuffling labels defines no natural distractor, so a logit difference would compare with an arbitrary word.
+PRIMARY_METRICS = {"other_task": "logit_diff", "shuffled_labels": "log_prob"}
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def plan(
     suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] = ("denoising_patch", "mean_ablation"),
-    metrics: Sequence[str] = ("logit_diff",),
+    metrics: Sequence[str] | None = None,
     n_prompts: int,
     n_demos: int = 5,
     template: str = "arrow",
@@ -84,6 +86,7 @@ def plan(
             raise OptionError(f"{name} must be a list of names, such as {_EXAMPLES[name]}; got {given!r}.")
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
+    metrics = metrics or (PRIMARY_METRICS[corruption],)
     for metric in metrics:
         lookup("metric", metric)
     chosen = suite(suite_source)

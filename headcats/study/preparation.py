@@ -25,6 +25,7 @@ class Prepared:
         reference: Batches of other prompts of the task, for means and resampling.
         words: Word pairs kept and dropped.
         prompts: Prompt pairs kept and dropped.
+        references: Reference prompt pairs kept and dropped.
         problem: Why the task cannot be scored, or "".
     """
 
@@ -33,6 +34,7 @@ class Prepared:
     reference: tuple[PromptBatch, ...] = ()
     words: DropReport = field(default_factory=DropReport)
     prompts: DropReport = field(default_factory=DropReport)
+    references: DropReport = field(default_factory=DropReport)
     problem: str = ""
 
 
@@ -123,10 +125,10 @@ class Preparation:
 
     def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport) -> Prepared:
         """The first prompts are scored, the others are reference; no prompt is both."""
-        n, aligned = self.study.n_prompts, any(spec.positions != "last" for spec in self.study.methods)
+        n = self.study.n_prompts
         parts = []
         for part in (pairs[:n], pairs[n : n + REFERENCE_PROMPTS]):
-            parts.append(encode_pairs(part, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx, aligned=aligned))
-        (scored, prompts), (reference, _) = parts
+            parts.append(encode_pairs(part, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx))
+        (scored, prompts), (reference, others) = parts
         problem = "" if scored else f"no usable prompt ({prompts.summary()})"
-        return Prepared(task, tuple(scored), tuple(reference), words, prompts, problem)
+        return Prepared(task, tuple(scored), tuple(reference), words, prompts, others, problem)

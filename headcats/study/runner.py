@@ -15,8 +15,8 @@ from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_model, check_residual, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.assessment import base_runs
-from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest
-from headcats.study.plan import Study, check_options, plan
+from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest, versions
+from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
 from headcats.study.validation import task_entry
@@ -51,15 +51,16 @@ def run(
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
-        n_prompts: Scored prompts per task; at least 100 more per task are kept apart as reference.
+        n_prompts: Scored prompts per task; 100 more per task are kept apart as reference (a task that has fewer is
+            named in a warning).
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
             methods extend the folder; another model, seed, n_prompts, template or corruption is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
-            (default `["logit_diff"]`; the first decides on the gap), `n_demos` (5), `template` ("arrow"), `corruption`
-            ("other_task" or "shuffled_labels").
+            (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
+            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels").
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,
@@ -151,6 +152,19 @@ class _Work:
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{listed}"
             )
+        few = {
+            name: self.preparation.prepared[name].references.kept
+            for name in self.preparation.prepared
+            if self.preparation.prepared[name].references.kept < REFERENCE_PROMPTS
+        }
+        if few and any(spec.method.options for spec in self.study.methods):
+            counts = ", ".join(f"{name} ({count})" for name, count in few.items())
+            _log.warning(
+                "%d tasks have fewer than %d reference prompts; those with none are missing from means: %s",
+                len(few),
+                REFERENCE_PROMPTS,
+                counts,
+            )
         if reasons:
             _log.warning("%d of %d tasks are not scored:\n%s", len(reasons), len(names), listed)
         for name in names:
@@ -177,6 +191,13 @@ class _Work:
             return
         block = block.assign_attrs(fingerprint=fingerprint)
         entry |= json.loads(block.attrs["provenance"]) | {"seconds": round(time.monotonic() - started, 3)}
+        if dropped := int(block.attrs["dropped"]):
+            entry["dropped"] = dropped
+            _log.warning(
+                "%s on task %s: %d prompts have token roles without reference prompts", spec.label, name, dropped
+            )
+        if versions() != self.manifest["versions"]:
+            entry["versions"] = versions()
         self.manifest["blocks"].setdefault(name, {})[spec.label] = entry
         if self.folder is None:
             self.blocks[name, spec.label] = block

@@ -1,6 +1,7 @@
 """`validate`: what a run would score, before any head is touched."""
 
 import time
+from dataclasses import asdict
 from typing import Any
 
 from headcats.models import HookedModel, check_model, load_model
@@ -24,7 +25,8 @@ def validate(
         **options: As in `hc.run`.
 
     Returns:
-        Task name -> entry: `category`, `source`, `word_pairs` and `prompts` (kept, dropped by reason), `refusal`, and
+        Task name -> entry: `category`, `source`, `word_pairs`,
+        `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
         where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
         `seconds` (of the task's unpatched runs).
 
@@ -49,8 +51,9 @@ def task_entry(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> 
     entry: dict[str, Any] = {
         "category": study.suite.category_of(prepared.task).name,
         "source": prepared.task.source,
-        "word_pairs": {"kept": prepared.words.kept, "dropped": prepared.words.dropped},
-        "prompts": {"kept": prepared.prompts.kept, "dropped": prepared.prompts.dropped},
+        "word_pairs": asdict(prepared.words),
+        "prompts": asdict(prepared.prompts),
+        "reference_prompts": asdict(prepared.references),
         "refusal": prepared.problem,
     }
     if not prepared.problem:

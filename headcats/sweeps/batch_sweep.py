@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,7 +19,6 @@ from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
-Path = Literal["auto", "hooked"]
 PATHS = ("auto", "hooked")
 
 
@@ -71,8 +70,11 @@ def sweep(
     intervention = _intervention(method)
     _check_names(metrics, path)
     check_model(adapted)
-    for tokens in (batch.clean, batch.corrupted):
-        adapted.check_tokens(tokens)
+    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
+        try:
+            adapted.check_tokens(tokens)
+        except DataError as error:
+            raise DataError(f"The {name} prompts: {error}") from None
     for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
         _check_ids(adapted, batch, name, ids)
     runs = BaseRuns(adapted, batch)

@@ -16,29 +16,32 @@ from headcats.sweeps.intervention import Intervention, Z
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns, LayerSources
 
-# Bound on the rows of one forward, so that activations stay within about this many bytes whatever the model's size.
+# Bound on the rows of one forward, so that its activations stay within about this many bytes whatever the model's size.
 # It depends on shapes alone: a resumed run cuts its work in the same places as an uninterrupted one.
 ACTIVATION_BYTES = 1 << 29
 
 
 @dataclass(frozen=True)
-class HeadBlock:
-    """Heads of one layer that share a forward."""
+class Forward:
+    """Heads of one layer and prompts that share a forward: one row per head and prompt."""
 
     layer: int
     heads: range
+    prompts: slice
 
 
-def head_blocks(runs: BaseRuns) -> list[HeadBlock]:
-    """The forwards of a sweep: every layer's heads, cut where more rows would exceed the memory bound."""
+def forwards(runs: BaseRuns) -> list[Forward]:
+    """The forwards of a sweep: all heads of a layer on all prompts, cut where more rows would exceed the bound."""
     model, batch = runs.model, runs.batch
     width = max(4 * model.d_model, model.d_vocab // 8) * 4
     rows = max(1, ACTIVATION_BYTES // (width * 4 * batch.length))
-    heads = max(1, rows // len(batch))
+    prompts = min(len(batch), rows)
+    heads = rows // prompts
     return [
-        HeadBlock(layer, range(first, min(first + heads, model.n_heads[layer])))
+        Forward(layer, range(first, min(first + heads, model.n_heads[layer])), slice(start, start + prompts))
         for layer in model.layers
         for first in range(0, model.n_heads[layer], heads)
+        for start in range(0, len(batch), prompts)
     ]
 
 
@@ -69,19 +72,18 @@ def hooked_sweep(
     mask = mask.to(model.device)
     patched = torch.full((len(metrics), len(batch), len(model.layers), model.max_heads), float("nan"))
     donors: dict[int, Z] = {}
-    for block in head_blocks(runs):
-        sources = LayerSources(runs, block.layer, reference, mask, donors)
-        replacement = intervention.replacement(sources)
-        copies = len(block.heads)
-        logits = model.logits(
-            tokens.repeat(copies, 1), edits={block.layer: _replace_one_head_per_copy(block.heads, replacement, mask)}
-        )
-        values = measure(metrics, logits, runs.targets.repeat(copies))
-        at = model.layers.index(block.layer)
-        patched[:, :, at, block.heads.start : block.heads.stop] = (
-            values.view(len(metrics), copies, len(batch)).transpose(1, 2).cpu()
-        )
-        advance(copies)
+    for layer in model.layers:
+        replacement = intervention.replacement(LayerSources(runs, layer, reference, mask, donors))
+        for forward in (one for one in forwards(runs) if one.layer == layer):
+            copies, prompts = len(forward.heads), forward.prompts
+            edit = _replace_one_head_per_copy(forward.heads, replacement[prompts], mask[prompts])
+            logits = model.logits(tokens[prompts].repeat(copies, 1), edits={layer: edit})
+            values = measure(metrics, logits, runs.targets.select(prompts).repeat(copies))
+            patched[:, prompts, model.layers.index(layer), forward.heads.start : forward.heads.stop] = (
+                values.unflatten(1, (copies, -1)).transpose(1, 2).cpu()
+            )
+            if prompts.stop >= len(batch):
+                advance(copies)
     return patched
 
 

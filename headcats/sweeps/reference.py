@@ -18,6 +18,18 @@ LEAST_PROMPTS_PER_ROLE = 16
 _ROWS = 64
 
 
+class UncoveredRoles(DataError):
+    """Some scored prompts have a token role that the reference prompts do not show (often enough).
+
+    Attributes:
+        prompts: Their places in the batch.
+    """
+
+    def __init__(self, message: str, prompts: Sequence[int]) -> None:
+        super().__init__(message)
+        self.prompts = tuple(prompts)
+
+
 class Reference:
     """Reference prompts of one or several tasks.
 
@@ -57,7 +69,7 @@ class Reference:
         """Mean z of a layer at the role of each masked token of `batch`; zeros elsewhere.
 
         Raises:
-            DataError: A role with fewer than 16 reference prompts in every task; the message names it.
+            UncoveredRoles: A role with fewer than 16 reference prompts in every task; the message names the first.
         """
         if self.by_index or batch.labels is None:
             return self._mean_by_index(model, batch, layer)
@@ -66,17 +78,20 @@ class Reference:
         means = self._means[1][layer]
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device)
         rows = []
-        for labels, wanted in zip(batch.labels, mask.tolist(), strict=True):
-            for label, want in zip(labels, wanted, strict=True):
-                if want and label not in means:
-                    raise DataError(
-                        f"Token role {label!r} occurs in {self._counts.get(label, 0)} reference "
-                        f"prompts ({self.name}); a mean "
-                        f"needs at least {LEAST_PROMPTS_PER_ROLE} of one task. Use positions='last', "
-                        "or more reference prompts."
-                    )
-            rows.append(
-                torch.stack([means[label] if want else zero for label, want in zip(labels, wanted, strict=True)])
+        uncovered: dict[int, str] = {}
+        for prompt, (labels, wanted) in enumerate(zip(batch.labels, mask.tolist(), strict=True)):
+            here = [means.get(label) if want else zero for label, want in zip(labels, wanted, strict=True)]
+            if any(mean is None for mean in here):
+                uncovered[prompt] = next(label for label, mean in zip(labels, here, strict=True) if mean is None)
+            else:
+                rows.append(torch.stack([mean for mean in here if mean is not None]))
+        if uncovered:
+            prompt, label = next(iter(uncovered.items()))
+            raise UncoveredRoles(
+                f"Token role {label!r} of {batch.keys[prompt]!r} occurs in {self._counts.get(label, 0)} reference "
+                f"prompts ({self.name}); a mean needs at least {LEAST_PROMPTS_PER_ROLE} of one task "
+                f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or more reference prompts.",
+                list(uncovered),
             )
         return torch.stack(rows)
 
@@ -88,7 +103,7 @@ class Reference:
         Without roles, donors are other prompts at the same index.
 
         Raises:
-            DataError: No reference prompt of another task has all the roles of a prompt; the message names it.
+            UncoveredRoles: No reference prompt of another task has all the roles of a prompt; the message names it.
         """
         if self.by_index or batch.labels is None:
             return model.capture(self._donor_tokens_by_index(batch))[1]
@@ -169,7 +184,8 @@ class Reference:
         assert batch.labels is not None
         candidates: dict[frozenset[str], list[tuple[int, int]]] = {}
         draws = stream(self.seed, batch.task, "donors")
-        chosen = []
+        chosen: list[tuple[int, int]] = []
+        uncovered: list[int] = []
         for prompt, labels in enumerate(batch.labels):
             needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
             if needed not in candidates:
@@ -180,12 +196,17 @@ class Reference:
                     for row, found in enumerate(self._labels(source))
                     if needed <= set(found)
                 ]
-            if not candidates[needed]:
-                raise DataError(
-                    f"{batch.keys[prompt]!r}: no reference prompt of another task has the same token roles; use "
-                    "positions='last', or add a task with inputs of the same length."
-                )
-            chosen.append(candidates[needed][draws.integers(len(candidates[needed]))])
+            if candidates[needed]:
+                chosen.append(candidates[needed][draws.integers(len(candidates[needed]))])
+            else:
+                uncovered.append(prompt)
+        if uncovered:
+            raise UncoveredRoles(
+                f"{batch.keys[uncovered[0]]!r}: no reference prompt of another task has the same token roles "
+                f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or add a task with inputs of the "
+                "same length.",
+                uncovered,
+            )
         return chosen
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import xarray as xr
-from batches import random_batch, random_role_batch
+from batches import ROLES, random_batch, random_role_batch, role_batch
 from planted import planted_model, slot_batch
 from toys import tiny_model
 
@@ -122,8 +122,31 @@ class TestOnTask:
         assert joined.key.values.tolist() == [key for runs in inputs.runs for key in runs.batch.keys]
         assert joined.item.dims == joined.distractor_task.dims == ("prompt",)
         assert joined.layer.values.tolist() == [0, 1]
-        assert {**joined.attrs} == {**parts[0].attrs}
+        assert {**joined.attrs} == {**parts[0].attrs, "dropped": 0}
         assert sum(done) == 2 * 8
+
+    @pytest.mark.parametrize("name", ["mean_ablation", "resample_ablation"])
+    def test_the_few_prompts_with_rare_roles_are_dropped_and_counted(self, name: str, model: Any) -> None:
+        rare = [*ROLES[:2], "rare", *ROLES[3:]]
+        whole = random_role_batch(4, task="scored")
+        tokens = {"clean": whole.clean.tolist(), "corrupted": whole.corrupted.tolist(), "task": "scored"}
+        for labels, kept in (([ROLES, rare, ROLES, ROLES], [0, 2, 3]), ([rare, rare, rare, ROLES], None)):
+            runs = (
+                BaseRuns(model, role_batch(tokens["clean"], labels, **{k: tokens[k] for k in ("corrupted", "task")})),
+            )
+            inputs = TaskInputs(
+                runs, ("logit_diff",), lambda kind: Reference(random_role_batch(20, seed=5, task="other"))
+            )
+            if kept is None:
+                with pytest.raises(HeadcatsError, match=r"'scored 0'.*3 of 4 prompts"):
+                    getattr(hc.methods, name).on_task(inputs, positions="all")
+                continue
+            found = getattr(hc.methods, name).on_task(inputs, positions="all")
+            assert found.key.values.tolist() == [f"scored {prompt}" for prompt in kept]
+            assert found.attrs["dropped"] == 1
+            everything = TaskInputs((BaseRuns(model, whole.select(kept)),), ("logit_diff",), inputs.reference)
+            expected = getattr(hc.methods, name).on_task(everything, positions="all")
+            assert np.array_equal(found.patched.values, expected.patched.values)
 
     @pytest.mark.parametrize("name", CAUSAL)
     def test_the_reference_is_the_one_chosen_or_the_first(self, name: str, model: Any) -> None:

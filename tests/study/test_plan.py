@@ -21,6 +21,11 @@ def test_defaults():
     assert [task.name for task in study.tasks] == ["always_a", "always_b", "always_c", "shifted"]
 
 
+def test_shuffled_labels_have_no_natural_distractor():
+    assert make(corruption="shuffled_labels").metrics == ("log_prob",)
+    assert make(corruption="shuffled_labels", metrics=["logit_diff"]).metrics == ("logit_diff",)
+
+
 def test_scored_tasks_are_in_the_order_of_the_suite_and_the_others_stay():
     study = make(tasks=["always_c", "always_a", "always_c"])
     assert [task.name for task in study.tasks] == ["always_a", "always_c"]

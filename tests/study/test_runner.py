@@ -175,7 +175,9 @@ def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     found = hc.run(model, **options | {"suite": suite, "methods": ["zero_ablation"]}, tasks=["always_a", "long"])
     entry = json.loads(found.attrs["manifest"])["tasks"]["long"]
-    assert entry["word_pairs"] == {"kept": 0, "dropped": {"answer of several tokens": 24}}
+    assert entry["word_pairs"]["kept"] == 0
+    assert entry["word_pairs"]["dropped"] == {"answer of several tokens": 24}
+    assert entry["word_pairs"]["examples"] == {"answer of several tokens": "'w0' -> ' w0,w50'"}
     assert "no usable word pair (0 kept; 24 answer of several tokens" in entry["refusal"]
     assert list(found.children) == ["always_a"]
 

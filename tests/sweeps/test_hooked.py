@@ -146,21 +146,26 @@ def test_the_number_of_heads_in_a_forward_does_not_matter(
 ) -> None:
     batch, model = random_batch(3, 7), adapt(toy.model)
     together = sweep(model, batch, method, metrics=METRICS)
-    assert [len(block.heads) for block in hooked.head_blocks(BaseRuns(model, batch))] == [4, 4]
+    assert [len(forward.heads) for forward in hooked.forwards(BaseRuns(model, batch))] == [4, 4]
     per_row = 4 * 32 * 4 * 4 * 7  # 4 activations of 4 d_model fp32 numbers per token
     monkeypatch.setattr(hooked, "ACTIVATION_BYTES", per_row * 3 * heads_per_forward)
     cut = {1: [1] * 8, 3: [3, 1, 3, 1]}[heads_per_forward]
-    assert [len(block.heads) for block in hooked.head_blocks(BaseRuns(model, batch))] == cut
+    assert [len(forward.heads) for forward in hooked.forwards(BaseRuns(model, batch))] == cut
     apart = sweep(model, batch, method, metrics=METRICS)
     assert float(abs(together.patched - apart.patched).max()) < 2e-5
 
 
-def test_one_head_at_a_time_is_the_least(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation", "resample_ablation"])
+def test_one_row_at_a_time_is_the_least(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch, model = random_batch(3, 7), adapt(tiny_model("gpt2", n_layers=2).model)
+    together = sweep(model, batch, method, metrics=METRICS)
     monkeypatch.setattr(hooked, "ACTIVATION_BYTES", 1)
-    runs = BaseRuns(adapt(tiny_model("gpt2", n_layers=2).model), random_batch())
-    assert [(block.layer, list(block.heads)) for block in hooked.head_blocks(runs)] == [
-        (layer, [head]) for layer in range(2) for head in range(4)
+    cut = hooked.forwards(BaseRuns(model, batch))
+    assert [(one.layer, list(one.heads), one.prompts.start, one.prompts.stop) for one in cut] == [
+        (layer, [head], prompt, prompt + 1) for layer in range(2) for head in range(4) for prompt in range(3)
     ]
+    apart = sweep(model, batch, method, metrics=METRICS)
+    assert float(abs(together.patched - apart.patched).max()) < 2e-5
 
 
 def test_progress_counts_every_head_once(toy: Toy) -> None:
