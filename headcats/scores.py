@@ -75,6 +75,11 @@ def score(
         StatisticsWarning: tasks without a block of this method (left out), and tasks whose gap is not clearly above 0
             (NaN): its interval reaches 0, or cannot be told from a single item.
     """
+    if not isinstance(results, xr.DataTree):
+        raise DataError(
+            f"hc.score takes what hc.run or hc.load returns (a DataTree with a node per task and method); got a "
+            f"{type(results).__name__}. A block of hc.sweep has no task: its effects are `patched` minus `corrupted`."
+        )
     if not 0 < alpha < 1:
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
     blocks, positions = _blocks(results, method=method, positions=positions)

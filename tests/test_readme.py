@@ -79,9 +79,8 @@ def test_one_version_and_one_address():
     assert addresses == {REPOSITORY.removeprefix("https://github.com/")}
 
 
-def test_the_example_uses_public_names_only():
-    (example,) = fenced("python")
-    tree = ast.parse(example)
+def test_the_examples_use_public_names_only():
+    tree = ast.parse("\n".join(fenced("python")))
     used = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used = {name for name in used if re.fullmatch(r"hc(\.\w+)+", name)}
     assert {"hc.load_model", "hc.run", "hc.score", "hc.categorize", "hc.overlap", "hc.figures.overlap_map"} <= used

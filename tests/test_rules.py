@@ -112,6 +112,16 @@ def test_suppressing_heads_are_the_same_rule_on_negated_scores() -> None:
         rules.negate(scores_of([0.5], row="category"))
 
 
+def test_fdr_counts_the_items_of_tasks_with_numbers() -> None:
+    # The refused task has 30 items; of the others, the one with most items is named.
+    effect = np.full((3, 1, 2), 0.5)
+    effect[1] = np.nan
+    scores = scores_of(effect, p=np.where(np.isnan(effect), np.nan, 0.5), smallest_p=[0.5, 1e-4, 0.25])
+    scores["n_items"] = ("task", [2, 30, 3])
+    with pytest.raises(DataError, match=r"with 3 query items.* all 4 .*reachable p is 0.25"):
+        rules.fdr(alpha=0.05)(scores)
+
+
 def test_fdr_says_when_the_items_cannot_be_enough() -> None:
     effect = np.full((2, 3, 4), 0.5)
     few = scores_of(effect, p=0.25, smallest_p=[0.25, 0.25], n_items=[3, 3])

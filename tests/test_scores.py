@@ -149,11 +149,12 @@ def test_gap_that_is_not_clearly_above_zero_is_refused_with_its_interval() -> No
     distractors = np.arange(32) % 2
     blocks = {
         "weak": block(differences, gaps=gaps, distractors=distractors),
+        "few": block(differences[:4], gaps=np.array([4.0, -3, -3, 4]), distractors=distractors[:4]),
         "clear": block(differences[:8], distractors=distractors[:8]),
     }
     results = tree(blocks, categories=dict.fromkeys(blocks, "Knowledge"))
     with pytest.warns(
-        StatisticsWarning, match=r"'logit_diff' is not clearly above 0 for weak \(0.3, .* -0.\d+ to 1.\d+\):"
+        StatisticsWarning, match=r"'logit_diff' is not clearly above 0 for weak \(0.3, .* -0.\d+ to 1.\d+\), few \("
     ):
         scores = score(results, method="denoising_patch")
     weak = scores.sel(task="weak")

@@ -11,7 +11,7 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.cli.console import out, table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
-from headcats.results import ResultsFolder
+from headcats.results import ResultsFolder, slug
 from headcats.rules import Rule
 from headcats.scores import score
 
@@ -90,6 +90,13 @@ def title(found: dict[str, xr.Dataset]) -> str:
     """One line on what a map shows."""
     attrs = found["members"].attrs
     return f"{attrs['method']} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
+
+
+def map_file(found: dict[str, xr.Dataset], first: tuple[str, str]) -> str:
+    """File of a map in its results folder: the first method's is `overlap_map.html`, others carry their name."""
+    attrs = found["members"].attrs
+    shown = (attrs["method"], attrs["positions"])
+    return "overlap_map.html" if shown == first else f"overlap_map-{slug('@'.join(shown))}.html"
 
 
 def print_map(found: dict[str, xr.Dataset]) -> None:

@@ -49,19 +49,20 @@ def map_command(
     min_tasks: MinTasks = "half",
     csv: Annotated[bool, typer.Option("--csv", help="Write the head list to DIR/heads.csv.")] = False,
 ) -> None:
-    """The heads of every category, and the overlap map as DIR/overlap_map.html.
+    """The heads of every category, and the overlap map as a page in DIR.
 
     Examples: [bold]headcats map results/mini-icl --csv[/] ·
     [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/]
     """
-    from headcats.cli.mapping import print_map, tables, title, write_heads
+    from headcats.cli.mapping import default_method, map_file, print_map, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
 
-    found = tables(load(folder), method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+    results = load(folder)
+    found = tables(results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
     print_map(found)
-    page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
+    page = write(overlap_map(found["overlap"], title=title(found)), folder / map_file(found, default_method(results)))
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
         out.print(f"Head list: [bold]{write_heads(found, folder)}[/]")
@@ -82,7 +83,7 @@ def figure_command(
     Example: [bold]headcats figure head_grid results/mini-icl --out grid.html[/]
     """
     drawn = lookup("figure", name)
-    from headcats.cli.mapping import tables
+    from headcats.cli.mapping import tables, title
     from headcats.figures import reads, write
     from headcats.results import load
 
@@ -92,7 +93,8 @@ def figure_command(
         raise OptionError(
             f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
         )
-    out.print(f"Wrote [bold]{write(drawn(found[wanted]), destination)}[/]")
+    heading = {"title": title(found)} if "title" in inspect.signature(drawn).parameters else {}
+    out.print(f"Wrote [bold]{write(drawn(found[wanted], **heading), destination)}[/]")
 
 
 def compare_command(

@@ -6,20 +6,24 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli.console import out, table
+from headcats.cli.console import out, table, warn
 from headcats.cli.settings import DEFAULT_RULE, settings
 
-Model = Annotated[str | None, typer.Option("--model", help="'mini' (bundled), a local folder or a hub name.")]
-SuiteName = Annotated[str | None, typer.Option("--suite", help="Suite of tasks.")]
+Model = Annotated[
+    str | None, typer.Option("--model", help="'mini' (bundled, the default), a local folder or a hub name.")
+]
+SuiteName = Annotated[str | None, typer.Option("--suite", help="Suite of tasks; default: icl.")]
 Tasks = Annotated[
     str | None, typer.Option("--tasks", help="Tasks to score, separated by commas; default: all of the suite.")
 ]
-NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task.")]
-NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt.")]
-Template = Annotated[str | None, typer.Option("--template", help="How prompts are written.")]
-Corruption = Annotated[str | None, typer.Option("--corruption", help="other_task or shuffled_labels.")]
-Metrics = Annotated[str | None, typer.Option("--metrics", help="Metrics, separated by commas.")]
-Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice.")]
+NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 32.")]
+NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt; default: 5.")]
+Template = Annotated[
+    str | None, typer.Option("--template", help="How prompts are written: arrow (default) or question.")
+]
+Corruption = Annotated[str | None, typer.Option("--corruption", help="other_task (default) or shuffled_labels.")]
+Metrics = Annotated[str | None, typer.Option("--metrics", help="Metrics, separated by commas; default: logit_diff.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first there is.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
@@ -87,7 +91,11 @@ def run_command(
     loaded = _load(chosen)
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
-    results = run(loaded, out=folder, progress=False if quiet else None, **study)
+    try:
+        results = run(loaded, out=folder, progress=False if quiet else None, **study)
+    except KeyboardInterrupt:
+        warn(f"Stopped. What is finished is in {folder}; the same command goes on from there.")
+        raise typer.Exit(130) from None
     manifest = json.loads(results.attrs["manifest"])
     scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
     out.print(
@@ -98,6 +106,12 @@ def run_command(
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
     print_map(found)
     page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
+    others = [label for label in manifest["methods"] if label != first.label]
+    if others:
+        out.print(
+            f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "
+            f"[bold]headcats map {folder} --method NAME[/]"
+        )
     out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder} --csv[/]")
 
 

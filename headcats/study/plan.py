@@ -10,6 +10,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
+from headcats.registry import names as registered
 from headcats.tasks import Suite, Task, suite
 
 # At least 100 per task, and never one of the scored prompts.
@@ -125,6 +126,11 @@ def _tasks(chosen: Suite, names: Sequence[str] | None) -> tuple[Task, ...]:
         return chosen.tasks
     by_name = {task.name: task for task in chosen.tasks}
     for name in names:
+        if name not in by_name and name in registered("task"):
+            raise UnknownNameError(
+                f"Task {name!r} is not in suite {chosen.name!r}. Score it alone with suite=[{name!r}], or add it: "
+                f"suite=hc.suite({chosen.name!r}).with_tasks({name!r})."
+            )
         if name not in by_name:
             raise UnknownNameError(unknown_name_message(f"task of suite {chosen.name!r}", name, by_name))
     return tuple(task for task in chosen.tasks if task.name in set(names))

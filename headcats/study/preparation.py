@@ -120,7 +120,8 @@ class Preparation:
                 corruption=study.corruption,
             )
         except DataError as error:
-            return Prepared(task, words=report, problem=str(error))
+            dropped = f" Word pairs: {report.summary()}." if report.dropped else ""
+            return Prepared(task, words=report, problem=f"{error}{dropped}")
         return self._encode(task, built, report)
 
     def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport) -> Prepared:
