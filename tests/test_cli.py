@@ -325,6 +325,25 @@ def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder,
     assert "change their sign with the distractor task" in done.text
 
 
+def test_a_map_of_another_method_does_not_replace_the_first(headcats, results):
+    assert headcats("map", results).code == 0
+    first = (results / "overlap_map.html").read_bytes()
+    done = headcats("map", results, "--method", "mean_ablation")
+    assert "overlap_map-mean_ablation@all.html" in done.text
+    assert (results / "overlap_map.html").read_bytes() == first
+    assert "mean_ablation at all" in (results / "overlap_map-mean_ablation@all.html").read_text(encoding="utf-8")
+
+
+def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.study.run", stop)
+    done = headcats("run", "--model", model_folder, *QUICK, "--out", "r")
+    assert done.code == 130
+    assert "Stopped. What is finished is in r; the same command goes on from there." in done.text
+
+
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
     shown = []
     from headcats.study import runner

@@ -43,7 +43,7 @@ def test_names_given_twice_count_once():
     [
         ({"suite_source": "countin"}, UnknownNameError, "Unknown suite 'countin'. Did you mean 'counting'"),
         ({"tasks": ["allways_a"]}, UnknownNameError, "Unknown task of suite 'counting' 'allways_a'. Did you mean 'alw"),
-        ({"tasks": ["plural"]}, UnknownNameError, r"'plural' is not in suite 'counting'.*suite=\['plural'\].*with_tasks"),
+        ({"tasks": ["plural"]}, UnknownNameError, r"'plural' is not in suite 'counting'.*with_tasks"),
         ({"methods": ["denoise_patch"]}, UnknownNameError, "Unknown method 'denoise_patch'. Did you mean 'denoising"),
         ({"methods": ["mean_ablation:referenz=task"]}, UnknownNameError, "'referenz'. Did you mean 'reference'"),
         ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "takes 'suite', 'task', .*; got 'tsk'"),
