@@ -53,6 +53,13 @@ class CausalMethod:
             inputs: The task's batches, their base runs and the references.
             positions: "last", "all" or a role.
             reference: One of `options["reference"]`; None takes the first.
+
+        Returns:
+            As `hc.sweep`, with the attribute `dropped`: prompts left out because the reference does not show one of
+            their token roles.
+
+        Raises:
+            DataError: More than half of a batch's prompts would be left out, or roles do not align.
         """
         chosen = inputs.reference(reference or self.options["reference"][0]) if self.options else None
         parts = [self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch)) for runs in inputs.runs]

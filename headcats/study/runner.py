@@ -218,12 +218,11 @@ class _Work:
                 yield spec, fingerprint
             elif block.attrs.get("fingerprint") != fingerprint:
                 assert self.folder is not None
+                path = self.folder.block_path(prepared.task.name, spec.label)
                 raise PlanError(
-                    f"{self.folder.block_path(prepared.task.name, spec.label)} was made with other "
-                    "prompts or reference "
-                    f"prompts than task {prepared.task.name!r} has now: suite "
-                    f"{self.study.suite.name!r} (its tasks or word "
-                    "pairs) or the tokenizer has changed. Name another folder with --out (out=...)."
+                    f"{path} was made with other prompts or reference prompts than "
+                    f"task {prepared.task.name!r} has now: suite {self.study.suite.name!r} (its tasks or word pairs) "
+                    "or the tokenizer has changed. Name another folder with --out (out=...)."
                 )
             else:
                 # A run that was stopped between writing the block and the manifest.
