@@ -1,0 +1,157 @@
+"""One block of a HookedTransformer, in parts that work on any number of rows and at any of the positions."""
+
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from headcats.models.replay.fused_layers import apply_mlp, apply_norm, is_from_transformer_lens, project
+from headcats.models.replay.shared_attention import AttentionRule
+from headcats.models.replay.unreplayable import Unreplayable
+
+_ATTENTION = ("Attention", "GroupedQueryAttention")
+_POST_NORM = ("Olmo2ForCausalLM", "Olmo3ForCausalLM")
+
+# Positions that an MLP takes at once: its hidden layer is the largest tensor of a block.
+_MLP_CHUNK = 2048
+
+
+class Positions(NamedTuple):
+    """What a block's attention does to queries and keys at some positions."""
+
+    cos: Float[Tensor, "pos rotary_dim"] | None
+    sin: Float[Tensor, "pos rotary_dim"] | None
+    query_scale: Float[Tensor, " pos"] | None
+
+    def last(self) -> "Positions":
+        """The last position alone."""
+        return Positions(*(None if table is None else table[-1:] for table in self))
+
+
+class HookedBlock:
+    """One block; `rows` are residual streams `[prompt, row, pos, d_model]`, heads `[prompt, row, pos, head, d_head]`.
+
+    Raises:
+        Unreplayable: The block or its attention is of a class that is not known here.
+    """
+
+    def __init__(self, block: Any, layer: int) -> None:
+        _check_class(block, ("TransformerBlock",), layer)
+        _check_class(block.attn, _ATTENTION, layer)
+        self._block = block
+        self._attn = attn = block.attn
+        self._cfg = cfg = block.cfg
+        if (getattr(attn, "_attention_dir_override", None) or cfg.attention_dir) != "causal":
+            raise Unreplayable("its attention is not causal")
+        self.parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
+        self._post_norm = cfg.original_architecture in _POST_NORM
+        cap = cfg.attn_scores_soft_cap
+        self.rule = AttentionRule(
+            scale=float(attn.attn_scale),
+            cap=cap if cap is not None and cap > 0 else None,
+            window=cfg.window_size if attn.attn_type == "local" else None,
+            sinks=attn.sinks.detach() if getattr(cfg, "use_attention_sinks", False) else None,
+        )
+
+    def positions(self, length: int, first: int) -> Positions:
+        """Of positions `first` to `length`; to be called right after a run of that length.
+
+        Some models rescale or extend their rotary tables to the longest prompt of a run.
+        """
+        attn, cfg = self._attn, self._cfg
+        cos = sin = scale = None
+        if cfg.positional_embedding_type == "rotary":
+            cos, sin = attn.rotary_cos[first:length].clone(), attn.rotary_sin[first:length].clone()
+        if getattr(cfg, "use_logn_attn", False) and not attn.training:
+            ones = torch.ones(1, length, 1, 1, dtype=attn.W_O.dtype, device=attn.W_O.device)
+            scale = attn._apply_logn_scaling(ones, 0)[0, first:, 0, 0].clone()
+        return Positions(cos, sin, scale)
+
+    def pre_attention(self, rows: Tensor) -> Tensor:
+        """What queries, keys and values are made from."""
+        return rows if self._post_norm else apply_norm(self._block.ln1, rows)
+
+    def queries(self, normed: Tensor, positions: Positions) -> Tensor:
+        """Queries, rotated where the model does so."""
+        q = self._normed_heads(project(normed, self._attn.W_Q, self._attn.b_Q), getattr(self._attn, "q_norm", None))
+        q = self._rotated(self._clipped(q), positions)
+        return q if positions.query_scale is None else q * positions.query_scale[:, None, None].to(q.device)
+
+    def keys(self, normed: Tensor, positions: Positions) -> Tensor:
+        """Keys, rotated where the model does so; one per group of query heads."""
+        weight, bias = self._grouped("W_K", "b_K")
+        return self._rotated(self.finished_keys(project(normed, weight, bias)), positions)
+
+    def values(self, normed: Tensor) -> Tensor:
+        """Values, one per group of query heads."""
+        return self.finished_values(project(normed, *self._grouped("W_V", "b_V")))
+
+    def finished_keys(self, k: Tensor) -> Tensor:
+        """Keys as they are used, from those at `hook_k`; without their rotation."""
+        return self._clipped(self._normed_heads(k, getattr(self._attn, "k_norm", None)))
+
+    def finished_values(self, v: Tensor) -> Tensor:
+        """Values as they are used, from those at `hook_v`."""
+        return self._clipped(v)
+
+    def one_per_group(self, heads: Tensor) -> Tensor:
+        """Keys or values at a hook, without the copies of a model that is told to ungroup its heads."""
+        repeats = getattr(self._attn, "repeat_kv_heads", 1)
+        return heads[..., ::repeats, :] if self._cfg.ungroup_grouped_query_attention else heads
+
+    def attention_output(self, z: Tensor) -> Tensor:
+        """What the attention adds to the residual stream; a new tensor."""
+        attn, block = self._attn, self._block
+        weight = attn.W_O.flatten(0, 1).to(z.device)
+        flat = z.reshape(-1, weight.shape[0]).to(weight.dtype)
+        out = torch.addmm(attn.b_O.to(z.device), flat, weight).view(*z.shape[:-2], -1)
+        if self._cfg.use_normalization_before_and_after:
+            out = apply_norm(block.ln1_post, out)
+        return apply_norm(block.ln1, out) if self._post_norm else out
+
+    def add_mlp(self, rows: Tensor) -> None:
+        """Add to `rows` (contiguous), in place, what the MLP makes of them; nothing in a model without MLPs."""
+        if self._cfg.attn_only:
+            return
+        block = self._block
+        for part in rows.view(-1, rows.shape[-1]).split(_MLP_CHUNK):
+            out = apply_mlp(block.mlp, part if self._post_norm else apply_norm(block.ln2, part))
+            if self._cfg.use_normalization_before_and_after:
+                out = apply_norm(block.ln2_post, out)
+            part += (apply_norm(block.ln2, out) if self._post_norm else out).to(part.device)
+
+    def _grouped(self, weight: str, bias: str) -> tuple[Tensor, Tensor]:
+        # Grouped-query attention holds one head per group under these names, and copies of it under the plain ones.
+        prefix = "_" if hasattr(self._attn, f"_{weight}") else ""
+        return getattr(self._attn, prefix + weight), getattr(self._attn, prefix + bias)
+
+    def _normed_heads(self, heads: Tensor, norm: Any) -> Tensor:
+        if norm is None:
+            return heads
+        if self._cfg.use_qk_norm:
+            return apply_norm(norm, heads.reshape(-1, heads.shape[-1])).view(heads.shape)
+        return apply_norm(norm, heads.flatten(-2)).view(heads.shape)
+
+    def _clipped(self, heads: Tensor) -> Tensor:
+        limit = getattr(self._cfg, "clip_qkv", None)
+        return heads if limit is None else heads.clamp(-limit, limit)
+
+    def _rotated(self, heads: Tensor, positions: Positions) -> Tensor:
+        """Rotates `heads` in place."""
+        if positions.cos is None or positions.sin is None:
+            return heads
+        cos, sin = (table.to(heads.device).unsqueeze(1) for table in (positions.cos, positions.sin))
+        part = heads[..., : cos.shape[-1]]
+        if self._cfg.rotary_adjacent_pairs:
+            turned = torch.stack([-part[..., 1::2], part[..., ::2]], -1).flatten(-2)
+        else:
+            low, high = part.chunk(2, -1)
+            turned = torch.cat([-high, low], -1)
+        part.mul_(cos).add_(turned.mul_(sin))
+        return heads
+
+
+def _check_class(module: Any, known: tuple[str, ...], layer: int) -> None:
+    if not is_from_transformer_lens(module, *known):
+        raise Unreplayable(f"block {layer} holds a {type(module).__qualname__} in place of a {known[0]}")

@@ -1,0 +1,339 @@
+"""A replayed HookedTransformer gives the numbers of the model's own hooked run, in every layout."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from models.replay.hooked_layouts import (
+    HOOKED_LAYOUTS,
+    N_HEADS,
+    N_LAYERS,
+    WINDOW,
+    WINDOWED,
+    build_hooked,
+    hooked_layout,
+)
+from toys import random_tokens, word_tokenizer
+
+from headcats.errors import ModelError
+from headcats.models import HookedModel
+from headcats.models.replay import Recording, Unreplayable, hooked_block, hooked_transformer, shared_attention
+from headcats.models.replay.hooked_transformer import record_hooked_transformer
+
+pytestmark = pytest.mark.needs_tl3("HookedTransformer")
+
+LENGTH = 10
+TOKENS = random_tokens(3, LENGTH)
+LAST = LENGTH - 1
+TOLERANCE = 1e-5
+HEADS = [(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
+# Behind the window, across it, and everything.
+FIRSTS = (LAST, LENGTH - 3, 2, 0)
+
+
+@pytest.fixture(params=HOOKED_LAYOUTS)
+def name(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture
+def model(name: str) -> HookedModel:
+    return hooked_layout(name)
+
+
+def replacements(model: HookedModel, tokens: torch.Tensor = TOKENS) -> dict[int, torch.Tensor]:
+    """Layer -> z `[prompt, pos, head, d_head]`, other numbers at every position."""
+    generator = torch.Generator().manual_seed(7)
+    shape = (len(tokens), tokens.shape[1])
+    return {
+        layer: torch.randn(*shape, model.n_heads[layer], size, generator=generator, dtype=model.dtype)
+        for layer, size in model.d_head.items()
+    }
+
+
+def put_in(new: torch.Tensor, heads: list[int], first: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    """An edit of a hooked run: these heads' outputs at positions `first` and later."""
+
+    def edit(z: torch.Tensor) -> torch.Tensor:
+        for head in heads:
+            z[:, first:, head] = new[:, first:, head]
+        return z
+
+    return edit
+
+
+def one_head_per_fresh_row(new: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """An edit of rows: of the last ones, each gets another head's output."""
+
+    def edit(z: torch.Tensor) -> torch.Tensor:
+        heads = new.shape[2]
+        for head in range(heads):
+            z[:, z.shape[1] - heads + head, :, head] = new[:, -z.shape[2] :, head]
+        return z
+
+    return edit
+
+
+def grow(recording: Recording, new: dict[int, torch.Tensor], *, cut: bool = True) -> torch.Tensor:
+    """Residual streams `[prompt, layer * head, d_model]` at the last position, each head replaced in one row."""
+    rows = None
+    for layer, value in new.items():
+        rows = recording.block(
+            layer,
+            rows,
+            fresh=value.shape[2],
+            edit=one_head_per_fresh_row(value),
+            last_only=cut and layer == N_LAYERS - 1,
+        )
+    assert rows is not None
+    assert rows.shape[2] == (1 if cut else recording.width)
+    return rows[:, :, -1]
+
+
+def read(recording: Recording, residual: torch.Tensor) -> torch.Tensor:
+    return recording.read(residual.flatten(0, 1)).unflatten(0, residual.shape[:2])
+
+
+def hooked(model: HookedModel, new: dict[int, torch.Tensor], first: int, tokens: torch.Tensor = TOKENS) -> torch.Tensor:
+    """What `grow` and `read` should give, one hooked run per head."""
+    return torch.stack(
+        [model.logits(tokens, edits={layer: put_in(new[layer], [head], first)}) for layer, head in HEADS], 1
+    )
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+def test_every_head_alone(model: HookedModel, first: int, record_property: Any) -> None:
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    found, expected = read(recording, grow(recording, new)), hooked(model, new, first)
+    difference = float((found - expected).abs().max())
+    record_property("largest difference", difference)
+    assert difference <= TOLERANCE
+    effects = (expected - model.logits(TOKENS).unsqueeze(1)).abs().amax(-1)
+    assert effects.min() > 1e-2
+
+
+@pytest.mark.parametrize("layout", [name for name in HOOKED_LAYOUTS if name not in ("mixtral", "gpt_oss")])
+def test_exact_in_float64(layout: str) -> None:
+    # What differs in fp32 is rounding. (Experts of TransformerLens are fp32 whatever the configuration says.)
+    model = HookedModel(build_hooked(layout, dtype=torch.float64))
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=4)
+    assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("first", [LAST, 4])
+def test_last_positions_alone_are_the_last_of_all(model: HookedModel, first: int) -> None:
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    assert (grow(recording, new) - grow(recording, new, cut=False)).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("first", [LAST, 4])
+def test_rows_are_changed_again(model: HookedModel, first: int) -> None:
+    # Two rows: heads 0 and 1 of layer 0 and head 2 of layer 1; head 3 of layer 1 and heads 0 and 2 of layer 2.
+    new = replacements(model)
+    plan: list[tuple[dict[int, list[int]], int]] = [({0: [0, 1]}, 1), ({0: [2], 1: [3]}, 1), ({1: [0, 2]}, 0)]
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    rows = None
+    for layer, (changes, fresh) in enumerate(plan):
+
+        def edit(z: torch.Tensor, layer: int = layer, changes: dict[int, list[int]] = changes) -> torch.Tensor:
+            for row, heads in changes.items():
+                z[:, row, :, heads] = new[layer][:, -z.shape[2] :, heads]
+            return z
+
+        rows = recording.block(layer, rows, fresh=fresh, edit=edit, last_only=layer == 2)
+    assert rows is not None
+    found = read(recording, rows[:, :, -1])
+    for row, joint in enumerate([{0: [0, 1], 1: [2]}, {1: [3], 2: [0, 2]}]):
+        edits = {layer: put_in(new[layer], heads, first) for layer, heads in joint.items()}
+        assert (found[:, row] - model.logits(TOKENS, edits=edits)).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+def test_rows_without_edit_are_the_unpatched_run(model: HookedModel, first: int) -> None:
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    logits, z = model.capture(TOKENS)
+    assert (recording.logits - logits).abs().max() <= TOLERANCE
+    assert recording.logits.dtype == torch.float32
+    rows = None
+    for layer in range(N_LAYERS):
+        assert torch.equal(recording.z[layer], z[layer][:, first:])
+        rows = recording.block(layer, rows, fresh=1, edit=None, last_only=layer == N_LAYERS - 1)
+    assert rows is not None
+    assert (read(recording, rows[:, :, 0]) - logits.unsqueeze(1)).abs().max() <= TOLERANCE
+
+
+def test_blocks_do_not_change_their_rows(model: HookedModel) -> None:
+    recording = record_hooked_transformer(model, TOKENS, first=6)
+    rows = recording.block(0, None, fresh=2, edit=None, last_only=False)
+    for last_only in (False, True):
+        before = rows.clone()
+        again = [recording.block(1, rows, fresh=1, edit=None, last_only=last_only) for _ in range(2)]
+        assert torch.equal(rows, before)
+        assert torch.equal(*again)
+
+
+@pytest.mark.parametrize("first", [LAST, 4])
+@pytest.mark.parametrize("limit", [1, 300, 1500])
+@pytest.mark.parametrize("layout", ["gpt2", "gemma2", "gpt_oss"])
+def test_in_parts(layout: str, first: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = hooked_layout(layout)
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    expected = grow(recording, new)
+    monkeypatch.setattr(shared_attention, "_SCORES_ON_CPU", limit)
+    monkeypatch.setattr(hooked_block, "_MLP_CHUNK", 5)
+    assert (grow(recording, new) - expected).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("layout", ["gpt2", "gemma2", "no_norms"])
+def test_some_logits(layout: str) -> None:
+    model = hooked_layout(layout)
+    recording = record_hooked_transformer(model, TOKENS, first=LAST)
+    residual = grow(recording, replacements(model))
+    for seed in range(2):
+        ids = torch.randint(60, (3, 2), generator=torch.Generator().manual_seed(seed))
+        expected = read(recording, residual).gather(2, ids.unsqueeze(1).expand(-1, residual.shape[1], -1))
+        for _ in range(2):
+            some = recording.read_some(residual, ids)
+            assert some is not None
+            assert (some - expected).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("layout", WINDOWED)
+def test_a_window_shuts_positions_out(layout: str) -> None:
+    # Otherwise a window that is ignored would go unnoticed.
+    model, wide = hooked_layout(layout), HookedModel(build_hooked(layout, window_size=LENGTH))
+    assert LENGTH > 2 * WINDOW
+    assert (model.logits(TOKENS) - wide.logits(TOKENS)).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("layout", ["llama", "mistral", "neox"])
+def test_a_single_prompt_and_short_ones(layout: str) -> None:
+    model = hooked_layout(layout)
+    for tokens, first in ((TOKENS[:1], 4), (TOKENS[:1], LAST), (TOKENS[:, :1], 0), (TOKENS[:2, :2], 1)):
+        new = replacements(model, tokens)
+        recording = record_hooked_transformer(model, tokens, first=first)
+        difference = read(recording, grow(recording, new)) - hooked(model, new, first, tokens)
+        assert difference.abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("layout", ["gpt2", "gptj", "mistral"])
+def test_little_is_kept(layout: str) -> None:
+    tokens = random_tokens(1, 40)
+    recording = record_hooked_transformer(hooked_layout(layout), tokens, first=39)
+    for layer in recording._layers:
+        for value in (layer.residual, layer.prefix.keys, layer.prefix.values):
+            assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
+    for value in recording.z.values():
+        assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
+    shared = [layer.prefix.keys.shape[2] for layer in recording._layers]
+    assert shared == [WINDOW - 1 if layout == "mistral" else 39] * N_LAYERS
+
+
+def test_left_padding_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HookedModel(build_hooked("gpt2"))
+    monkeypatch.setattr(model.model, "tokenizer", word_tokenizer())
+    monkeypatch.setattr(model.model.tokenizer, "padding_side", "left")
+    tokens = TOKENS.clone()
+    tokens[:, :2] = model.model.tokenizer.pad_token_id
+    new = replacements(model, tokens)
+    recording = record_hooked_transformer(model, tokens, first=5)
+    assert (read(recording, grow(recording, new)) - hooked(model, new, 5, tokens)).abs().max() <= TOLERANCE
+
+
+class _Doubling(torch.nn.Module):
+    """A module of the user in place of the MLP."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        assert x.ndim == 3
+        return 2 * x.tanh()
+
+
+def test_an_mlp_of_the_user_is_called() -> None:
+    model = HookedModel(build_hooked("gpt2"))
+    model.model.blocks[1].mlp = _Doubling()
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=4)
+    assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() <= TOLERANCE
+
+
+def test_changed_weights_are_used() -> None:
+    # Nothing of a model outlives a recording: a change that no version counter shows is not missed.
+    model = HookedModel(build_hooked("llama"))
+    record_hooked_transformer(model, TOKENS, first=4).block(0, None, fresh=1, edit=None, last_only=False)
+    for parameter in model.model.parameters():
+        parameter.data.mul_(1.1)
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=4)
+    assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() <= TOLERANCE
+
+
+@pytest.mark.parametrize("layout", ["gpt2", "llama", "gemma2", "gemma3", "olmo2"])
+@pytest.mark.parametrize("first", [LAST, 4])
+def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As near to fp32 as the model's own hooked run in bfloat16 is."""
+    exact = hooked_layout(layout)
+    model = HookedModel(build_hooked(layout, dtype=torch.bfloat16))
+    assert model.dtype == torch.bfloat16
+    new = replacements(model)
+    recording = record_hooked_transformer(model, TOKENS, first=first)
+    monkeypatch.setattr(hooked_transformer, "_READ_CHUNK", 5)
+    found, own = read(recording, grow(recording, new)), hooked(model, new, first)
+    truth = hooked(exact, {layer: value.float() for layer, value in new.items()}, first)
+    assert found.dtype == torch.float32
+    errors = [float((value - truth).square().mean().sqrt()) for value in (found, own)]
+    assert errors[0] < 1.5 * errors[1]
+    assert errors[1] < 0.2 * float((truth - exact.logits(TOKENS).unsqueeze(1)).square().mean().sqrt())
+    ids = torch.tensor([[5, 9]] * 3)
+    assert recording.read_some(grow(recording, new), ids) is not None
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("options", "reason"),
+        [
+            ({"positional_embedding_type": "alibi"}, "positions are ALiBi"),
+            ({"positional_embedding_type": "shortformer"}, "added to queries and keys alone"),
+            ({"attention_dir": "bidirectional"}, "attention is not causal"),
+        ],
+    )
+    def test_by_configuration(self, options: dict[str, Any], reason: str) -> None:
+        model = HookedModel(build_hooked("gpt2", **options))
+        with pytest.raises(Unreplayable, match=reason):
+            record_hooked_transformer(model, TOKENS, first=LAST)
+
+    def test_unknown_positions(self) -> None:
+        model = HookedModel(build_hooked("gpt2"))
+        model.model.cfg.positional_embedding_type = "sinusoidal"
+        with pytest.raises(Unreplayable, match="its positions are 'sinusoidal'"):
+            record_hooked_transformer(model, TOKENS, first=LAST)
+
+    def test_quantised_weights(self) -> None:
+        model = HookedModel(build_hooked("gpt2"))
+        model.model.cfg.load_in_4bit = True
+        with pytest.raises(Unreplayable, match="quantised to 4 bits"):
+            record_hooked_transformer(model, TOKENS, first=LAST)
+
+    @pytest.mark.parametrize("part", ["blocks.1", "blocks.2.attn", "unembed"])
+    def test_modules_of_another_class(self, part: str) -> None:
+        model = HookedModel(build_hooked("gpt2"))
+        module = model.model.get_submodule(part)
+        module.__class__ = type("Strange", (type(module),), {})
+        with pytest.raises(Unreplayable, match="Strange"):
+            record_hooked_transformer(model, TOKENS, first=LAST)
+
+    def test_a_subclass(self) -> None:
+        model = HookedModel(build_hooked("gpt2"))
+        model.model.__class__ = type("Mine", (type(model.model),), {})
+        with pytest.raises(Unreplayable, match="its class is Mine"):
+            record_hooked_transformer(model, TOKENS, first=LAST)
+
+    @pytest.mark.parametrize("first", [LAST, 4])
+    def test_an_edit_of_another_shape(self, first: int) -> None:
+        recording = record_hooked_transformer(hooked_layout("gpt2"), TOKENS, first=first)
+        with pytest.raises(ModelError, match="returned shape"):
+            recording.block(0, None, fresh=2, edit=lambda z: z[:, :1], last_only=False)
