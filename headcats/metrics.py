@@ -5,17 +5,30 @@ A metric is a function of the logits and the `Targets`; decorate another one wit
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, overload
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError
-from headcats.registry import lookup, register
+from headcats.errors import ModelError, UnknownNameError
+from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
+READS = ("vocabulary", "pair")
+
+
+class MetricTraits(NamedTuple):
+    """What a metric declares about itself.
+
+    Attributes:
+        smooth: It has a useful gradient with respect to the logits; False for counts and ranks.
+        reads: Which logits it looks at: the whole "vocabulary", or the "pair" of answer and distractor alone.
+    """
+
+    smooth: bool = True
+    reads: str = "vocabulary"
 
 
 @dataclass(frozen=True)
@@ -36,18 +49,54 @@ class Targets:
         """Some of the rows."""
         return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows])
 
+    def at(self, rows: Int[Tensor, " place"]) -> "Targets":
+        """Rows by number, each as often as it is named."""
+        rows = rows.to(self.answer.device)
+        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows.to(self.clean_logits.device)])
+
     def repeat(self, times: int) -> "Targets":
         """The same rows again and again, for patched copies of a batch."""
         return Targets(self.answer.repeat(times), self.distractor.repeat(times), self.clean_logits.repeat(times, 1))
 
 
-def metric(function: AnyMetric) -> AnyMetric:
+@overload
+def metric(function: AnyMetric) -> AnyMetric: ...
+@overload
+def metric(*, smooth: bool = ..., reads: str = ...) -> Callable[[AnyMetric], AnyMetric]: ...
+def metric(
+    function: AnyMetric | None = None, *, smooth: bool = True, reads: str = "vocabulary"
+) -> AnyMetric | Callable[[AnyMetric], AnyMetric]:
     """Decorator: register `f(logits, targets) -> one number per row` as a metric under its own name.
 
-    It must be higher for a better answer and should not change when a constant is added to all logits of a row.
+    It must be higher for a better answer and should not change when a constant is added to all logits of a row. Written
+    `@metric` or `@metric(smooth=False)`.
+
+    Args:
+        function: The metric.
+        smooth: See `MetricTraits`; methods that use gradients refuse a metric that is not.
+        reads: See `MetricTraits`.
+
+    Raises:
+        UnknownNameError: `reads` is neither "vocabulary" nor "pair".
     """
-    register("metric", function.__name__, function)
-    return function
+    if reads not in READS:
+        raise UnknownNameError(unknown_name_message("choice of logits that a metric reads", reads, READS))
+
+    def decorate(function: AnyMetric) -> AnyMetric:
+        function.traits = MetricTraits(smooth, reads)  # type: ignore[attr-defined]
+        register("metric", function.__name__, function)
+        return function
+
+    return decorate if function is None else decorate(function)
+
+
+def metric_traits(name: str) -> MetricTraits:
+    """What the metric of that name declares; the defaults where it was registered without `@metric`.
+
+    Raises:
+        UnknownNameError: A name that is no registered metric.
+    """
+    return getattr(lookup("metric", name), "traits", MetricTraits())
 
 
 def measure(
@@ -65,7 +114,7 @@ def measure(
     return torch.stack([lookup("metric", name)(logits, targets) for name in names])
 
 
-@metric
+@metric(reads="pair")
 def logit_diff(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
     """Answer logit minus distractor logit, in nats. The primary metric (Wang et al. 2022, arXiv 2211.00593)."""
     return _at(logits, targets.answer) - _at(logits, targets.distractor)
@@ -90,14 +139,14 @@ def kl(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " 
     return -(clean.exp() * (clean - logits.log_softmax(-1))).sum(-1)
 
 
-@metric
+@metric(smooth=False)
 def rank(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
     """-ln(1 + number of tokens with a larger logit than the answer): 0 when the answer is on top."""
     larger = logits > _at(logits, targets.answer)[:, None]
     return -torch.log1p(larger.sum(-1).float())
 
 
-@metric
+@metric(smooth=False)
 def accuracy(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
     """1 where the answer has the largest logit of the whole vocabulary, else 0."""
     return (logits.argmax(-1) == targets.answer).float()

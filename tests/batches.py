@@ -65,8 +65,9 @@ class TokenModel(HookedModel):
     n_heads = {0: 2, 1: 2}  # noqa: RUF012 - replaces a property
     d_head = {0: 2, 1: 2}  # noqa: RUF012
 
-    def capture(self, tokens: torch.Tensor, *, layers: Any = None, **options: Any) -> Any:
+    def capture(self, tokens: torch.Tensor, *, layers: Any = None, first: int = 0, **options: Any) -> Any:
         self.prompts_run += len(tokens)
+        tokens = tokens[:, first:]
         heads = torch.arange(2.0)[:, None].expand(2, 2) / 2
         z = {layer: tokens[..., None, None] * 10.0**layer + heads for layer in layers or self.layers}
         return torch.zeros(len(tokens), self.d_vocab), z

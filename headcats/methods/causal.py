@@ -40,10 +40,18 @@ class CausalMethod:
         positions: str | None = None,
         path: str = "auto",
         reference: Reference | PromptBatch | Sequence[PromptBatch] | None = None,
+        memory: str | int | None = None,
     ) -> xr.Dataset:
         """`hc.sweep` with this method; arguments, result and errors are described there."""
         return sweep(
-            model, batch, self.intervention, metrics=metrics, positions=positions, path=path, reference=reference
+            model,
+            batch,
+            self.intervention,
+            metrics=metrics,
+            positions=positions,
+            path=path,
+            reference=reference,
+            memory=memory,
         )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, reference: str | None = None) -> xr.Dataset:
@@ -79,7 +87,7 @@ class CausalMethod:
             kept = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
             if 2 * len(kept) < len(runs.batch):
                 raise
-            block = self._sweep(BaseRuns(runs.model, runs.batch.select(kept)), inputs, positions, reference)
+            block = self._sweep(runs.select(kept), inputs, positions, reference)
         return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
 
     def _sweep(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
@@ -89,6 +97,7 @@ class CausalMethod:
             metrics=inputs.metrics,
             positions=positions,
             reference=reference,
+            path=inputs.path,
             advance=inputs.advance,
         )
 

@@ -16,9 +16,11 @@ class TaskInputs:
         metrics: Names of the metrics to read.
         reference: Name of a reference ("suite", "task", "corrupted", "other_tasks") -> its prompts.
         advance: To be called with the number of heads done, per batch.
+        path: Path of sweeps: "auto", "hooked" or a fast one.
     """
 
     runs: tuple[BaseRuns, ...]
     metrics: tuple[str, ...]
     reference: Callable[[str], Reference]
     advance: Callable[[int], None] = lambda heads: None
+    path: str = "auto"

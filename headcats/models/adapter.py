@@ -9,7 +9,7 @@ hook names that are ignored silently, padding masks, thread safety.
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
-from headcats.models.hooks import Edit, ModelClass, checked_edit, hook_z, lock_of, model_class, unnoticed
+from headcats.models.hooks import Edit, ModelClass, checked_edit, firing_once, hook_z, lock_of, model_class, unnoticed
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
 _HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
@@ -192,7 +192,7 @@ class HookedModel:
         tokens: Int[Tensor, "prompt pos"],
         *,
         layers: Iterable[int] | None = None,
-        positions: Int[Tensor, " prompt"] | None = None,
+        first: int = 0,
         edits: Mapping[int, Edit] = _NO_EDITS,
     ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
         """Last-position logits in fp32, and the head outputs of one run.
@@ -200,12 +200,12 @@ class HookedModel:
         Args:
             tokens: Prompts of one length, without padding.
             layers: Layers to capture; all with heads if None.
-            positions: One position per prompt to keep, which saves memory; all if None.
+            first: First position to keep of z, which saves memory; -1 keeps the last alone.
             edits: As in `logits`; the captured value of an edited layer is the edited one.
 
         Returns:
-            Logits, and layer -> `z` `[prompt, pos, head, d_head]`, where `pos` has size 1 if `positions` was given.
-            Both on the model's device, without gradient.
+            Logits, and layer -> `z` `[prompt, pos, head, d_head]` of positions `first` and later. Both on the model's
+            device, without gradient.
         """
         wanted = self.layers if layers is None else tuple(layers)
         self._check_layers([*wanted, *edits])
@@ -216,7 +216,7 @@ class HookedModel:
                 if layer in edits:
                     z = checked_edit(hook_z(layer), edits[layer], z)
                 if layer in wanted:
-                    captured[layer] = z.detach() if positions is None else _at(z, positions)
+                    captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
                 return z
 
             return keep
@@ -231,37 +231,28 @@ class HookedModel:
         Raises:
             ModelError: a name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
         """
+        return self.forward(tokens, hooks=hooks)
+
+    def forward(
+        self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
+    ) -> Float[Tensor, "prompt d_vocab"]:
+        """As `run`, in the caller's gradient mode: with gradients on, logits lead back to leaf tensors of the hooks.
+
+        Hold `lock` until the backward pass is over.
+        """
         self.check_tokens(tokens)
         unknown = [name for name in hooks if name not in self.model.hook_dict]
         if unknown:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
-        fired = dict.fromkeys(hooks, 0)
-
-        # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.
-        def counting(name: str, edit: Edit) -> Callable[..., Tensor]:
-            def hook_function(value: Tensor, hook: Any) -> Tensor:
-                fired[name] += 1
-                return checked_edit(name, edit, value)
-
-            return hook_function
-
-        with self.lock:
+        with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
             output = self.model.run_with_hooks(
-                tokens.to(self.device),
-                fwd_hooks=[(name, counting(name, edit)) for name, edit in hooks.items()],
-                return_type="logits",
-                **self._forward_options(tokens),
+                tokens.to(self.device), fwd_hooks=fwd_hooks, return_type="logits", **self.forward_options(tokens)
             )
-        for name, times in fired.items():
-            if times != 1:
-                raise ModelError(
-                    f"Hook {name!r} of model {self.name!r} {'did not fire' if times == 0 else f'fired {times} times'} "
-                    f"in one forward pass; expected exactly once, so its head outputs cannot be replaced reliably."
-                )
         # Slice before the cast: fp32 logits of every position can be larger than the model.
         return output[:, -1].float()
 
-    def _forward_options(self, tokens: Tensor) -> dict[str, Any]:
+    def forward_options(self, tokens: Tensor) -> dict[str, Any]:
+        """Options of a forward pass on prompts without padding that is read at the last position."""
         if self.model_class == "TransformerBridge":
             # Read by most architectures (the rest swallow it, and only the last position is used either way).
             return {"logits_to_keep": 1} if self._keeps_logits else {}
@@ -294,7 +285,3 @@ def adapt(model: Any) -> HookedModel:
         ModelError: another kind of object, or a model without attention heads.
     """
     return model if isinstance(model, HookedModel) else HookedModel(model)
-
-
-def _at(z: Tensor, positions: Tensor) -> Tensor:
-    return z.detach()[torch.arange(len(z), device=z.device), positions.to(z.device)].unsqueeze(1)

@@ -2,8 +2,8 @@
 
 import threading
 import weakref
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import torch
@@ -78,3 +78,33 @@ def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
             f"{before[1]}, on {before[2]}."
         )
     return edited
+
+
+@contextmanager
+def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
+    """The edits as hooks for one forward pass of TransformerLens, at whose end each must have fired exactly once.
+
+    Args:
+        edits: Name of a hook -> what to do with its value.
+        model: Name of the model, for the message.
+
+    Raises:
+        ModelError: A hook fired never or more than once, or see `checked_edit`.
+    """
+    fired = dict.fromkeys(edits, 0)
+
+    # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.
+    def counting(name: str, edit: Edit) -> Callable[..., Tensor]:
+        def hook_function(value: Tensor, hook: Any) -> Tensor:
+            fired[name] += 1
+            return checked_edit(name, edit, value)
+
+        return hook_function
+
+    yield [(name, counting(name, edit)) for name, edit in edits.items()]
+    for name, times in fired.items():
+        if times != 1:
+            raise ModelError(
+                f"Hook {name!r} of model {model!r} {'did not fire' if times == 0 else f'fired {times} times'} in one "
+                f"forward pass; expected exactly once, so its head outputs cannot be replaced reliably."
+            )

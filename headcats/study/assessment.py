@@ -44,9 +44,9 @@ class Assessment:
         return asdict(self)
 
 
-def base_runs(model: HookedModel, prepared: Prepared) -> tuple[BaseRuns, ...]:
-    """The unpatched runs of a task's batches."""
-    return tuple(BaseRuns(model, batch) for batch in prepared.scored)
+def base_runs(model: HookedModel, prepared: Prepared, *, memory: str | int | None = None) -> tuple[BaseRuns, ...]:
+    """The unpatched runs of a task's batches, not made yet."""
+    return tuple(BaseRuns(model, batch, limit=memory) for batch in prepared.scored)
 
 
 def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> Assessment:
@@ -58,7 +58,8 @@ def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> Asse
     metric = study.metrics[0]
     clean, corrupted = (
         np.concatenate(
-            [measure((metric, "accuracy"), getattr(run, side)[0], run.targets).cpu().numpy() for run in runs], axis=1
+            [measure((metric, "accuracy"), getattr(run, side).logits, run.targets).cpu().numpy() for run in runs],
+            axis=1,
         )
         for side in ("clean", "corrupted")
     )

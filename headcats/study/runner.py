@@ -1,5 +1,6 @@
 """`hc.run`: score every head on every task of a suite, into a results folder that can be resumed and extended."""
 
+import contextlib
 import json
 import logging
 import os
@@ -10,16 +11,21 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, PlanError
+from headcats.methods.causal import CausalMethod
 from headcats.methods.spec import MethodSpec
 from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_model, check_residual, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.assessment import base_runs
+from headcats.study.estimate import memory_plan, paths_used
 from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest, versions
 from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
 from headcats.study.validation import task_entry
+from headcats.sweeps.batch_sweep import announce
+from headcats.sweeps.paths import check_path
+from headcats.sweeps.runs import BaseRuns
 from headcats.tasks import Suite, Task
 
 DEFAULT_METHODS = ("denoising_patch", "mean_ablation")
@@ -39,6 +45,8 @@ def run(
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    path: str = "auto",
+    memory: str | int | None = None,
     **options: Any,
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
@@ -58,6 +66,10 @@ def run(
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
             methods extend the folder; another model, seed, n_prompts, template or corruption is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it.
+        path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
+            results folder records which one ran, and what its self-check found.
+        memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
+            logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
             (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels").
@@ -68,6 +80,7 @@ def run(
 
     Raises:
         UnknownNameError: A name that does not exist; the message lists near matches.
+        OptionError: A number out of range, or a memory limit that cannot be read or that nothing fits into.
         PlanError: `out` holds results of another plan; the message names every difference.
         StorageError: `out` cannot be read or written.
         ModelError: The model cannot be loaded or trusted.
@@ -81,6 +94,7 @@ def run(
         ('metric', 'prompt', 'layer', 'head')
     """
     check_options(options)
+    check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
     folder = None if out is None else ResultsFolder(out)
@@ -93,12 +107,16 @@ def run(
     known = {category["name"] for category in manifest["categories"]}
     manifest["categories"] += [entry for entry in categories(study) if entry["name"] not in known]
     manifest["checks"]["model"] = check_model(adapted)
-    work = _Work(adapted, study, folder, manifest)
+    work = _Work(adapted, study, folder, manifest, path=path, memory=memory)
+    if expected := memory_plan(adapted, study, work.preparation, limit=memory, path=path):
+        _log.info("Memory: %s.", expected.describe())
     heads = sum(adapted.n_heads.values())
     with progress_bar(heads * len(study.tasks) * len(study.methods), show=progress) as advance:
         for task in study.tasks:
             work.score_task(task, advance)
     work.report_refusals()
+    for line in paths_used(manifest, [spec.label for spec in study.methods]):
+        _log.info("%s", line)
     return load(folder.path) if folder is not None else tree(work.blocks, manifest)
 
 
@@ -106,9 +124,18 @@ class _Work:
     """A run under way: the manifest grows with every finished block."""
 
     def __init__(
-        self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: dict[str, Any]
+        self,
+        model: HookedModel,
+        study: Study,
+        folder: ResultsFolder | None,
+        manifest: dict[str, Any],
+        *,
+        path: str,
+        memory: str | int | None,
     ) -> None:
         self.model = model
+        self.path = path
+        self.memory = memory
         self.study = study
         self.folder = folder
         self.manifest = manifest
@@ -124,7 +151,8 @@ class _Work:
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
         if not missing and task.name in self.manifest["checks"]:
             return
-        runs = base_runs(self.model, prepared)
+        runs = base_runs(self.model, prepared, memory=self.memory)
+        self._announce(runs, [spec for spec, _ in missing])
         entry = task_entry(self.study, prepared, runs)
         if entry["refusal"]:
             self._save(task, entry)
@@ -172,7 +200,9 @@ class _Work:
                 if "refusal" in entry:
                     _log.warning("%s is not scored on task %s: %s", label, name, entry["refusal"])
 
-    def _score(self, prepared: Prepared, runs: Any, spec: MethodSpec, fingerprint: str, advance: Advance) -> None:
+    def _score(
+        self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, fingerprint: str, advance: Advance
+    ) -> None:
         name, started = prepared.task.name, time.monotonic()
         share = len(prepared.scored)
         done = 0
@@ -182,7 +212,9 @@ class _Work:
             before, done = done // share, done + heads
             advance(done // share - before, f"{name} {spec.label}")
 
-        inputs = TaskInputs(runs, self.study.metrics, lambda kind: self.preparation.reference(name, kind), step)
+        inputs = TaskInputs(
+            runs, self.study.metrics, lambda kind: self.preparation.reference(name, kind), step, self.path
+        )
         entry: dict[str, Any] = {"fingerprint": fingerprint}
         try:
             block = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options))
@@ -204,6 +236,14 @@ class _Work:
         else:
             self.folder.write_block(name, spec.label, block)
             self.folder.write_manifest(self.manifest)
+
+    def _announce(self, runs: tuple[BaseRuns, ...], specs: list[MethodSpec]) -> None:
+        """Tell the unpatched runs what the methods will ask of them, so that each is made once."""
+        for spec in specs:
+            if isinstance(spec.method, CausalMethod):
+                for one in runs:
+                    with contextlib.suppress(DataError):  # roles that do not align: refused by the sweep itself
+                        announce(one, spec.method.intervention, positions=spec.positions, path=self.path)
 
     def _missing(self, prepared: Prepared) -> Iterator[tuple[MethodSpec, str]]:
         """Methods whose block is not there yet.

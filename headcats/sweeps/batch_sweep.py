@@ -1,25 +1,23 @@
 """`hc.sweep`: one intervention on every head of a model, for one batch of prompts."""
 
-import json
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
+import torch
 import xarray as xr
-from torch import Tensor
 
-from headcats.errors import DataError, ModelWarning, OptionError, UnknownNameError
-from headcats.metrics import measure
-from headcats.models import HookedModel, adapt, check_model
+from headcats.errors import ModelWarning
+from headcats.models import Head, HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import lookup, unknown_name_message
-from headcats.sweeps.hooked import hooked_sweep
+from headcats.sweeps.checked import checked_runs, find_intervention
+from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.labels import labelled, provenance
+from headcats.sweeps.paths import choose
+from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
-
-PATHS = ("auto", "hooked")
+from headcats.sweeps.sources import Replacements, expect, first_change
 
 
 def sweep(
@@ -31,6 +29,7 @@ def sweep(
     positions: str | None = None,
     path: str = "auto",
     reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
+    memory: str | int | None = None,
 ) -> xr.Dataset:
     """Intervene on every head, one at a time, and measure every prompt.
 
@@ -44,18 +43,24 @@ def sweep(
         method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
         metrics: Names of metrics, all read from the same forwards.
         positions: "last", "all" or a token role; None takes the method's own ("last" for patching, "all" for ablation).
-        path: "hooked" is the reference; "auto" picks the fastest exact path.
+        path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.self_check`);
+            "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
+            and "suffix" insist on a fast path.
         reference: Held-out prompts for ablations that take a mean or a sample. Without it `mean_ablation` uses the mean
             over the batch's clean prompts at the same position, and `resample_ablation` another prompt of the batch.
+        memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
+            Work is cut to fit, and cut further if memory runs out all the same.
 
     Returns:
         `patched (metric, prompt, layer, head)`, `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
-        metric's own unit. Attributes name the method, the base run, positions, path and reference; with `base`
+        metric's own unit. Attributes name the method, the base run, positions, reference, the path that ran and what
+        its self-check found; with `base`
         "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive
         = the head helps.
 
     Raises:
         UnknownNameError: Unknown method, metric or path.
+        OptionError: A fast path by name that cannot run here.
         DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
 
@@ -66,20 +71,15 @@ def sweep(
         >>> hc.sweep(model, batch, "denoising_patch").patched.dims
         ('metric', 'prompt', 'layer', 'head')
     """
-    adapted = adapt(model)
-    intervention = _intervention(method)
-    _check_names(metrics, path)
-    check_model(adapted)
-    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
-        try:
-            adapted.check_tokens(tokens)
-        except DataError as error:
-            raise DataError(f"The {name} prompts: {error}") from None
-    for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
-        _check_ids(adapted, batch, name, ids)
-    runs = BaseRuns(adapted, batch)
+    intervention = find_intervention(method)
+    runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     return sweep_runs(
-        runs, intervention, metrics=metrics, positions=positions, reference=as_reference(reference, batch)
+        runs,
+        intervention,
+        metrics=metrics,
+        positions=positions,
+        path=path,
+        reference=as_reference(reference, batch),
     )
 
 
@@ -90,12 +90,22 @@ def sweep_runs(
     metrics: Sequence[str],
     positions: str | None,
     reference: Reference,
+    path: str = "auto",
     advance: Callable[[int], None] = lambda heads: None,
 ) -> xr.Dataset:
-    """`sweep` on base runs that exist, so that several interventions share them; nothing is checked again."""
+    """`sweep` on base runs that exist, so that several interventions share them; nothing is checked again.
+
+    Args:
+        runs: The runs.
+        intervention: What is done to a head.
+        metrics: As in `sweep`.
+        positions: As in `sweep`.
+        reference: Held-out prompts.
+        path: As in `sweep`.
+        advance: Called with the number of heads done.
+    """
     model, batch = runs.model, runs.batch
     where = positions or intervention.positions
-    mask = batch.positions(where)
     if intervention.name == "zero_ablation" and model.weight_processing == "processed":
         warnings.warn(
             "zero_ablation depends on weight processing: folded value biases change what a zeroed "
@@ -105,83 +115,42 @@ def sweep_runs(
             stacklevel=3,
         )
     names = tuple(metrics)
-    patched = hooked_sweep(runs, intervention, metrics=names, mask=mask, reference=reference, advance=advance)
-    clean = measure(names, runs.clean[0], runs.targets).cpu()
-    corrupted = measure(names, runs.corrupted[0], runs.targets).cpu()
-    provenance = {
-        "method": intervention.name,
-        "base": intervention.base,
-        "positions": where,
-        "path": "hooked",
-        "reference": reference.name if intervention.uses_reference else "none",
-        "model": model.name,
-        "model_class": model.model_class,
-        "sign": "positive effect = the head helps the task",
-    }
-    return _labelled(batch, model, names, patched, clean, corrupted, provenance)
-
-
-def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
-    """The reference that was given, or the batch's own clean prompts, matched by index."""
-    if isinstance(reference, Reference):
-        return reference
-    if reference is None:
-        return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
-    return Reference(reference)
-
-
-def _labelled(
-    batch: PromptBatch,
-    model: HookedModel,
-    metrics: tuple[str, ...],
-    patched: Tensor,
-    clean: Tensor,
-    corrupted: Tensor,
-    provenance: dict[str, str],
-) -> xr.Dataset:
-    return xr.Dataset(
-        {
-            "patched": (("metric", "prompt", "layer", "head"), patched.numpy()),
-            "clean": (("metric", "prompt"), clean.numpy()),
-            "corrupted": (("metric", "prompt"), corrupted.numpy()),
-        },
-        coords={
-            "metric": list(metrics),
-            "key": ("prompt", np.array(batch.keys, dtype=object).astype(str)),
-            "item": ("prompt", np.array(batch.items, dtype=object).astype(str)),
-            "distractor_task": ("prompt", np.array(batch.distractor_tasks, dtype=object).astype(str)),
-            "layer": list(model.layers),
-            "head": list(range(model.max_heads)),
-        },
-        attrs={**provenance, "provenance": json.dumps(provenance, ensure_ascii=False)},
+    replacements = Replacements(runs, intervention, reference=reference, mask=batch.positions(where))
+    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
+    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
+    heads = every_head(model)
+    values = measure_sets(
+        runs,
+        intervention.base,
+        [(head,) for head in heads],
+        replacements,
+        names=names,
+        choice=choice,
+        advance=advance,
+    )
+    patched = torch.full((len(names), len(batch), len(model.layers), model.max_heads), float("nan"))
+    patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
+    return labelled(
+        runs,
+        names,
+        patched,
+        {"layer": list(model.layers), "head": list(range(model.max_heads))},
+        provenance(runs, intervention, positions=where, choice=choice, reference=reference),
     )
 
 
-def _intervention(method: "str | Intervention") -> Intervention:
-    if isinstance(method, Intervention):
-        return method
-    item = lookup("method", method) if isinstance(method, str) else method
-    found = getattr(item, "intervention", None)
-    if not isinstance(found, Intervention):
-        raise OptionError(
-            f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
-        )
-    return found
+def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
+    """Tell unpatched runs what a sweep will ask of them; several announcements are served by one forward pass each.
+
+    Raises:
+        DataError: Positions that the batch does not have.
+        OptionError: As `sweep`.
+    """
+    first = first_change(intervention, runs.batch, runs.batch.positions(positions))
+    choice = choose(runs.of(intervention.base), first=first, path=path)
+    expect(runs, intervention, first=first, replays=choice.path != "hooked")
 
 
-def _check_names(metrics: Sequence[str], path: str) -> None:
-    if isinstance(metrics, str) or not metrics:
-        raise OptionError(f"metrics must be a list of metric names, such as ['logit_diff']; got {metrics!r}.")
-    for name in metrics:
-        lookup("metric", name)
-    if path not in PATHS:
-        raise UnknownNameError(unknown_name_message("path", path, PATHS))
-
-
-def _check_ids(model: HookedModel, batch: PromptBatch, name: str, ids: Tensor) -> None:
-    wrong = ((ids < 0) | (ids >= model.d_vocab)).nonzero().flatten().tolist()
-    if wrong:
-        raise DataError(
-            f"{batch.keys[wrong[0]]!r}: {name} id {int(ids[wrong[0]])} is outside the vocabulary of {model.name!r} "
-            f"(0 to {model.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
-        )
+def every_head(model: HookedModel) -> list[Head]:
+    """All heads of a model, layer by layer."""
+    return [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]

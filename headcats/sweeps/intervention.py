@@ -3,8 +3,10 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -13,7 +15,11 @@ Base = Literal["clean", "corrupted"]
 
 
 class Sources(ABC):
-    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`."""
+    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`.
+
+    `pos` runs over the positions that can change: from the first such one to the last. Which one that is depends on
+    the prompts, so a replacement treats all positions alike; where it acts is said by `positions`.
+    """
 
     @property
     @abstractmethod
@@ -58,3 +64,39 @@ class Intervention:
     replacement: Callable[[Sources], Tensor]
     positions: str = "last"
     uses_reference: bool = False
+
+    @cached_property
+    def keeps_agreement(self) -> bool:
+        """Whether z stays what it is where it is the same in both runs: nothing changes before the runs differ.
+
+        Asked of the replacement itself, on random values that both runs share; False in doubt, which is always right.
+        """
+        draws = torch.Generator().manual_seed(0)
+        value = torch.randn(3, 2, 2, 4, generator=draws)
+        try:
+            return torch.equal(self.replacement(_Agreeing(value)), value)
+        except Exception:  # noqa: BLE001 - a replacement may be made for the shapes of one model only
+            return False
+
+
+class _Agreeing(Sources):
+    """Sources of two runs with the same z, and no reference that could be the same by chance."""
+
+    def __init__(self, value: Tensor) -> None:
+        self._value = value
+
+    @property
+    def clean(self) -> Tensor:
+        return self._value.clone()
+
+    @property
+    def corrupted(self) -> Tensor:
+        return self._value.clone()
+
+    @property
+    def mean(self) -> Tensor:
+        return torch.full_like(self._value, float("nan"))
+
+    @property
+    def resampled(self) -> Tensor:
+        return self.mean

@@ -61,25 +61,33 @@ class Reference:
         self.by_index = any(batch.labels is None for batch in self.batches)
         # The last model's means: one reference may serve several models.
         self._means: tuple[Any, dict[int, dict[str, Tensor]]] | None = None
+        self._index_means: tuple[tuple[Any, int, int], dict[int, Tensor]] | None = None
         self._counts: dict[str, int] = {}
 
     def mean(
-        self, model: HookedModel, batch: PromptBatch, layer: int, mask: Bool[Tensor, "prompt pos"]
+        self,
+        model: HookedModel,
+        batch: PromptBatch,
+        layer: int,
+        mask: Bool[Tensor, "prompt all_pos"],
+        *,
+        first: int = 0,
     ) -> Float[Tensor, "prompt pos head d_head"]:
-        """Mean z of a layer at the role of each masked token of `batch`; zeros elsewhere.
+        """Mean z of a layer at the role of each masked token of `batch`, from position `first` on; zeros elsewhere.
 
         Raises:
             UncoveredRoles: A role with fewer than 16 reference prompts in every task; the message names the first.
         """
         if self.by_index or batch.labels is None:
-            return self._mean_by_index(model, batch, layer)
+            return self._mean_by_index(model, batch, layer, first)
         if self._means is None or self._means[0] is not model.model:
             self._means = (model.model, self._role_means(model))
         means = self._means[1][layer]
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device)
         rows = []
         uncovered: dict[int, str] = {}
-        for prompt, (labels, wanted) in enumerate(zip(batch.labels, mask.tolist(), strict=True)):
+        for prompt, (all_labels, wanted) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
+            labels = all_labels[first:]
             here = [means.get(label) if want else zero for label, want in zip(labels, wanted, strict=True)]
             if any(mean is None for mean in here):
                 uncovered[prompt] = next(label for label, mean in zip(labels, here, strict=True) if mean is None)
@@ -96,21 +104,27 @@ class Reference:
         return torch.stack(rows)
 
     def donors(
-        self, model: HookedModel, batch: PromptBatch, mask: Bool[Tensor, "prompt pos"]
+        self, model: HookedModel, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"], *, first: int = 0
     ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
         """Per layer, z of one seeded reference prompt of another task for each prompt of `batch`, at the same roles.
 
-        Without roles, donors are other prompts at the same index.
+        At positions `first` and later, which must include the masked ones. Without roles, donors are other prompts at
+        the same index.
 
         Raises:
             UncoveredRoles: No reference prompt of another task has all the roles of a prompt; the message names it.
         """
         if self.by_index or batch.labels is None:
-            return model.capture(self._donor_tokens_by_index(batch))[1]
+            return model.capture(self._donor_tokens_by_index(batch), first=first)[1]
         chosen = self._choose_donors(batch, mask)
         z = {
             layer: torch.zeros(
-                *batch.clean.shape, model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device
+                len(batch),
+                batch.length - first,
+                model.n_heads[layer],
+                model.d_head[layer],
+                dtype=model.dtype,
+                device=model.device,
             )
             for layer in model.layers
         }
@@ -124,9 +138,10 @@ class Reference:
             for row, prompt in enumerate(prompts):
                 place_of = {label: place for place, label in enumerate(donor_labels[row])}
                 places = mask[prompt].nonzero().flatten().tolist()
+                kept = [place - first for place in places]
                 sources = [place_of[batch.labels[prompt][place]] for place in places]
                 for layer in model.layers:
-                    z[layer][prompt, places] = donor_z[layer][row, sources]
+                    z[layer][prompt, kept] = donor_z[layer][row, sources]
         return z
 
     def _tokens(self, batch: PromptBatch) -> Tensor:
@@ -174,11 +189,18 @@ class Reference:
             return tokens[_derangement(len(batch), draws)]
         return tokens[torch.from_numpy(draws.integers(len(tokens), size=len(batch)))]
 
-    def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int) -> Tensor:
-        tokens = self._tokens_by_index(batch)
-        total = sum(model.capture(part, layers=[layer])[1][layer].double().sum(0) for part in tokens.split(_ROWS))
-        assert isinstance(total, Tensor)
-        return (total / len(tokens)).to(model.dtype).expand(len(batch), *total.shape)
+    def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int, first: int) -> Tensor:
+        key = (model.model, batch.length, first)
+        if self._index_means is None or self._index_means[0] != key:
+            tokens = self._tokens_by_index(batch)
+            sums: dict[int, Tensor] = {}
+            for part in tokens.split(_ROWS):
+                for of, z in model.capture(part, first=first)[1].items():
+                    total = z.double().sum(0)
+                    sums[of] = sums[of] + total if of in sums else total
+            self._index_means = key, {of: (total / len(tokens)).to(model.dtype) for of, total in sums.items()}
+        mean = self._index_means[1][layer]
+        return mean.expand(len(batch), *mean.shape)
 
     def _choose_donors(self, batch: PromptBatch, mask: Bool[Tensor, "prompt pos"]) -> list[tuple[int, int]]:
         assert batch.labels is not None
@@ -208,6 +230,15 @@ class Reference:
                 uncovered,
             )
         return chosen
+
+
+def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
+    """The reference that was given, or the batch's own clean prompts, matched by index."""
+    if isinstance(reference, Reference):
+        return reference
+    if reference is None:
+        return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
+    return Reference(reference)
 
 
 def _role_sums(

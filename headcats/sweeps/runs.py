@@ -1,77 +1,157 @@
 """The unpatched runs of a batch, made once and shared by every intervention on it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import cached_property
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.metrics import Targets
 from headcats.models import HookedModel
+from headcats.models.replay import Recording, Unreplayable, record
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.intervention import Sources, Z
-from headcats.sweeps.reference import Reference
+from headcats.sweeps import memory
+from headcats.sweeps.footprint import recording_bytes
+from headcats.sweeps.intervention import Z
 
 
-@dataclass
+class Run:
+    """One unpatched run of some prompts, clean or corrupted.
+
+    Nothing is computed before it is asked for. What was announced by `keep` and `replay` by then comes out of one
+    forward pass; what is asked for later takes another one.
+
+    Attributes:
+        model: The model.
+        tokens: The prompts.
+    """
+
+    def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
+        self.model = model
+        self.tokens = tokens
+        self._budget = budget
+        self._first = tokens.shape[1] - 1
+        self._replays = False
+        self._made: tuple[Tensor, dict[int, Tensor]] | None = None
+        self._recordings: list[tuple[slice, Recording]] = []
+
+    def keep(self, first: int) -> None:
+        """Announce that z is needed at positions `first` and later."""
+        if first < self._first:
+            self._first = first
+            self._forget()
+
+    def replay(self, first: int) -> None:
+        """Announce that blocks will be run again at positions `first` and later."""
+        if not self._replays:
+            self._replays = True
+            self._forget()
+        self.keep(first)
+
+    @property
+    def logits(self) -> Float[Tensor, "prompt d_vocab"]:
+        """Logits at the last position, fp32."""
+        return self._results()[0]
+
+    def z(self, layer: int, *, first: int) -> Z:
+        """Head outputs of one layer at positions `first` and later."""
+        self.keep(first)
+        z = self._results()[1][layer]
+        return z[:, first - self._first :]
+
+    def recordings(self, first: int) -> Iterator[tuple[slice, Recording]]:
+        """Recordings of the prompts, part by part, for replay at positions `first` and later exactly.
+
+        Those that do not fit into memory together are made again each time.
+
+        Raises:
+            Unreplayable: See `headcats.models.replay.record`.
+        """
+        self.replay(first)
+        if first != self._first:
+            # Wider rows than needed would cost more than another unpatched run.
+            yield from self._record(first)
+            return
+        self._results()
+        yield from self._recordings or self._record(first)
+
+    def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
+        if self._made is None:
+            self._made = self._recorded() if self._replays else self._captured()
+        return self._made
+
+    def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
+        try:
+            parts = []
+            for prompts, recording in self._record(self._first):
+                parts.append((recording.logits, dict(recording.z)))
+                if self._keeps_recordings:
+                    self._recordings.append((prompts, recording))
+        except Unreplayable:
+            self._replays = False
+            return self._captured()
+        return _joined(parts)
+
+    def _captured(self) -> tuple[Tensor, dict[int, Tensor]]:
+        return _joined([self.model.capture(self.tokens[part], first=self._first) for part in self._parts])
+
+    def _record(self, first: int) -> Iterator[tuple[slice, Recording]]:
+        for part in self._parts:
+            yield part, record(self.model, self.tokens[part], first=first)
+
+    @property
+    def _parts(self) -> list[slice]:
+        prompts = memory.prompts_per_part(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
+        return [slice(start, start + prompts) for start in range(0, len(self.tokens), prompts)]
+
+    @property
+    def _keeps_recordings(self) -> bool:
+        prompts, length = self.tokens.shape
+        # Two runs, and room for the rows.
+        return 4 * recording_bytes(self.model, prompts, length, self._first) <= self._budget
+
+    def _forget(self) -> None:
+        self._made = None
+        self._recordings = []
+
+
 class BaseRuns:
-    """Clean and corrupted runs of one batch: last-position logits (fp32) and z of every layer.
+    """Clean and corrupted runs of one batch.
 
     Attributes:
         model: The model.
         batch: The prompts.
+        budget: Bytes that a sweep may use beside the model's weights.
+        clean: Run of the clean prompts.
+        corrupted: Run of the corrupted prompts.
     """
 
-    model: HookedModel
-    batch: PromptBatch
+    def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
+        self.model = model
+        self.batch = batch
+        self.limit = limit
+        self.budget = memory.budget(limit, model.device)
+        self.clean = Run(model, batch.clean, budget=self.budget)
+        self.corrupted = Run(model, batch.corrupted, budget=self.budget)
 
-    @cached_property
-    def clean(self) -> tuple[Float[Tensor, "prompt vocab"], dict[int, Z]]:
-        """Logits and layer -> z of the clean prompts."""
-        return self.model.capture(self.batch.clean)
+    def of(self, base: str) -> Run:
+        """The clean or the corrupted run, by name."""
+        return self.corrupted if base == "corrupted" else self.clean
 
-    @cached_property
-    def corrupted(self) -> tuple[Float[Tensor, "prompt vocab"], dict[int, Z]]:
-        """Logits and layer -> z of the corrupted prompts."""
-        return self.model.capture(self.batch.corrupted)
+    def select(self, prompts: list[int]) -> "BaseRuns":
+        """Runs, not made yet, of some of the prompts."""
+        return BaseRuns(self.model, self.batch.select(prompts), limit=self.limit)
 
     @cached_property
     def targets(self) -> Targets:
         """Answers, distractors and clean logits, on the model's device."""
         device = self.model.device
-        return Targets(self.batch.answer.to(device), self.batch.distractor.to(device), self.clean[0])
+        return Targets(self.batch.answer.to(device), self.batch.distractor.to(device), self.clean.logits)
 
 
-@dataclass
-class LayerSources(Sources):
-    """The sources of one layer (see `Sources`), taken from the base runs and the reference when asked for."""
-
-    runs: BaseRuns
-    layer: int
-    reference: Reference
-    mask: Bool[Tensor, "prompt pos"]
-    donors: dict[int, Z] = field(default_factory=dict)
-
-    @property
-    def clean(self) -> Z:
-        """Z of the clean runs."""
-        return self.runs.clean[1][self.layer]
-
-    @property
-    def corrupted(self) -> Z:
-        """Z of the corrupted runs."""
-        return self.runs.corrupted[1][self.layer]
-
-    @property
-    def mean(self) -> Z:
-        """Mean z of the reference prompts, by token role."""
-        return self.reference.mean(self.runs.model, self.runs.batch, self.layer, self.mask)
-
-    @property
-    def resampled(self) -> Z:
-        """Z of one reference prompt of another task per prompt, by token role."""
-        if not self.donors:
-            with torch.no_grad():
-                self.donors.update(self.reference.donors(self.runs.model, self.runs.batch, self.mask))
-        return self.donors[self.layer]
+def _joined(parts: list[tuple[Tensor, dict[int, Tensor]]]) -> tuple[Tensor, dict[int, Tensor]]:
+    if len(parts) == 1:
+        return parts[0]
+    logits = torch.cat([logits for logits, _ in parts])
+    return logits, {layer: torch.cat([z[layer] for _, z in parts]) for layer in parts[0][1]}

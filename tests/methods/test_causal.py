@@ -66,7 +66,7 @@ class TestEveryCausalMethod:
         assert ds.attrs["method"] == name
         assert ds.attrs["base"] in ("clean", "corrupted")
         assert ds.attrs["positions"] == getattr(hc.methods, name).positions
-        assert ds.attrs["path"] == "hooked"
+        assert ds.attrs["path"] == {"last": "last_position", "all": "suffix"}[ds.attrs["positions"]]
         assert ds.equals(hc.sweep(model, random_batch(), name, metrics=["prob", "logit_diff"]))
 
     def test_acts_at_the_positions_asked_for(self, name: str, model: Any) -> None:

@@ -115,12 +115,14 @@ class TestDescription:
 
 
 class TestCapture:
-    def test_positions_keep_one_per_prompt(self, toy: Toy) -> None:
+    @pytest.mark.parametrize("first", [-1, 4, 8])
+    def test_early_positions_need_not_be_kept(self, toy: Toy, first: int) -> None:
         tokens, model = random_tokens(3, 9), adapt(toy.model)
         _, full = model.capture(tokens)
-        _, kept = model.capture(tokens, layers=[2], positions=torch.tensor([8, 0, 4]))
+        _, kept = model.capture(tokens, layers=[2], first=first)
         assert list(kept) == [2]
-        assert torch.equal(kept[2], torch.stack([full[2][0, 8], full[2][1, 0], full[2][2, 4]])[:, None])
+        assert torch.equal(kept[2], full[2][:, first:])
+        assert kept[2].untyped_storage().nbytes() == kept[2].numel() * 4
 
     def test_an_edited_layer_is_captured_as_edited(self, toy: Toy) -> None:
         tokens, model = random_tokens(), adapt(toy.model)

@@ -95,7 +95,7 @@ def test_the_manifest_of_a_run(finished, model):
     assert found["methods"] == ["denoising_patch@last", "mean_ablation@all"]
     assert list(found["tasks"]) == ["always_a", "always_b", "always_c", "shifted"]
     entry = found["blocks"]["always_a"]["mean_ablation@all"]
-    assert (entry["path"], entry["reference"], entry["base"]) == ("hooked", "suite", "clean")
+    assert (entry["path"], entry["reference"], entry["base"]) == ("suffix", "suite", "clean")
     assert entry["seconds"] >= 0
     assert set(found["blocks"]) == {"always_a", "always_b", "always_c"}
     checks = found["checks"]["always_b"]

@@ -1,6 +1,7 @@
 """`hc.sweep`: what it returns, what it records and what it refuses."""
 
 import json
+import re
 import warnings
 from typing import Any
 
@@ -54,13 +55,15 @@ class TestResult:
             "method": "mean_ablation",
             "base": "clean",
             "positions": "all",
-            "path": "hooked",
+            "path": "suffix",
+            "self_check": ds.attrs["self_check"],
             "reference": "this batch's clean prompts, same position",
             "model": adapt(toy.model).name,
             "model_class": type(toy.model).__name__,
             "sign": "positive effect = the head helps the task",
             "provenance": ds.attrs["provenance"],
         }
+        assert re.fullmatch(r"passed: largest difference \S+ beside an effect of \S+", ds.attrs["self_check"])
         assert json.loads(ds.attrs["provenance"]) == {k: v for k, v in ds.attrs.items() if k != "provenance"}
         ds.to_netcdf(tmp_path / "block.nc", engine="h5netcdf")
         assert sweep(toy.model, random_batch(), "zero_ablation").attrs["reference"] == "none"
@@ -236,7 +239,7 @@ def test_no_hook_is_left_after_a_metric_that_raises(toy: Toy, monkeypatch: pytes
     before = model.logits(tokens)
     with pytest.raises(ZeroDivisionError):
         sweep(model, random_batch(), "denoising_patch", metrics=["fails_on_patched_rows"])
-    assert calls == [16]  # the first patched forward: four prompts, four heads
+    assert calls == [32]  # all patched rows: four prompts, eight heads
     assert torch.equal(model.logits(tokens), before)
     assert not any(hook.fwd_hooks for hook in toy.model.hook_dict.values())
 

@@ -1,5 +1,6 @@
 """The sweep against two oracles: TransformerLens' own patching, and plain transformers with a hook of our own."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +11,12 @@ import torch
 from batches import ROLES, random_batch, random_role_batch
 from toys import Toy, random_tokens, tiny_model
 
-import headcats.sweeps.hooked as hooked
+from headcats import registry
+from headcats.errors import ModelWarning
 from headcats.models import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import sweep
+from headcats.sweeps import Reference, engine, hooked, memory, sweep
+from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.runs import BaseRuns
 
 METRICS = ["logit_diff", "log_prob"]
@@ -140,46 +143,41 @@ def test_equals_the_patching_of_transformer_lens(layout: Any, n_prompts: int, re
 
 
 @pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation", "resample_ablation"])
-@pytest.mark.parametrize("heads_per_forward", [1, 3])
-def test_the_number_of_heads_in_a_forward_does_not_matter(
-    toy: Toy, method: str, heads_per_forward: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("prompts", "rows", "forwards"), [(3, 8, 1), (3, 3, 3), (2, 3, 6), (1, 1, 24)])
+def test_the_number_of_heads_and_prompts_in_a_forward_does_not_matter(
+    toy: Toy, method: str, prompts: int, rows: int, forwards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch, model = random_batch(3, 7), adapt(toy.model)
-    together = sweep(model, batch, method, metrics=METRICS)
-    assert [len(forward.heads) for forward in hooked.forwards(BaseRuns(model, batch))] == [4, 4]
-    per_row = 4 * 32 * 4 * 4 * 7  # 4 activations of 4 d_model fp32 numbers per token
-    monkeypatch.setattr(hooked, "ACTIVATION_BYTES", per_row * 3 * heads_per_forward)
-    cut = {1: [1] * 8, 3: [3, 1, 3, 1]}[heads_per_forward]
-    assert [len(forward.heads) for forward in hooked.forwards(BaseRuns(model, batch))] == cut
-    apart = sweep(model, batch, method, metrics=METRICS)
+    together = sweep(model, batch, method, metrics=METRICS, path="hooked")
+    whole, seen = memory.plan, []
+
+    def cut(*args: Any, **options: Any) -> memory.MemoryPlan:
+        return dataclasses.replace(whole(*args, **options), prompts=prompts, rows=rows)
+
+    def counted(model: HookedModel, tokens: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+        seen.append(len(tokens))
+        return hooked.hooked(model, tokens, *args, **options)
+
+    monkeypatch.setattr(memory, "plan", cut)
+    monkeypatch.setattr(engine, "hooked", counted)
+    apart = sweep(model, batch, method, metrics=METRICS, path="hooked")
+    assert len(seen) == forwards
+    assert max(seen) == prompts
     assert float(abs(together.patched - apart.patched).max()) < 2e-5
 
 
-@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation", "resample_ablation"])
-def test_one_row_at_a_time_is_the_least(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    batch, model = random_batch(3, 7), adapt(tiny_model("gpt2", n_layers=2).model)
-    together = sweep(model, batch, method, metrics=METRICS)
-    monkeypatch.setattr(hooked, "ACTIVATION_BYTES", 1)
-    cut = hooked.forwards(BaseRuns(model, batch))
-    assert [(one.layer, list(one.heads), one.prompts.start, one.prompts.stop) for one in cut] == [
-        (layer, [head], prompt, prompt + 1) for layer in range(2) for head in range(4) for prompt in range(3)
-    ]
-    apart = sweep(model, batch, method, metrics=METRICS)
-    assert float(abs(together.patched - apart.patched).max()) < 2e-5
-
-
-def test_progress_counts_every_head_once(toy: Toy) -> None:
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_progress_counts_every_head_once(toy: Toy, path: str, positions: str) -> None:
     seen: list[int] = []
-    runs, batch = BaseRuns(adapt(toy.model), random_batch()), random_batch()
-    from headcats.methods import denoising_patch
-    from headcats.sweeps import Reference
-
-    hooked.hooked_sweep(
-        runs,
-        denoising_patch.intervention,
+    batch = random_batch()
+    sweep_runs(
+        BaseRuns(adapt(toy.model), batch),
+        registry.lookup("method", "denoising_patch").intervention,
         metrics=("logit_diff",),
-        mask=batch.positions("last"),
+        positions=positions,
         reference=Reference(batch),
+        path=path,
         advance=seen.append,
     )
     assert sum(seen) == 8
@@ -209,7 +207,7 @@ class TestInvariants:
         for name in names:
             alone = sweep(toy.model, batch, "denoising_patch", metrics=[name])
             for part in ("patched", "clean", "corrupted"):
-                assert np.array_equal(alone[part].values, together[part].sel(metric=[name]).values)
+                assert np.abs(alone[part].values - together[part].sel(metric=[name]).values).max() < 1e-5
 
     def test_denoising_and_noising_are_one_with_the_runs_exchanged(self, toy: Toy) -> None:
         batch = random_batch()
@@ -255,11 +253,13 @@ class TestUnequalLayers:
     @pytest.mark.parametrize("kept", [[0, 2], [1, 2], [2]])
     def test_layers_without_heads_keep_their_number(self, kept: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
         raw, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
-        whole = sweep(raw, batch, "denoising_patch")
+        whole = sweep(raw, batch, "denoising_patch", path="hooked")
         hidden = {f"blocks.{layer}.attn.hook_z" for layer in range(3) if layer not in kept}
         hooks = {name: hook for name, hook in raw.hook_dict.items() if name not in hidden}
         monkeypatch.setattr(type(raw), "hook_dict", property(lambda self: hooks))
-        hybrid = sweep(raw, batch, "denoising_patch")
+        with pytest.warns(ModelWarning, match=f"{3 - len(kept)} of its 3 blocks have no attention heads"):
+            hybrid = sweep(raw, batch, "denoising_patch")
+        assert hybrid.attrs["path"] == "hooked"
         assert hybrid.layer.values.tolist() == kept
         assert np.array_equal(hybrid.patched.values, whole.patched.sel(layer=kept).values)
 
@@ -267,8 +267,12 @@ class TestUnequalLayers:
         class Uneven(HookedModel):
             n_heads = {0: 4, 1: 2, 2: 3}  # noqa: RUF012 - replaces a property
 
+            def capture(self, *args: Any, **options: Any) -> Any:
+                logits, z = super().capture(*args, **options)
+                return logits, {layer: value[:, :, : self.n_heads[layer]] for layer, value in z.items()}
+
         raw, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
-        whole, uneven = (sweep(model, batch, "denoising_patch").patched for model in (raw, Uneven(raw)))
+        whole, uneven = (sweep(model, batch, "denoising_patch", path="hooked").patched for model in (raw, Uneven(raw)))
         exists = np.array([[1, 1, 1, 1], [1, 1, 0, 0], [1, 1, 1, 0]], dtype=bool)
         assert np.isnan(uneven.values[..., ~exists]).all()
         assert np.abs(uneven.values[..., exists] - whole.values[..., exists]).max() < 2e-5

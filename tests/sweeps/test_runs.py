@@ -1,19 +1,41 @@
-"""Base runs are made once and shared; sources are what they say."""
+"""Unpatched runs are made when asked for, once, and kept as far as they are needed."""
 
+from typing import Any
+
+import pytest
 import torch
-from batches import TokenModel, random_batch, random_role_batch
+from batches import TokenModel, random_batch
+from toys import Toy
 
-from headcats.sweeps import Reference
-from headcats.sweeps.runs import BaseRuns, LayerSources
+from headcats.models import adapt
+from headcats.models.adapter import HookedModel
+from headcats.sweeps import memory, sweep
+from headcats.sweeps.runs import BaseRuns, Run
 
 
-def test_base_runs_are_made_when_asked_and_once() -> None:
+class CountingModel(HookedModel):
+    """Counts the prompts that go through the whole model."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.prompts_run = 0
+        embed = model.hook_dict["hook_embed"]
+        self.handle = embed.register_forward_hook(self._count)
+
+    def _count(self, module: Any, args: Any, output: torch.Tensor) -> None:
+        self.prompts_run += len(output)
+
+
+def test_they_are_made_when_asked_and_once() -> None:
     model = TokenModel()
     runs = BaseRuns(model, random_batch(4))
     assert model.prompts_run == 0
-    assert runs.clean is runs.clean
+    first = runs.clean.logits
+    assert runs.clean.logits is first
     assert model.prompts_run == 4
-    assert runs.corrupted[1] is runs.corrupted[1]
+    runs.clean.z(0, first=6)
+    assert model.prompts_run == 4
+    assert runs.of("corrupted").logits is runs.corrupted.logits
     assert model.prompts_run == 8
 
 
@@ -22,24 +44,72 @@ def test_targets_are_those_of_the_batch() -> None:
     runs = BaseRuns(TokenModel(), batch)
     assert torch.equal(runs.targets.answer, batch.answer)
     assert torch.equal(runs.targets.distractor, batch.distractor)
-    assert runs.targets.clean_logits is runs.clean[0]
+    assert runs.targets.clean_logits is runs.clean.logits
 
 
-def test_sources_of_one_layer() -> None:
-    batch = random_batch(4)
-    runs, mask = BaseRuns(TokenModel(), batch), torch.ones(4, 7, dtype=torch.bool)
-    of = {layer: LayerSources(runs, layer, Reference(batch), mask) for layer in (0, 1)}
-    for layer, scale in ((0, 1.0), (1, 10.0)):
-        torch.testing.assert_close(of[layer].clean[..., 0, 0], batch.clean * scale)
-        torch.testing.assert_close(of[layer].corrupted[..., 0, 0], batch.corrupted * scale)
-        torch.testing.assert_close(of[layer].mean[2, :, 0, 0], batch.clean.float().mean(0) * scale)
+def test_some_prompts() -> None:
+    runs = BaseRuns(TokenModel(), random_batch(4), limit="1GB").select([2, 0])
+    assert runs.budget == 10**9
+    assert torch.equal(runs.batch.clean, random_batch(4).clean[[2, 0]])
 
 
-def test_donors_are_run_once_for_all_layers() -> None:
-    model = TokenModel()
-    batch, other = random_role_batch(5, task="a"), random_role_batch(6, seed=3, task="b")
-    runs, mask = BaseRuns(model, batch), torch.ones_like(batch.clean, dtype=torch.bool)
-    donors: dict[int, torch.Tensor] = {}
-    first, second = (LayerSources(runs, layer, Reference(other), mask, donors).resampled for layer in (0, 1))
-    assert model.prompts_run == 5
-    torch.testing.assert_close(second[..., 0, 0], 10 * first[..., 0, 0])
+class TestPositions:
+    def test_only_those_that_are_needed_are_kept(self, toy: Toy) -> None:
+        batch, model = random_batch(3, 7), adapt(toy.model)
+        _, whole = model.capture(batch.clean)
+        run = Run(model, batch.clean, budget=10**9)
+        assert torch.equal(run.z(1, first=6), whole[1][:, 6:])
+        assert run._results()[1][1].shape[1] == 1
+        assert torch.equal(run.z(1, first=4), whole[1][:, 4:])
+        assert run._results()[1][1].shape[1] == 3
+        assert torch.equal(run.z(1, first=6), whole[1][:, 6:])
+
+    def test_what_was_announced_comes_from_one_forward_pass(self, toy: Toy) -> None:
+        model = CountingModel(toy.model)
+        run = Run(model, random_batch(3, 7).clean, budget=10**9)
+        assert model.max_heads == 4
+        model.prompts_run = 0  # it was looked at once, for its number of heads
+        run.keep(3)
+        run.replay(5)
+        run.keep(4)
+        run.logits, run.z(0, first=4)
+        assert [prompts for prompts, _ in run.recordings(3)] == [slice(0, 3)]
+        assert model.prompts_run == 3
+        model.handle.remove()
+
+    def test_a_recording_from_a_later_position_is_made_anew(self, toy: Toy) -> None:
+        run = Run(adapt(toy.model), random_batch(3, 7).clean, budget=10**9)
+        run.replay(2)
+        run.logits  # noqa: B018
+        assert [recording.first for _, recording in run.recordings(5)] == [5]
+        assert [recording.first for _, recording in run.recordings(2)] == [2]
+
+
+class TestParts:
+    @pytest.fixture
+    def small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **kwargs: 2)
+
+    @pytest.mark.usefixtures("small_parts")
+    def test_prompts_are_run_part_by_part(self, toy: Toy) -> None:
+        batch, model = random_batch(5, 7), adapt(toy.model)
+        logits, z = model.capture(batch.clean)
+        run = Run(model, batch.clean, budget=10**9)
+        assert (run.logits - logits).abs().max() < 1e-5
+        assert (run.z(1, first=0) - z[1]).abs().max() < 1e-5
+        assert [prompts for prompts, _ in run.recordings(0)] == [slice(0, 2), slice(2, 4), slice(4, 6)]
+
+    @pytest.mark.usefixtures("small_parts")
+    @pytest.mark.parametrize("positions", ["last", "all"])
+    @pytest.mark.parametrize("keeps", [True, False])
+    def test_a_sweep_in_parts_gives_the_same(
+        self, toy: Toy, positions: str, keeps: bool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Run, "_keeps_recordings", keeps)
+        batch = random_batch(5, 7)
+        metrics = ["logit_diff", "kl"]
+        parts = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics)
+        monkeypatch.undo()
+        whole = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics, path="hooked")
+        assert parts.attrs["path"] != "hooked"
+        assert float(abs(parts.patched - whole.patched).max()) < 1e-5

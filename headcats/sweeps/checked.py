@@ -1,0 +1,69 @@
+"""What a sweep refuses before it computes anything: only what makes numbers meaningless."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch import Tensor
+
+from headcats.errors import DataError, OptionError
+from headcats.models import HookedModel, adapt, check_model
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import lookup
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.paths import check_path
+from headcats.sweeps.runs import BaseRuns
+
+
+def checked_runs(
+    model: Any, batch: PromptBatch, *, metrics: Sequence[str], path: str, memory: str | int | None
+) -> BaseRuns:
+    """Runs, not made yet, of a batch that the model can take.
+
+    Raises:
+        UnknownNameError: Unknown metric or path.
+        OptionError: No metric, or a memory limit that cannot be read.
+        DataError: Token ids outside the vocabulary, or prompts longer than the context.
+        ModelError: NaN in the weights, active dropout, a model that is not causal.
+    """
+    adapted = adapt(model)
+    if isinstance(metrics, str) or not metrics:
+        raise OptionError(f"metrics must be a list of metric names, such as ['logit_diff']; got {metrics!r}.")
+    for name in metrics:
+        lookup("metric", name)
+    check_path(path)
+    check_model(adapted)
+    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
+        try:
+            adapted.check_tokens(tokens)
+        except DataError as error:
+            raise DataError(f"The {name} prompts: {error}") from None
+    for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
+        _check_ids(adapted, batch, name, ids)
+    return BaseRuns(adapted, batch, limit=memory)
+
+
+def find_intervention(method: "str | Intervention") -> Intervention:
+    """The intervention of a causal method, by name or as it is.
+
+    Raises:
+        UnknownNameError: No such method.
+        OptionError: A method that does not intervene on heads.
+    """
+    if isinstance(method, Intervention):
+        return method
+    item = lookup("method", method) if isinstance(method, str) else method
+    found = getattr(item, "intervention", None)
+    if not isinstance(found, Intervention):
+        raise OptionError(
+            f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
+        )
+    return found
+
+
+def _check_ids(model: HookedModel, batch: PromptBatch, name: str, ids: Tensor) -> None:
+    wrong = ((ids < 0) | (ids >= model.d_vocab)).nonzero().flatten().tolist()
+    if wrong:
+        raise DataError(
+            f"{batch.keys[wrong[0]]!r}: {name} id {int(ids[wrong[0]])} is outside the vocabulary of {model.name!r} "
+            f"(0 to {model.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
+        )

@@ -1,0 +1,112 @@
+"""`joint_sweep`: several heads replaced at once, for sets of heads and for growing sequences of them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+import xarray as xr
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.metrics import measure
+from headcats.models import Head, HookedModel
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.checked import checked_runs, find_intervention
+from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.labels import labelled, provenance
+from headcats.sweeps.paths import choose
+from headcats.sweeps.reference import Reference, as_reference
+from headcats.sweeps.sources import Replacements, expect
+from headcats.sweeps.tree import HeadSet
+
+AnyHead = Head | str | tuple[int, int]
+
+
+def joint_sweep(
+    model: Any,
+    batch: PromptBatch,
+    method: "str | Intervention",
+    sets: Sequence[Iterable[AnyHead]],
+    *,
+    metrics: Sequence[str] = ("logit_diff",),
+    positions: str | None = None,
+    path: str = "auto",
+    reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
+    memory: str | int | None = None,
+) -> xr.Dataset:
+    """Replace sets of heads, all heads of a set at once, and measure every prompt.
+
+    The new z of each head is that of the method (for a patch, of the other unpatched run), as for one head alone. Sets
+    that agree in the first layers share their computation there, so a growing sequence (see `cumulative`) costs no
+    more than one head at a time. A set of one head gives the number of `hc.sweep`; an empty set the unpatched run.
+
+    Args:
+        model: As in `hc.sweep`, like every argument that is not named here.
+        batch: Clean and corrupted prompts of one length.
+        method: Name of a causal method, or an `Intervention`.
+        sets: Sets of heads: `Head`, "L9H6", "9.6" or (layer, head).
+        metrics: Names of metrics.
+        positions: "last", "all" or a token role; None takes the method's own.
+        path: "auto", "hooked", or a fast path by name.
+        reference: Held-out prompts.
+        memory: Limit, such as "4GB".
+
+    Returns:
+        `patched (metric, prompt, set)`, `clean` and `corrupted (metric, prompt)`, in each metric's own unit. `set`
+        holds the heads by name ("L0H1+L2H3", "none" for an empty set) and `size (set)` their number.
+
+    Raises:
+        DataError: A head that the model does not have, or no set at all; and as `hc.sweep`.
+    """
+    intervention = find_intervention(method)
+    runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
+    chosen = [_heads(runs.model, heads) for heads in sets]
+    if not chosen:
+        raise DataError("joint_sweep needs at least one set of heads.")
+    where = positions or intervention.positions
+    used = as_reference(reference, batch)
+    replacements = Replacements(runs, intervention, reference=used, mask=batch.positions(where))
+    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
+    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
+    names = tuple(metrics)
+    base = runs.of(intervention.base)
+    filled = [heads for heads in dict.fromkeys(chosen) if heads]
+    values: dict[HeadSet, Tensor] = {(): measure(names, base.logits, runs.targets).cpu()}
+    if filled:
+        found = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
+        values |= {heads: found[:, :, place] for place, heads in enumerate(filled)}
+    ds = labelled(
+        runs,
+        names,
+        torch.stack([values[heads] for heads in chosen], -1),
+        {"set": ["+".join(map(str, heads)) or "none" for heads in chosen]},
+        provenance(runs, intervention, positions=where, choice=choice, reference=used),
+    )
+    return ds.assign_coords(size=("set", [len(heads) for heads in chosen]))
+
+
+def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
+    """Growing sets: the first head, the first two, and so on to all of them.
+
+    Example:
+        >>> [[str(head) for head in heads] for heads in cumulative(["L1H0", (0, 2)])]
+        [['L1H0'], ['L1H0', 'L0H2']]
+    """
+    ordered = [_head(head) for head in heads]
+    return [tuple(ordered[: size + 1]) for size in range(len(ordered))]
+
+
+def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> HeadSet:
+    found = tuple(sorted({_head(head) for head in heads}))
+    for head in found:
+        if not 0 <= head.head < model.n_heads.get(head.layer, 0):
+            raise DataError(
+                f"Model {model.name!r} has no head {head}: its layers {model.layers[0]} to {model.layers[-1]} have up "
+                f"to {model.max_heads} heads, counted from 0."
+            )
+    return found
+
+
+def _head(head: AnyHead) -> Head:
+    return Head.parse(head) if isinstance(head, str) else Head(*map(int, head))

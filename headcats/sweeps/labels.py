@@ -1,0 +1,65 @@
+"""Labelled results of sweeps: what was measured, and in which words the provenance is kept."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from torch import Tensor
+
+from headcats.metrics import measure
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.paths import Choice
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.runs import BaseRuns
+
+
+def labelled(
+    runs: BaseRuns,
+    names: tuple[str, ...],
+    patched: Tensor,
+    axes: Mapping[str, list[Any]],
+    attrs: Mapping[str, str],
+) -> xr.Dataset:
+    """`patched (metric, prompt, *axes)`, with `clean` and `corrupted (metric, prompt)` beside it."""
+    batch = runs.batch
+    clean = measure(names, runs.clean.logits, runs.targets).cpu()
+    corrupted = measure(names, runs.corrupted.logits, runs.targets).cpu()
+    return xr.Dataset(
+        {
+            "patched": (("metric", "prompt", *axes), patched.numpy()),
+            "clean": (("metric", "prompt"), clean.numpy()),
+            "corrupted": (("metric", "prompt"), corrupted.numpy()),
+        },
+        coords={
+            "metric": list(names),
+            "key": ("prompt", np.array(batch.keys, dtype=object).astype(str)),
+            "item": ("prompt", np.array(batch.items, dtype=object).astype(str)),
+            "distractor_task": ("prompt", np.array(batch.distractor_tasks, dtype=object).astype(str)),
+            **axes,
+        },
+        attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
+    )
+
+
+def provenance(
+    runs: BaseRuns, intervention: Intervention, *, positions: str, choice: Choice, reference: Reference
+) -> dict[str, str]:
+    """How the numbers of a sweep came about; text only, as files take it."""
+    model = runs.model
+    provenance = {
+        "method": intervention.name,
+        "base": intervention.base,
+        "positions": positions,
+        "path": choice.path,
+        "self_check": choice.check,
+        "reference": reference.name if intervention.uses_reference else "none",
+        "model": model.name,
+        "model_class": model.model_class,
+        "sign": "positive effect = the head helps the task",
+    }
+    if len(model.layers) < model.n_layers:
+        covered = ", ".join(map(str, model.layers))
+        provenance["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
+    return provenance

@@ -1,0 +1,261 @@
+"""The memory plan of a sweep: how much work at a time stays below a limit, and what is done if it did not.
+
+Work is cut where its estimate (see `headcats.sweeps.footprint`) would exceed the limit, in powers of two below the
+whole, so that a little more or less free memory cuts it in the same places.
+"""
+
+import gc
+import logging
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+
+from headcats.errors import ModelError, OptionError
+from headcats.models import HookedModel
+from headcats.sweeps.footprint import (
+    forward_bytes,
+    readout_bytes,
+    record_bytes,
+    recording_bytes,
+    replay_bytes,
+    weights_bytes,
+    z_bytes,
+)
+from headcats.sweeps.free_memory import free_memory
+
+# Activations of more rows at a time than these bring nothing: about a thousand tokens keep a processor busy (measured
+# on CPUs: less than 3 % between 1,000 and 6,000), and what leaves its caches is slower again.
+ENOUGH_BYTES = 1 << 28
+
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+_BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*b(?:ytes)?\s*", re.IGNORECASE)
+
+_log = logging.getLogger("headcats")
+T = TypeVar("T")
+
+
+def budget(memory: str | int | None, device: torch.device) -> int:
+    """Bytes that a sweep may use beside the model's weights.
+
+    Args:
+        memory: A number of bytes, a text such as "4GB", "512 MB" or "1.5GiB" (GB = 10^9 bytes, GiB = 2^30), or None for
+            half of what is free on `device`.
+        device: Where the model runs.
+
+    Raises:
+        OptionError: Anything else, or nothing at all.
+    """
+    if memory is None:
+        return free_memory(device) // 2
+    wanted = (
+        f"memory must be a number of bytes or a text such as '4GB', '512 MB' or '1.5GiB'; got {memory!r}. Leave it out "
+        "for half of what is free."
+    )
+    if isinstance(memory, bool) or not isinstance(memory, str | int):
+        raise OptionError(wanted)
+    if isinstance(memory, str):
+        match = _AMOUNT.fullmatch(memory)
+        if match is None:
+            raise OptionError(wanted)
+        number, unit, binary, plain = match.groups()
+        size = int(float(plain or number) * (_BINARY_UNITS if binary else _UNITS)[(unit or "").lower()])
+    else:
+        size = memory
+    if size <= 0:
+        raise OptionError(wanted)
+    return size
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How a sweep is cut.
+
+    Attributes:
+        prompts: Prompts per part.
+        rows: Variants of each of these prompts that are computed at a time.
+        readouts: Rows whose logits over the whole vocabulary are held at a time.
+        budget: Bytes that may be used beside the weights.
+        peak: Bytes that are used beside the weights at most, by estimate.
+        weights: Bytes of the weights.
+    """
+
+    prompts: int
+    rows: int
+    readouts: int
+    budget: int
+    peak: int
+    weights: int
+
+    def describe(self) -> str:
+        """One sentence for people."""
+        return (
+            f"about {readable_bytes(self.peak)} beside {readable_bytes(self.weights)} of weights: "
+            f"{_count(self.prompts, 'prompt')}, {_count(self.rows, 'row')} at a time; limit "
+            f"{readable_bytes(self.budget)}"
+        )
+
+
+def plan(
+    model: HookedModel,
+    *,
+    prompts: int,
+    length: int,
+    first: int,
+    rows: int,
+    path: str,
+    budget: int,
+    metrics: Sequence[str] = (),
+) -> MemoryPlan:
+    """The largest pieces of work that fit.
+
+    Args:
+        model: The model.
+        prompts: Prompts of the batch.
+        length: Their tokens.
+        first: First position that can change.
+        rows: Variants of each prompt (heads or sets of heads).
+        path: "hooked", or anything else for a path that replays a recording.
+        budget: Bytes beside the weights.
+        metrics: What is read; none named counts as the one that needs most.
+
+    Raises:
+        OptionError: Not even one variant of one prompt fits; the message says what it needs.
+    """
+    part = prompts_per_part(model, prompts, length, first=first, budget=budget)
+    kept = _kept_bytes(model, prompts, part, length, first, budget)
+
+    def chunk_bytes(count: int) -> int:
+        if path == "hooked":
+            return forward_bytes(model, part * count, length)
+        return replay_bytes(model, part, count, length=length, first=first)
+
+    def fits(size: int) -> bool:
+        return size <= min(budget - kept, ENOUGH_BYTES)
+
+    count = _largest(rows, lambda count: fits(chunk_bytes(count)))
+    readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics)))
+    chunk = max(chunk_bytes(count), readout_bytes(model, readouts, metrics))
+    peak = max(kept + chunk, _recording_peak(model, prompts, part, length, first))
+    weights = weights_bytes(model)
+    if peak > budget:
+        raise OptionError(
+            f"A sweep of {_count(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
+            f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
+            f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
+            "memory, or take fewer or shorter prompts."
+        )
+    return MemoryPlan(part, count, readouts, budget, peak, weights)
+
+
+def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> int:
+    """Prompts whose recording and first rows fit; at least one."""
+
+    def fits(part: int) -> bool:
+        rows = replay_bytes(model, part, 1, length=length, first=first)
+        return (
+            4 * recording_bytes(model, part, length, first) <= budget
+            and _recording_peak(model, prompts, part, length, first) <= budget
+            and _kept_bytes(model, prompts, part, length, first, budget) + rows <= budget
+            and rows <= ENOUGH_BYTES
+        )
+
+    return _largest(prompts, fits)
+
+
+def halving(work: Callable[[int], T], size: int, *, device: torch.device) -> T:
+    """`work(size)`; where memory runs out, `work` of half the size, down to 1.
+
+    One warning is logged.
+
+    Args:
+        work: Does as much work at a time as it is told.
+        size: How much to try first.
+        device: Whose memory is given back in between.
+
+    Raises:
+        ModelError: It runs out with the smallest piece of work too.
+    """
+    at_first = size
+    while True:
+        try:
+            return work(size)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+        # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
+        if size == 1:
+            raise ModelError(
+                f"Memory of {device} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
+                "dtype bfloat16, or another device; close what else uses the memory."
+            )
+        if size == at_first:
+            _log.warning(
+                "Memory of %s ran out with %d rows at a time: going on with fewer. A limit (--memory, memory=...) "
+                "avoids the attempt.",
+                device,
+                size,
+            )
+        _give_back(device)
+        size = max(1, size // 2)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out, on any kind of device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
+    text = str(error).lower()
+    return isinstance(error, RuntimeError) and any(
+        words in text for words in ("can't allocate memory", "not enough memory", "out of memory", "alloc_failed")
+    )
+
+
+def readable_bytes(size: int) -> str:
+    """`1.2 GB`, `34 MB`."""
+    for unit, scale in (("TB", 1e12), ("GB", 1e9)):
+        if size >= 0.9995 * scale:
+            return f"{size / scale:.1f} {unit}"
+    return f"{max(1, round(size / 1e6))} MB"
+
+
+def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
+    """What stays while rows are computed: z of both runs, and recordings of all prompts or of one part."""
+    recordings = recording_bytes(model, prompts, length, first)
+    if 4 * recordings <= budget:
+        return 2 * recordings
+    return 2 * z_bytes(model, prompts, length - first) + recording_bytes(model, part, length, first)
+
+
+def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int) -> int:
+    return z_bytes(model, prompts, length - first) + record_bytes(model, part, length)
+
+
+def _largest(whole: int, fits: Callable[[int], bool]) -> int:
+    return next((step for step in _steps(whole) if step == 1 or fits(step)), 1)
+
+
+def _steps(whole: int) -> Iterator[int]:
+    """The whole, then the powers of two below it, downwards."""
+    yield whole
+    yield from (2**power for power in reversed(range(max(0, math.ceil(math.log2(max(1, whole)))))))
+
+
+def _give_back(device: torch.device) -> None:
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
+    elif device.type == "mps":
+        torch.mps.empty_cache()
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _suggested(size: int) -> str:
+    return f"{math.ceil(size / 1e8) / 10:g}GB"

@@ -1,0 +1,92 @@
+"""The fast paths: many sets of heads replaced in one walk over the layers, on recordings of the unpatched run.
+
+With rows of one position (`last_position`), all rows of a prompt share its earlier keys and values, and every weight is
+read once for all of them. With rows of several positions (`suffix`), only these positions are computed, and the last
+block gives the last position alone. Both give the numbers of ordinary hooked forwards, up to rounding.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headcats.metrics import Targets, measure, metric_traits
+from headcats.models.replay import Recording, RowEdit
+from headcats.sweeps.intervention import Z
+from headcats.sweeps.tree import HeadSet, Step, grow
+
+
+def replayed(
+    recording: Recording,
+    sets: Sequence[HeadSet],
+    new_z: Callable[[int], Z],
+    *,
+    mask: Bool[Tensor, "prompt pos"],
+    n_layers: int,
+) -> Float[Tensor, "prompt set d_model"]:
+    """The residual stream after the last block, at the last position, with each set of heads replaced.
+
+    Args:
+        recording: Run of the prompts.
+        sets: Heads that are replaced together, none of them empty.
+        new_z: Layer -> new z of all its heads at the positions of `recording`.
+        mask: Where z is replaced.
+        n_layers: Blocks of the model.
+    """
+    tree = grow(sets, n_layers=n_layers)
+    rows: Tensor | None = None
+    for step in tree.steps:
+        if rows is not None and step.parents is not None:
+            rows = rows[:, torch.tensor(step.parents, device=rows.device)]
+        edit = _edit(step, new_z(step.layer), mask) if step.heads else None
+        last = step.layer == n_layers - 1
+        rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
+    assert rows is not None
+    rows = rows[:, :, -1]
+    if tree.row_of == tuple(range(rows.shape[1])):
+        return rows
+    return rows[:, torch.tensor(tree.row_of, device=rows.device)]
+
+
+def measured(
+    recording: Recording,
+    residual: Float[Tensor, "prompt set d_model"],
+    names: tuple[str, ...],
+    targets: Targets,
+    *,
+    readouts: int,
+) -> Float[Tensor, "metric prompt set"]:
+    """Metrics of residual streams, `readouts` of them at a time where the whole vocabulary is read."""
+    prompts, sets = residual.shape[:2]
+    if all(metric_traits(name).reads == "pair" for name in names):
+        ids = torch.stack([targets.answer, targets.distractor], 1)
+        pair = recording.read_some(residual, ids)
+        if pair is not None:
+            flat = pair.flatten(0, 1)
+            place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
+            return measure(names, flat, Targets(place, place + 1, flat)).unflatten(1, (prompts, sets))
+    flat = residual.flatten(0, 1)
+    prompt = torch.arange(prompts).repeat_interleave(sets)
+    parts = [
+        measure(names, recording.read(flat[start : start + readouts]), targets.at(prompt[start : start + readouts]))
+        for start in range(0, len(flat), readouts)
+    ]
+    return torch.cat(parts, 1).unflatten(1, (prompts, sets))
+
+
+def _edit(step: Step, new: Z, mask: Bool[Tensor, "prompt pos"]) -> RowEdit:
+    rows, heads = torch.tensor(step.rows), torch.tensor(step.heads)
+    everywhere = bool(mask.all())
+
+    def edit(z: Tensor) -> Tensor:
+        at, which = rows.to(z.device), heads.to(z.device)
+        width = z.shape[2]
+        chosen = new[:, -width:].to(z.device, z.dtype)[:, :, which].movedim(2, 0)
+        if not everywhere:
+            where = mask[:, -width:].to(z.device)[None, ..., None]
+            chosen = torch.where(where, chosen, z[:, at, :, which])
+        z[:, at, :, which] = chosen
+        return z
+
+    return edit

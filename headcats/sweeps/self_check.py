@@ -1,0 +1,133 @@
+"""Is a fast path right on this model? A few of its numbers are compared with ordinary hooked forwards.
+
+A fast path can be wrong without an error, for example where a block gets the position of every token in a form that
+nobody foresaw. So before its numbers are used, three heads of the first, the middle and the last layer are replaced,
+one at a time and together, on two prompts, and all logits are compared.
+"""
+
+import weakref
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.models import Head, HookedModel
+from headcats.models.checks import noise_floor
+from headcats.models.replay import Unreplayable, record
+from headcats.sweeps.hooked import edits
+from headcats.sweeps.replayed import replayed
+from headcats.sweeps.tree import HeadSet
+
+Path = Literal["last_position", "suffix"]
+_CHECKED_PROMPTS = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Attributes:
+        passed: Whether the fast path gives the numbers of the hooked path.
+        reason: Why not, as a clause, or "".
+        difference: Largest absolute difference of a logit between the paths.
+        limit: What was allowed.
+        effect: Largest change of a logit that the replaced heads make: what the difference is to be compared with.
+    """
+
+    passed: bool
+    reason: str = ""
+    difference: float = float("nan")
+    limit: float = float("nan")
+    effect: float = float("nan")
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"passed: largest difference {self.difference:.1e} beside an effect of {self.effect:.1e}"
+        return f"not used: {self.reason}"
+
+
+_Checked = dict[tuple[Any, ...], tuple[int, Outcome]]
+_outcomes: weakref.WeakKeyDictionary[Any, _Checked] = weakref.WeakKeyDictionary()
+
+
+def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Outcome:
+    """Compare the fast path from position `first` with hooked forwards, once per model, path and kind of shape.
+
+    Kinds of shape: one prompt or several, whether earlier positions are kept, and the length up to a factor of two; a
+    longer prompt than any checked before is checked again, as it may exceed an attention window.
+    """
+    length = tokens.shape[1]
+    kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), str(model.dtype))
+    known = _outcomes.setdefault(model.model, {})
+    if kind not in known or known[kind][0] < length:
+        known[kind] = length, _check(model, tokens[:_CHECKED_PROMPTS], first)
+    return known[kind][1]
+
+
+def path_of(first: int, length: int) -> Path:
+    """Name of the fast path for changes from position `first` on."""
+    return "last_position" if first == length - 1 else "suffix"
+
+
+@torch.no_grad()
+def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
+    layers = [model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1]]
+    heads = [Head(layer, n * (model.n_heads[layer] - 1) // 2) for n, layer in enumerate(layers)]
+    sets: list[HeadSet] = list(dict.fromkeys([*((head,) for head in heads), tuple(sorted(set(heads)))]))
+    mask = torch.ones(len(tokens), tokens.shape[1] - first, dtype=torch.bool)
+    try:
+        recording = record(model, tokens, first=first)
+        # The negative of z is never z itself, and no larger.
+        new = {layer: -recording.z[layer] for layer in layers}
+        residual = replayed(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
+        fast = recording.read(residual.flatten(0, 1)).unflatten(0, residual.shape[:2])
+        ids = fast[:, 0].topk(2).indices
+        some = recording.read_some(residual, ids)
+    except Unreplayable as problem:
+        return Outcome(False, str(problem))
+    except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
+        return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {_short(error)})")
+    base = model.logits(tokens)
+    exact = torch.stack([model.logits(tokens, edits=edits([heads], new.__getitem__, mask)) for heads in sets], 1)
+    effect = float((exact - base[:, None]).abs().max())
+    limit = _limit(model, tokens, sets, new, mask, exact, effect)
+    differences = [(fast.to(exact.device) - exact).abs().max(), (recording.logits.to(base.device) - base).abs().max()]
+    if some is not None:
+        expected = exact.gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
+        differences.append((some.to(exact.device) - expected).abs().max())
+    difference = max(float(one) for one in differences)
+    if not effect > limit:
+        reason = f"the check is empty, since replacing heads changes logits by {effect:.1e} only"
+    elif not difference <= limit:
+        reason = f"it differs from the hooked path by {difference:.1e}, where {limit:.1e} is allowed"
+    else:
+        reason = ""
+    return Outcome(not reason, reason, difference, limit, effect)
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= 90 else f"{text[:90]} ..."
+
+
+def _limit(
+    model: HookedModel,
+    tokens: Tensor,
+    sets: list[HeadSet],
+    new: dict[int, Tensor],
+    mask: Tensor,
+    exact: Float[Tensor, "prompt set vocab"],
+    effect: float,
+) -> float:
+    """Difference that is allowed: rounding, as large as the hooked path's own where its dtype is short.
+
+    In 16 bits two ways to compute the same differ by far more than one rounding; how far is found out by moving the
+    new head outputs by about one rounding.
+    """
+    if torch.finfo(model.dtype).bits > 16:
+        return 1e-4 + 1e-3 * effect
+    moved = {layer: z * (1 + 2 * torch.finfo(z.dtype).eps) for layer, z in new.items()}
+    again = torch.stack([model.logits(tokens, edits=edits([heads], moved.__getitem__, mask)) for heads in sets], 1)
+    return 4 * float((again - exact).abs().max()) + noise_floor(exact.flatten(0, 1), model.dtype)

@@ -1,0 +1,87 @@
+"""Which rows of a replay share what: runs that differ from some layer on are one run before it.
+
+A row is one variant of the residual stream. Two sets of heads that agree in the layers so far have the same row; a set
+without heads so far is the unpatched run and needs no row. One head at a time, rows grow by the heads of each layer.
+Growing sets (the k best heads, for every k) need no more rows than single heads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headcats.models import Head
+
+HeadSet = tuple[Head, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens in one layer.
+
+    Attributes:
+        layer: The layer.
+        parents: Row before the layer that each row goes on from; None: every row goes on as it is.
+        fresh: Rows that start here from the unpatched run; they come last.
+        rows: Rows in which a head is replaced, one entry per replacement.
+        heads: The heads, one per entry of `rows`.
+    """
+
+    layer: int
+    parents: tuple[int, ...] | None
+    fresh: int
+    rows: tuple[int, ...]
+    heads: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Rows of several sets of heads, layer by layer.
+
+    Attributes:
+        steps: From the first layer with a replacement to the last layer of the model.
+        row_of: Row of each set after the last step.
+    """
+
+    steps: tuple[Step, ...]
+    row_of: tuple[int, ...]
+
+
+def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
+    """The tree of some sets of heads, none of them empty.
+
+    Args:
+        sets: Heads that are replaced together; may repeat.
+        n_layers: Blocks of the model.
+
+    Example:
+        >>> tree = grow([(Head(0, 0),), (Head(0, 1),), (Head(0, 1), Head(1, 0))], n_layers=2)
+        >>> [(step.parents, step.fresh, step.rows, step.heads) for step in tree.steps]
+        [(None, 2, (0, 1), (0, 1)), ((0, 1, 1), 0, (2,), (0,))]
+        >>> tree.row_of
+        (0, 1, 2)
+    """
+    ordered = [tuple(sorted(set(heads))) for heads in sets]
+    places: dict[HeadSet, int] = {}
+    steps = []
+    for layer in range(min(heads[0].layer for heads in ordered), n_layers):
+        so_far = dict.fromkeys(_until(heads, layer) for heads in ordered)
+        so_far.pop((), None)
+        old = [heads for heads in so_far if _until(heads, layer - 1)]
+        old.sort(key=lambda heads: places[_until(heads, layer - 1)])
+        parents = tuple(places[_until(heads, layer - 1)] for heads in old)
+        rows = [*old, *(heads for heads in so_far if not _until(heads, layer - 1))]
+        replaced = [(row, head.head) for row, heads in enumerate(rows) for head in heads if head.layer == layer]
+        steps.append(
+            Step(
+                layer=layer,
+                parents=None if parents == tuple(range(len(places))) else parents,
+                fresh=len(rows) - len(old),
+                rows=tuple(row for row, _ in replaced),
+                heads=tuple(head for _, head in replaced),
+            )
+        )
+        places = {heads: row for row, heads in enumerate(rows)}
+    return Tree(tuple(steps), tuple(places[heads] for heads in ordered))
+
+
+def _until(heads: HeadSet, layer: int) -> HeadSet:
+    return tuple(head for head in heads if head.layer <= layer)

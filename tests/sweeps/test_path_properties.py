@@ -1,0 +1,225 @@
+"""What no fast path may change: an identity patch is 0, and order, chunks and grouping of the work leave no trace."""
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from architectures import N_HEADS, tiny_bridge
+from batches import random_batch
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from prefixes import prefixed_batch
+from toys import tiny_model
+
+import headcats.sweeps.engine as engine
+import headcats.sweeps.memory as memory
+from headcats.models import Head
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import Intervention, sweep
+from headcats.sweeps.joint import cumulative, joint_sweep
+
+METRICS = ("logit_diff", "log_prob")
+LIMIT = 1e-5
+TIGHT = [120_000, 200_000, "0.4 MB", "1GB"]
+"""Limits of memory: from a few rows of one prompt at a time to all there are."""
+N_LAYERS = 3
+Shape = tuple[int, int, int, int]
+"""Prompts, tokens, tokens shared by the two runs, seed."""
+
+names = st.sampled_from(["gpt2", "llama", "neox", "gemma2", "gpt_oss", "falcon"])
+positions = st.sampled_from(["last", "all", "t5"])
+methods = st.sampled_from(["denoising_patch", "noising_patch", "zero_ablation"])
+heads = st.builds(Head, st.integers(0, N_LAYERS - 1), st.integers(0, N_HEADS - 1))
+head_sets = st.lists(st.lists(heads, min_size=1, max_size=4, unique=True), min_size=1, max_size=5, unique_by=frozenset)
+# An example is small as it is; making it smaller takes minutes.
+few = settings(max_examples=10, phases=[Phase.explicit, Phase.generate])
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> Shape:
+    n_pos = draw(st.integers(6, 12))
+    return draw(st.integers(1, 4)), n_pos, draw(st.integers(0, n_pos - 1)), draw(st.integers(0, 10_000))
+
+
+def made(shape: Shape) -> PromptBatch:
+    """The batch, made in the test: the checks of shapes draw random numbers, which a strategy must not do."""
+    n_prompts, n_pos, n_shared, seed = shape
+    return prefixed_batch(n_prompts, n_pos, n_shared, seed=seed)
+
+
+def apart(one: Any, other: Any) -> float:
+    """The largest difference of the patched values; infinite where one of them is NaN and the other is not."""
+    difference = np.abs(one.patched.values - other.patched.values)
+    return float(np.nan_to_num(difference, nan=np.inf).max())
+
+
+def fast(ds: Any) -> bool:
+    return ds.attrs["path"] in ("last_position", "suffix")
+
+
+@few
+@given(name=names, shape=shapes(), positions=positions, base=st.sampled_from(["clean", "corrupted"]))
+def test_a_patch_with_the_heads_own_output_changes_nothing(name: str, shape: Shape, positions: str, base: Any) -> None:
+    batch = made(shape)
+    identity = Intervention("identity", base, lambda sources: getattr(sources, base))
+    ds = sweep(tiny_bridge(name), batch, identity, metrics=METRICS, positions=positions)
+    assert fast(ds)
+    assert np.abs(ds.patched - ds[base]).max() <= LIMIT
+
+
+@few
+@given(name=names, seed=st.integers(0, 10_000), positions=positions, method=st.sampled_from(["denoising", "noising"]))
+def test_two_equal_prompts_patch_nothing(name: str, seed: int, positions: str, method: str) -> None:
+    batch = prefixed_batch(3, 9, 9, seed=seed)
+    ds = sweep(tiny_bridge(name), batch, f"{method}_patch", metrics=METRICS, positions=positions)
+    assert np.abs(ds.patched - ds.clean).max() <= LIMIT
+    assert np.abs(ds.clean - ds.corrupted).max() <= LIMIT
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_an_identity_patch_on_a_model_never_seen_before_is_no_failed_check(positions: str) -> None:
+    """Where nothing changes the check of a path has nothing to compare; that is no reason to warn."""
+    identity = Intervention("identity", "corrupted", lambda sources: sources.corrupted)
+    model, batch = tiny_model("llama").model, prefixed_batch()
+    ds = sweep(model, batch, identity, positions=positions)
+    assert np.abs(ds.patched - ds.corrupted).max() <= LIMIT
+    assert fast(sweep(model, batch, "denoising_patch", positions=positions))
+
+
+@few
+@given(name=names, shape=shapes(), positions=positions, method=methods, order=st.randoms(use_true_random=False))
+def test_the_order_of_prompts(name: str, shape: Shape, positions: str, method: str, order: random.Random) -> None:
+    batch = made(shape)
+    model, turned = tiny_bridge(name), order.sample(range(len(batch)), len(batch))
+    straight = sweep(model, batch, method, metrics=METRICS, positions=positions)
+    mixed = sweep(model, batch.select(turned), method, metrics=METRICS, positions=positions)
+    assert fast(straight)
+    assert apart(straight.isel(prompt=turned), mixed) <= LIMIT
+
+
+@few
+@given(name=names, shape=shapes(), positions=positions, method=methods)
+def test_prompts_do_not_see_each_other(name: str, shape: Shape, positions: str, method: str) -> None:
+    batch = made(shape)
+    together = sweep(tiny_bridge(name), batch, method, metrics=METRICS, positions=positions)
+    alone = sweep(tiny_bridge(name), batch.select([0]), method, metrics=METRICS, positions=positions)
+    assert apart(together.isel(prompt=[0]), alone) <= LIMIT
+
+
+@few
+@given(
+    name=names,
+    shape=shapes(),
+    positions=positions,
+    method=methods,
+    limit=st.sampled_from(TIGHT),
+)
+def test_the_memory_that_it_may_take(name: str, shape: Shape, positions: str, method: str, limit: Any) -> None:
+    batch = made(shape)
+    model = tiny_bridge(name)
+    cut = sweep(model, batch, method, metrics=METRICS, positions=positions, memory=limit)
+    assert fast(cut)
+    assert apart(cut, sweep(model, batch, method, metrics=METRICS, positions=positions)) <= LIMIT
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_little_memory_means_many_pieces(positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces: list[int] = []
+
+    def counting(recording: Any, sets: Any, *args: Any, **options: Any) -> Any:
+        pieces.append(len(recording.tokens) * len(sets))
+        return replayed(recording, sets, *args, **options)
+
+    replayed = engine.replayed
+    monkeypatch.setattr(engine, "replayed", counting)
+    counts = {}
+    for limit in TIGHT:
+        pieces.clear()
+        sweep(tiny_bridge("gpt2"), prefixed_batch(4, 12, 3), "denoising_patch", positions=positions, memory=limit)
+        assert sum(pieces) == 4 * N_LAYERS * N_HEADS
+        counts[limit] = len(pieces)
+    assert counts[TIGHT[-1]] == 1
+    assert counts[TIGHT[0]] > 1
+
+
+@pytest.mark.parametrize("positions", ["last", "all", "t5"])
+@pytest.mark.parametrize("name", ["gpt2", "gemma2", "gpt_oss"])
+def test_one_row_at_a_time_is_the_least(name: str, positions: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = prefixed_batch(3, 9, 3)
+    together = sweep(tiny_bridge(name), batch, "denoising_patch", metrics=METRICS, positions=positions)
+    monkeypatch.setattr(memory, "ENOUGH_BYTES", 1)
+    alone = sweep(tiny_bridge(name), batch, "denoising_patch", metrics=METRICS, positions=positions)
+    assert fast(alone)
+    assert apart(together, alone) <= LIMIT
+
+
+@few
+@given(name=names, shape=shapes(), positions=positions, method=methods)
+def test_sets_of_one_head_are_the_single_head_sweep(name: str, shape: Shape, positions: str, method: str) -> None:
+    batch = made(shape)
+    model = tiny_bridge(name)
+    single = sweep(model, batch, method, metrics=METRICS, positions=positions)
+    sets = [[Head(layer, head)] for layer in range(N_LAYERS) for head in range(N_HEADS)]
+    joint = joint_sweep(model, batch, method, sets, metrics=METRICS, positions=positions)
+    assert fast(joint)
+    assert joint.patched.dims == ("metric", "prompt", "set")
+    assert joint.set.values.tolist() == [f"L{layer}H{head}" for layer in range(N_LAYERS) for head in range(N_HEADS)]
+    assert np.abs(joint.patched.values - single.patched.values.reshape(joint.patched.shape)).max() <= LIMIT
+    for run in ("clean", "corrupted"):
+        assert np.abs(joint[run].values - single[run].values).max() <= LIMIT
+
+
+@few
+@given(
+    name=names,
+    shape=shapes(),
+    positions=positions,
+    method=methods,
+    sets=head_sets,
+    order=st.randoms(use_true_random=False),
+)
+def test_the_order_of_sets_and_of_heads_in_them(
+    name: str, shape: Shape, positions: str, method: str, sets: list[list[Head]], order: random.Random
+) -> None:
+    batch = made(shape)
+    model = tiny_bridge(name)
+    straight = joint_sweep(model, batch, method, sets, metrics=METRICS, positions=positions)
+    turned = order.sample(range(len(sets)), len(sets))
+    shuffled = [order.sample(sets[place], len(sets[place])) for place in turned]
+    mixed = joint_sweep(model, batch, method, shuffled, metrics=METRICS, positions=positions)
+    assert fast(straight)
+    assert apart(straight.isel(set=turned), mixed) <= LIMIT
+
+
+@few
+@given(name=names, shape=shapes(), positions=positions, sets=head_sets, limit=st.sampled_from(TIGHT))
+def test_chunks_of_sets(name: str, shape: Shape, positions: str, sets: list[list[Head]], limit: Any) -> None:
+    batch = made(shape)
+    model = tiny_bridge(name)
+    options: dict[str, Any] = {"metrics": METRICS, "positions": positions}
+    whole = joint_sweep(model, batch, "denoising_patch", sets, **options)
+    assert apart(whole, joint_sweep(model, batch, "denoising_patch", sets, memory=limit, **options)) <= LIMIT
+    assert apart(whole, joint_sweep(model, batch, "denoising_patch", sets, path="hooked", **options)) <= LIMIT
+
+
+@few
+@given(order=st.permutations([Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]))
+def test_growing_sets_hold_one_head_more_each(order: list[Head]) -> None:
+    growing = cumulative(order)
+    assert [len(one) for one in growing] == list(range(1, len(order) + 1))
+    assert all(set(one) == set(order[: len(one)]) for one in growing)
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_all_heads_at_once_make_the_other_run(positions: str) -> None:
+    """Where the last token is the same in both runs, heads are all that tells them apart at the last position."""
+    drawn = random_batch(3, 9)
+    corrupted = torch.cat([drawn.corrupted[:, :-1], drawn.clean[:, -1:]], 1)
+    batch = PromptBatch.from_tokens(drawn.clean, corrupted, drawn.answer, drawn.distractor)
+    everything = [[Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]]
+    ds = joint_sweep(tiny_bridge("llama"), batch, "denoising_patch", everything, metrics=METRICS, positions=positions)
+    assert fast(ds)
+    assert np.abs(ds.clean - ds.corrupted).max() > 1e-2
+    assert np.abs(ds.patched.isel(set=0) - ds.clean).max() <= LIMIT

@@ -1,0 +1,154 @@
+"""A fast path that gives wrong numbers is noticed: warned of once, recorded, and replaced by plain hooks."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import random_batch
+from prefixes import prefixed_batch
+from toys import tiny_model
+
+from headcats.errors import HeadcatsError, ModelWarning
+from headcats.models import adapt
+from headcats.models.replay import record
+from headcats.sweeps import joint_sweep, sweep
+
+Block = Callable[..., torch.Tensor]
+MODES = [("last", "last_position"), ("all", "suffix")]
+
+
+def adds_an_error(block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any) -> torch.Tensor:
+    after = block(recording, layer, rows, fresh=fresh, **options)
+    return after if layer != 1 else after + 0.05 * torch.linspace(-1, 1, after.shape[-1])
+
+
+def ignores_the_edit(block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any) -> torch.Tensor:
+    return block(recording, layer, rows, fresh=fresh, **{**options, "edit": None})
+
+
+def edits_the_next_head(block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any) -> torch.Tensor:
+    edit = options["edit"]
+
+    def shifted(z: torch.Tensor) -> torch.Tensor:
+        return edit(z.roll(1, -2)).roll(-1, -2)
+
+    return block(recording, layer, rows, fresh=fresh, **{**options, "edit": None if edit is None else shifted})
+
+
+def sees_the_prefix_of_another_prompt(
+    block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any
+) -> torch.Tensor:
+    """Rows that changed before this layer get keys and values of other tokens."""
+    after = block(recording, layer, rows, fresh=fresh, **options)
+    if rows is None:
+        return after
+    tokens = recording.tokens.clone()
+    tokens[:, : recording.first or 1] = 5
+    other = record(adapt(recording._model), tokens, first=recording.first)
+    wrong = block(other, layer, rows, fresh=0, **{**options, "edit": None})
+    return torch.cat([wrong, after[:, rows.shape[1] :]], 1)
+
+
+def mixes_up_the_prompts(block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any) -> torch.Tensor:
+    after = block(recording, layer, rows, fresh=fresh, **options)
+    return after if layer != 2 else after.roll(1, 0)
+
+
+def raises(block: Block, recording: Any, layer: int, rows: Any, fresh: int, options: Any) -> torch.Tensor:
+    raise RuntimeError("The size of tensor a (3) must match the size of tensor b (12)")
+
+
+BROKEN = [adds_an_error, ignores_the_edit, edits_the_next_head, sees_the_prefix_of_another_prompt, mixes_up_the_prompts,
+          raises]  # fmt: skip
+
+
+@pytest.fixture
+def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Any], None]:
+    """Break the recordings of a model's class, for the rest of a test."""
+
+    def break_it(model: Any, how: Any) -> None:
+        kind = type(record(adapt(model), torch.zeros(1, 2, dtype=torch.long), first=1))
+        right = kind.block
+
+        def block(self: Any, layer: int, rows: Any, *, fresh: int, **options: Any) -> torch.Tensor:
+            # Recordings that a broken block makes for itself use the right one, through `right`.
+            return how(right, self, layer, rows, fresh, options)
+
+        monkeypatch.setattr(kind, "block", block)
+
+    return break_it
+
+
+@pytest.mark.parametrize(("positions", "path"), MODES)
+@pytest.mark.parametrize("how", BROKEN)
+def test_a_broken_path_is_caught(how: Any, positions: str, path: str, breaking: Any) -> None:
+    model, batch = tiny_model("llama").model, prefixed_batch(3, 9, 3)
+    options: dict[str, Any] = {"metrics": ["logit_diff", "log_prob"], "positions": positions}
+    right = sweep(model, batch, "denoising_patch", path="hooked", **options)
+    breaking(model, how)
+    with pytest.warns(ModelWarning, match="hooked") as warned:
+        fallen = sweep(model, batch, "denoising_patch", **options)
+    assert len(warned) == 1
+    assert fallen.attrs["path"] == "hooked"
+    assert fallen.attrs["self_check"].startswith("not used: ")
+    assert np.abs(fallen.patched - right.patched).max() < 1e-5
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = sweep(model, batch, "denoising_patch", **options)  # warned once is enough
+    assert again.attrs["path"] == "hooked"
+    assert again.attrs["self_check"] == fallen.attrs["self_check"]
+    with pytest.raises(HeadcatsError, match=path):
+        sweep(model, batch, "denoising_patch", path=path, **options)
+
+
+@pytest.mark.parametrize(("positions", "path"), MODES)
+def test_a_path_that_passed_says_by_how_much(positions: str, path: str) -> None:
+    ds = sweep(tiny_model("llama").model, prefixed_batch(3, 9, 3), "denoising_patch", positions=positions)
+    assert ds.attrs["path"] == path
+    assert "passed" in ds.attrs["self_check"]
+
+
+@pytest.mark.parametrize(("positions", "path"), MODES)
+def test_sets_of_heads_are_caught_too(positions: str, path: str, breaking: Any) -> None:
+    model, batch = tiny_model("gpt2").model, prefixed_batch(3, 9, 3)
+    sets = [["L0H1"], ["L0H1", "L1H2"]]
+    right = joint_sweep(model, batch, "noising_patch", sets, positions=positions, path="hooked")
+    breaking(model, adds_an_error)
+    with pytest.warns(ModelWarning, match="hooked"):
+        fallen = joint_sweep(model, batch, "noising_patch", sets, positions=positions)
+    assert fallen.attrs["path"] == "hooked"
+    assert np.abs(fallen.patched - right.patched).max() < 1e-5
+    with pytest.raises(HeadcatsError, match=path):
+        joint_sweep(model, batch, "noising_patch", sets, positions=positions, path=path)
+
+
+def test_what_passed_for_one_shape_of_prompts_is_not_taken_for_granted_for_another(breaking: Any) -> None:
+    """A window or a table of positions shows only in prompts that are long enough."""
+    model = tiny_model("llama").model
+    assert sweep(model, prefixed_batch(3, 6, 3), "denoising_patch").attrs["path"] == "last_position"
+    breaking(model, adds_an_error)
+    with pytest.warns(ModelWarning, match="hooked"):
+        longer = sweep(model, prefixed_batch(3, 40, 3), "denoising_patch")
+    assert longer.attrs["path"] == "hooked"
+
+
+def test_a_check_without_an_effect_is_no_check(breaking: Any) -> None:
+    """Prompts in which nothing changes cannot vouch for the path on others."""
+    model = tiny_model("llama").model
+    breaking(model, adds_an_error)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        sweep(model, prefixed_batch(3, 9, 9), "denoising_patch")
+        ds = sweep(model, prefixed_batch(3, 9, 3), "denoising_patch")
+    assert ds.attrs["path"] == "hooked"
+    right = sweep(model, prefixed_batch(3, 9, 3), "denoising_patch", path="hooked")
+    assert np.abs(ds.patched - right.patched).max() < 1e-5
+
+
+def test_the_reference_path_is_not_checked() -> None:
+    ds = sweep(tiny_model("llama").model, random_batch(2, 6), "denoising_patch", path="hooked")
+    assert ds.attrs["path"] == "hooked"
+    assert "passed" not in ds.attrs.get("self_check", "")

@@ -1,0 +1,111 @@
+"""Where new values of z come from, and from which position on they can change anything."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from batches import TokenModel, random_batch, random_role_batch
+
+from headcats import registry
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import Intervention, Reference, Sources
+from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sources import LayerSources, Replacements, first_change
+
+MASK = torch.ones(4, 7, dtype=torch.bool)
+
+
+@pytest.mark.parametrize("first", [0, 3, 6])
+def test_sources_of_one_layer(first: int) -> None:
+    batch = random_batch(4)
+    runs = BaseRuns(TokenModel(), batch)
+    for layer, scale in ((0, 1.0), (1, 10.0)):
+        of = LayerSources(runs, layer, Reference(batch), MASK, first=first)
+        torch.testing.assert_close(of.clean[..., 0, 0], batch.clean[:, first:] * scale)
+        torch.testing.assert_close(of.corrupted[..., 0, 0], batch.corrupted[:, first:] * scale)
+        torch.testing.assert_close(of.mean[2, :, 0, 0], batch.clean.float().mean(0)[first:] * scale)
+
+
+def test_means_by_index_are_made_once_for_all_layers() -> None:
+    model, batch = TokenModel(), random_batch(4)
+    runs, reference = BaseRuns(model, batch), Reference(batch)
+    for layer in (0, 1):
+        LayerSources(runs, layer, reference, MASK, first=2).mean  # noqa: B018
+    assert model.prompts_run == 4
+    LayerSources(runs, 0, reference, MASK, first=1).mean  # noqa: B018
+    assert model.prompts_run == 8
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_donors_are_run_once_for_all_layers(first: int) -> None:
+    model = TokenModel()
+    batch, other = random_role_batch(5, task="a"), random_role_batch(6, seed=3, task="b")
+    runs, mask = BaseRuns(model, batch), torch.zeros_like(batch.clean, dtype=torch.bool)
+    mask[:, first:] = True
+    donors: dict[int, torch.Tensor] = {}
+    layers = (LayerSources(runs, layer, Reference(other), mask, first=first, donors=donors) for layer in (0, 1))
+    zero, one = (layer.resampled for layer in layers)
+    assert model.prompts_run == 5
+    assert zero.shape[1] == batch.length - first
+    torch.testing.assert_close(one[..., 0, 0], 10 * zero[..., 0, 0])
+    rows = {tuple(row) for row in other.clean[:, first:].tolist()}
+    assert all(tuple(row) in rows for row in zero[..., 0, 0].int().tolist())
+
+
+REPLACEMENTS: dict[str, tuple[Callable[[Sources], torch.Tensor], bool]] = {
+    "the other run": (lambda s: s.clean, True),
+    "half-way": (lambda s: (s.clean + s.corrupted) / 2, True),
+    "more than the difference": (lambda s: s.corrupted + 3 * (s.clean - s.corrupted), False),
+    "zero": (lambda s: torch.zeros_like(s.clean), False),
+    "scaled": (lambda s: 0.5 * s.clean, False),
+    "mean": (lambda s: s.mean, False),
+    "another prompt": (lambda s: s.clean.roll(1, 0), False),
+    "another head": (lambda s: s.clean.roll(1, 2), False),
+    "for one model only": (lambda s: s.clean[:, :, [11, 2]], False),
+}
+
+
+@pytest.mark.parametrize("name", REPLACEMENTS)
+def test_what_leaves_equal_runs_equal(name: str) -> None:
+    replacement, expected = REPLACEMENTS[name]
+    intervention = Intervention(name, "corrupted", replacement)
+    # Rounding may hide that a difference of nothing is nothing; then all positions are computed, which is right too.
+    assert intervention.keeps_agreement is expected or name == "more than the difference"
+
+
+class TestFirstChange:
+    def batch(self, shared: int) -> PromptBatch:
+        batch = random_batch(4, 7)
+        corrupted = batch.corrupted.clone()
+        corrupted[:, :shared] = batch.clean[:, :shared]
+        corrupted[0, :] = batch.clean[0, :]
+        return PromptBatch.from_tokens(batch.clean, corrupted, batch.answer, batch.distractor)
+
+    @pytest.mark.parametrize(
+        ("method", "shared", "masked", "expected"),
+        [
+            ("denoising_patch", 3, 0, 3),
+            ("noising_patch", 3, 0, 3),
+            ("denoising_patch", 3, 5, 5),
+            ("denoising_patch", 7, 0, 6),
+            ("zero_ablation", 3, 0, 0),
+            ("mean_ablation", 3, 2, 2),
+            ("resample_ablation", 3, 6, 6),
+        ],
+    )
+    def test_the_first_difference_or_the_first_masked_token(
+        self, method: str, shared: int, masked: int, expected: int
+    ) -> None:
+        batch = self.batch(shared)
+        mask = torch.zeros(4, 7, dtype=torch.bool)
+        mask[1:, masked:] = True
+        mask[0, 6] = True
+        assert first_change(registry.lookup("method", method).intervention, batch, mask) == expected
+
+    def test_replacements_start_there(self) -> None:
+        batch = self.batch(3)
+        runs = BaseRuns(TokenModel(), batch)
+        patch = registry.lookup("method", "denoising_patch").intervention
+        new = Replacements(runs, patch, reference=Reference(batch), mask=MASK)
+        assert (new.first, tuple(new.mask.shape), new.of_layer(1).shape[1]) == (3, (4, 4), 4)
+        torch.testing.assert_close(new.of_layer(1)[..., 0, 0], batch.clean[:, 3:] * 10.0)
