@@ -21,6 +21,8 @@ _HOMES = {
     "make_suite": "headcats.tasks",
     "suite": "headcats.tasks",
     "task": "headcats.tasks",
+    "cumulative": "headcats.sweeps",
+    "joint_sweep": "headcats.sweeps",
     "sweep": "headcats.sweeps",
     "run": "headcats.study",
     "load": "headcats.results",
@@ -40,8 +42,10 @@ __all__ = [
     "Task",
     "__version__",
     "categorize",
+    "cumulative",
     "figures",
     "head_table",
+    "joint_sweep",
     "load",
     "load_model",
     "make_suite",
@@ -65,7 +69,7 @@ if TYPE_CHECKING:
     from headcats.results import load
     from headcats.scores import score
     from headcats.study import run
-    from headcats.sweeps import sweep
+    from headcats.sweeps import cumulative, joint_sweep, sweep
     from headcats.tasks import Suite, Task, make_suite, suite, task
 
 

@@ -16,7 +16,7 @@ SuiteName = Annotated[str | None, typer.Option("--suite", help="Suite of tasks; 
 Tasks = Annotated[
     str | None, typer.Option("--tasks", help="Tasks to score, separated by commas; default: all of the suite.")
 ]
-NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 32.")]
+NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 64.")]
 NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt; default: 5.")]
 Template = Annotated[
     str | None, typer.Option("--template", help="How prompts are written: arrow (default) or question.")

@@ -29,8 +29,8 @@ from headcats.sweeps.runs import BaseRuns
 from headcats.tasks import Suite, Task
 
 DEFAULT_METHODS = ("denoising_patch", "mean_ablation")
-# As many as a plain `headcats run` scores within 3 minutes on 2 cores by the reference path.
-DEFAULT_PROMPTS = 32
+# As many as a plain `headcats run` scores within 3 minutes on 2 cores.
+DEFAULT_PROMPTS = 64
 _CHECKED_PROMPTS = 2
 
 _log = logging.getLogger("headcats")

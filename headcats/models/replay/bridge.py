@@ -16,6 +16,7 @@ from transformers import DynamicCache
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, StopAtKeys
+from headcats.models.replay.kept import kept
 from headcats.models.replay.recording import Recording, RowEdit, Rows, reads_alike
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -49,6 +50,7 @@ class BridgeRecording(Recording):
         if not self._plain and not reads_alike(self._finish(final), logits, model.dtype):
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
         self._columns: tuple[Tensor, Tensor, Tensor | None] | None = None
+        self._plain_columns = False
 
     @torch.no_grad()
     def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
@@ -87,11 +89,8 @@ class BridgeRecording(Recording):
                 self._columns = self._columns_of(ids)
                 found = self._dot_columns(self._final.unsqueeze(1))[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
-                if not reads_alike(found.to(expected.device), expected, self._model.dtype):
-                    self._plain_columns = False
+                self._plain_columns = reads_alike(found.to(expected.device), expected, self._model.dtype)
             return self._dot_columns(residual) if self._plain_columns else None
-
-    _plain_columns = True
 
     def _columns_of(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         unembed = self._model.model.unembed
@@ -175,7 +174,7 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
 
     def keep_z(layer: int) -> Callable[..., Tensor]:
         def hook_function(value: Tensor, hook: Any) -> Tensor:
-            z[layer] = _kept(value, slice(first, None), 1)
+            z[layer] = kept(value, slice(first, None), 1)
             return value
 
         return hook_function
@@ -205,7 +204,7 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
     for layer, block in enumerate(bridge.blocks):
         args, kwargs = calls[layer]
         one = BlockArguments(block, args, kwargs, cache=cache, shape=(tokens.shape[0], tokens.shape[1]))
-        one.residual = _kept(one.residual, slice(first, None), 1)
+        one.residual = kept(one.residual, slice(first, None), 1)
         arguments.append(one)
     return BridgeRecording(model, tokens, first, output[:, -1].float(), z, arguments, prefixes, final[0])
 
@@ -216,10 +215,4 @@ def _prefixes(cache: DynamicCache, n_layers: int, length: int, first: int) -> li
         raise Unreplayable("not every block keeps keys and values")
     if any(layer.keys.shape[-2] != length for layer in layers):
         raise Unreplayable("its key-value cache does not hold every position")
-    return [(_kept(layer.keys, slice(first), 2), _kept(layer.values, slice(first), 2)) for layer in layers]
-
-
-def _kept(value: Tensor, positions: slice, axis: int) -> Tensor:
-    """Some positions of a tensor, without keeping the others alive."""
-    part = value.detach()[(slice(None),) * axis + (positions,)]
-    return part.clone() if 4 * part.numel() < 3 * value.numel() else part
+    return [(kept(layer.keys, slice(first), 2), kept(layer.values, slice(first), 2)) for layer in layers]

@@ -1,8 +1,8 @@
 """Recording and replay of a HookedTransformer (transformer-lens 3.x).
 
 One run of the model itself records the residual stream before every block, head outputs, and keys and values before
-`first`. Its blocks can only be called on whole prompts, so they are computed here from their weights, with the rows of a
-prompt sharing its recorded keys and values (`shared_attention`).
+`first`. Its blocks can only be called on whole prompts, so they are computed here from their weights, with the rows of
+a prompt sharing its recorded keys and values (`shared_attention`).
 """
 
 from collections.abc import Callable

@@ -1,0 +1,62 @@
+"""What a run says about memory beforehand and about paths afterwards."""
+
+import logging
+from typing import Any
+
+import pytest
+
+import headcats as hc
+from headcats.errors import OptionError, UnknownNameError
+from headcats.study.estimate import memory_plan, paths_used
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+
+
+def estimate(model: Any, methods: list[str], **options: Any) -> Any:
+    study = plan(suite_source="counting", methods=methods, n_prompts=8, n_demos=2)
+    return memory_plan(model, study, Preparation(model, study), **({"limit": None} | options))
+
+
+def test_the_method_that_needs_most_decides(model: Any) -> None:
+    last, everywhere = (estimate(model, methods) for methods in (["denoising_patch"], ["denoising_patch@all"]))
+    both = estimate(model, ["denoising_patch", "denoising_patch@all"])
+    assert 0 < last.peak < everywhere.peak == both.peak
+    assert estimate(model, ["denoising_patch"], path="hooked").peak > last.peak
+
+
+def test_a_limit_that_nothing_fits_into_is_refused_before_anything_is_scored(model: Any, tmp_path: Any) -> None:
+    with pytest.raises(OptionError, match=r"needs at least about .* the limit is"):
+        hc.run(model, suite="counting", n_prompts=8, n_demos=2, memory=1000, out=tmp_path / "never")
+    with pytest.raises(OptionError, match="memory must be a number of bytes"):
+        hc.run(model, suite="counting", n_prompts=8, n_demos=2, memory="much", out=tmp_path / "never")
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize(("path", "names"), [("auto", ("last_position", "suffix")), ("hooked", ("hooked", "hooked"))])
+def test_a_run_says_what_it_needs_and_which_path_ran(
+    model: Any, path: str, names: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "headcats"):
+        results = hc.run(model, suite="counting", n_prompts=8, n_demos=2, path=path, memory="1GB")
+    text = "\n".join(record.getMessage() for record in caplog.records)
+    assert "Memory: about" in text
+    assert "limit 1.0 GB" in text
+    for label, name in zip(("denoising_patch@last", "mean_ablation@all"), names, strict=True):
+        assert f"{label}: 3 tasks by path '{name}'; self-check " in text
+        assert results["always_a"][label].attrs["path"] == name
+
+
+def test_an_unknown_path_is_refused(model: Any) -> None:
+    with pytest.raises(UnknownNameError, match="path 'hoked'"):
+        hc.run(model, suite="counting", path="hoked")
+
+
+def test_paths_are_counted_per_method() -> None:
+    fast, slow = {"path": "suffix", "self_check": "passed"}, {"path": "hooked"}
+    manifest = {
+        "blocks": {"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": {"refusal": "x"}}}
+    }
+    assert paths_used(manifest, ["m@all", "n@last"]) == [
+        "m@all: 2 tasks by path 'suffix'; self-check passed",
+        "n@last: 1 task by path 'hooked'",
+    ]

@@ -1,0 +1,66 @@
+"""Rows of sets of heads: what they share, and that each set ends as the run in which its heads were replaced."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.models import Head
+from headcats.sweeps import cumulative
+from headcats.sweeps.tree import HeadSet, Tree, grow
+
+N_LAYERS = 4
+HEADS = st.builds(Head, st.integers(0, N_LAYERS - 1), st.integers(0, 2))
+SETS = st.lists(st.lists(HEADS, min_size=1, max_size=5).map(tuple), min_size=1, max_size=8)
+
+
+def outcome(tree: Tree) -> list[set[Head]]:
+    """Heads that were replaced in each row, by following the steps."""
+    rows: list[set[Head]] = []
+    for step in tree.steps:
+        parents = range(len(rows)) if step.parents is None else step.parents
+        rows = [set(rows[parent]) for parent in parents] + [set() for _ in range(step.fresh)]
+        for row, head in zip(step.rows, step.heads, strict=True):
+            rows[row].add(Head(step.layer, head))
+    return [rows[row] for row in tree.row_of]
+
+
+@given(SETS)
+def test_every_set_ends_with_its_heads_replaced(sets: list[HeadSet]) -> None:
+    tree = grow(sets, n_layers=N_LAYERS)
+    assert outcome(tree) == [set(heads) for heads in sets]
+    first = min(head.layer for heads in sets for head in heads)
+    assert [step.layer for step in tree.steps] == list(range(first, N_LAYERS))
+
+
+@given(SETS)
+def test_no_row_is_there_twice(sets: list[HeadSet]) -> None:
+    tree = grow(sets, n_layers=N_LAYERS)
+    for step, later in zip(tree.steps, [*tree.steps[1:], None], strict=True):
+        different = {frozenset(head for head in heads if head.layer <= step.layer) for heads in sets} - {frozenset()}
+        before = {frozenset(head for head in heads if head.layer < step.layer) for heads in sets} - {frozenset()}
+        kept = len(before) if step.parents is None else len(step.parents)
+        assert kept + step.fresh == len(different)
+        if later is not None and later.parents is not None:
+            assert max(later.parents) < len(different)
+
+
+def test_single_heads_grow_layer_by_layer() -> None:
+    sets = [(Head(layer, head),) for layer in range(N_LAYERS) for head in range(3)]
+    tree = grow(sets, n_layers=N_LAYERS)
+    assert [(step.parents, step.fresh, step.heads) for step in tree.steps] == [(None, 3, (0, 1, 2))] * N_LAYERS
+    assert [step.rows for step in tree.steps] == [(0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11)]
+    assert tree.row_of == tuple(range(12))
+
+
+def test_growing_sets_cost_no_more_rows_than_single_heads() -> None:
+    heads = [Head(2, 1), Head(0, 0), Head(3, 2), Head(1, 1), Head(0, 2)]
+
+    def rows(sets: list[HeadSet]) -> int:
+        steps = grow(sets, n_layers=N_LAYERS).steps
+        counts, total = 0, 0
+        for step in steps:
+            counts = (counts if step.parents is None else len(step.parents)) + step.fresh
+            total += counts
+        return total
+
+    assert rows(cumulative(heads)) == rows([(head,) for head in heads])
+    assert rows([tuple(heads[: size + 1]) for size in range(5)] * 2) == rows(cumulative(heads))
