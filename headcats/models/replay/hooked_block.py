@@ -44,6 +44,7 @@ class HookedBlock:
         self._cfg = cfg = block.cfg
         if (getattr(attn, "_attention_dir_override", None) or cfg.attention_dir) != "causal":
             raise Unreplayable("its attention is not causal")
+        self._is_rotary = cfg.positional_embedding_type == "rotary"
         self.parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
         self._post_norm = cfg.original_architecture in _POST_NORM
         cap = cfg.attn_scores_soft_cap
@@ -54,18 +55,26 @@ class HookedBlock:
             sinks=attn.sinks.detach() if getattr(cfg, "use_attention_sinks", False) else None,
         )
 
-    def positions(self, length: int, first: int) -> Positions:
-        """Of positions `first` to `length`; to be called right after a run of that length.
+    @property
+    def device(self) -> torch.device:
+        """Where the block computes."""
+        return self._attn.W_O.device
 
-        Some models rescale or extend their rotary tables to the longest prompt of a run.
-        """
+    @property
+    def keys_hook(self) -> str:
+        """The attention's last hook at its keys."""
+        return "hook_rot_k" if self._is_rotary else "hook_k"
+
+    def positions(self, length: int, first: int) -> Positions:
+        """Of positions `first` and later in prompts of this length."""
         attn, cfg = self._attn, self._cfg
         cos = sin = scale = None
-        if cfg.positional_embedding_type == "rotary":
+        if self._is_rotary:
+            # Tables are extended, and in some models rescaled, to the length of a run; the last block has not run yet.
+            attn.apply_rotary(attn.W_O.new_zeros(1, length, 1, cfg.d_head))
             cos, sin = attn.rotary_cos[first:length].clone(), attn.rotary_sin[first:length].clone()
         if getattr(cfg, "use_logn_attn", False) and not attn.training:
-            ones = torch.ones(1, length, 1, 1, dtype=attn.W_O.dtype, device=attn.W_O.device)
-            scale = attn._apply_logn_scaling(ones, 0)[0, first:, 0, 0].clone()
+            scale = attn._apply_logn_scaling(attn.W_O.new_ones(1, length, 1, 1), 0)[0, first:, 0, 0].clone()
         return Positions(cos, sin, scale)
 
     def pre_attention(self, rows: Tensor) -> Tensor:
@@ -80,25 +89,20 @@ class HookedBlock:
 
     def keys(self, normed: Tensor, positions: Positions) -> Tensor:
         """Keys, rotated where the model does so; one per group of query heads."""
-        weight, bias = self._grouped("W_K", "b_K")
-        return self._rotated(self.finished_keys(project(normed, weight, bias)), positions)
+        return self._rotated(self._finished_keys(project(normed, *self._grouped("W_K", "b_K"))), positions)
 
     def values(self, normed: Tensor) -> Tensor:
         """Values, one per group of query heads."""
-        return self.finished_values(project(normed, *self._grouped("W_V", "b_V")))
+        return self._clipped(project(normed, *self._grouped("W_V", "b_V")))
 
-    def finished_keys(self, k: Tensor) -> Tensor:
-        """Keys as they are used, from those at `hook_k`; without their rotation."""
-        return self._clipped(self._normed_heads(k, getattr(self._attn, "k_norm", None)))
+    def keys_at_hook(self, keys: Tensor) -> Tensor:
+        """What `keys` gives, from what was seen at `keys_hook`."""
+        keys = self._one_per_group(keys)
+        return keys if self._is_rotary else self._finished_keys(keys)
 
-    def finished_values(self, v: Tensor) -> Tensor:
-        """Values as they are used, from those at `hook_v`."""
-        return self._clipped(v)
-
-    def one_per_group(self, heads: Tensor) -> Tensor:
-        """Keys or values at a hook, without the copies of a model that is told to ungroup its heads."""
-        repeats = getattr(self._attn, "repeat_kv_heads", 1)
-        return heads[..., ::repeats, :] if self._cfg.ungroup_grouped_query_attention else heads
+    def values_at_hook(self, values: Tensor) -> Tensor:
+        """What `values` gives, from what was seen at `hook_v`."""
+        return self._clipped(self._one_per_group(values))
 
     def attention_output(self, z: Tensor) -> Tensor:
         """What the attention adds to the residual stream; a new tensor."""
@@ -120,6 +124,14 @@ class HookedBlock:
             if self._cfg.use_normalization_before_and_after:
                 out = apply_norm(block.ln2_post, out)
             part += (apply_norm(block.ln2, out) if self._post_norm else out).to(part.device)
+
+    def _finished_keys(self, keys: Tensor) -> Tensor:
+        return self._clipped(self._normed_heads(keys, getattr(self._attn, "k_norm", None)))
+
+    def _one_per_group(self, heads: Tensor) -> Tensor:
+        # A model can be told to ungroup its heads: then every query head has a copy.
+        copies = getattr(self._attn, "repeat_kv_heads", 1) if self._cfg.ungroup_grouped_query_attention else 1
+        return heads[..., ::copies, :]
 
     def _grouped(self, weight: str, bias: str) -> tuple[Tensor, Tensor]:
         # Grouped-query attention holds one head per group under these names, and copies of it under the plain ones.

@@ -1,23 +1,24 @@
-"""Recording and replay of a HookedTransformer (transformer-lens 3.x).
+"""Recording of a HookedTransformer (transformer-lens 3.x).
 
 One run of the model itself records the residual stream before every block, head outputs, and keys and values before
-`first`. Its blocks can only be called on whole prompts, so they are computed here from their weights, with the rows of
-a prompt sharing its recorded keys and values (`shared_attention`).
+`first`. Its blocks can only be called on whole prompts, so from there on they are computed from their weights, with the
+rows of a prompt sharing its recorded keys and values (`hooked_recording`). The last block is computed that way in the
+recorded run too: the model itself would do all of it at every position, and the last position alone is read.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import checked_edit, hook_z
-from headcats.models.replay.fused_layers import apply_norm, is_from_transformer_lens
-from headcats.models.replay.hooked_block import HookedBlock, Positions
+from headcats.models.hooks import hook_z
+from headcats.models.replay.fused_layers import is_from_transformer_lens
+from headcats.models.replay.hooked_block import HookedBlock
+from headcats.models.replay.hooked_recording import HookedTransformerRecording, RecordedLayer
 from headcats.models.replay.kept import kept
-from headcats.models.replay.recording import Recording, RowEdit, Rows, reads_alike
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -26,122 +27,6 @@ _ODD_POSITIONS = {
     "alibi": "its positions are ALiBi",
     "shortformer": "its positions are added to queries and keys alone",
 }
-
-# Rows of logits that are cast to fp32 at once.
-_READ_CHUNK = 512
-
-
-class _Layer(NamedTuple):
-    """What one block does to rows that have not changed before it, and what changed rows share with them."""
-
-    block: HookedBlock
-    positions: Positions
-    prefix: SharedPrefix
-    residual: Float[Tensor, "prompt pos d_model"]
-    """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP."""
-
-
-class HookedTransformerRecording(Recording):
-    """A run of a HookedTransformer; see `Recording`."""
-
-    def __init__(
-        self,
-        model: HookedModel,
-        tokens: Tensor,
-        first: int,
-        z: dict[int, Tensor],
-        layers: list[_Layer],
-        final: Float[Tensor, "prompt d_model"],
-    ) -> None:
-        self.tokens = tokens
-        self.first = first
-        self.z = z
-        self._model = model
-        self._layers = layers
-        self._final = final
-        self._columns: tuple[Tensor, Tensor, Tensor] | None = None
-        self._plain_columns = False
-        self.logits = self.read(final)
-
-    @torch.no_grad()
-    def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
-        """See `Recording.block`."""
-        block, _, _, base = self._layers[layer]
-        z_base = self.z[layer]
-        if last_only:
-            base, z_base = base[:, -1:], z_base[:, -1:]
-        old = base.new_empty(len(base), 0, *base.shape[1:]) if rows is None else rows.to(base.device)
-        count = old.shape[1]
-        with self._model.lock:
-            z = z_base.new_empty(len(z_base), count + fresh, *z_base.shape[1:])
-            if count:
-                self._attend(layer, old, out=z[:, :count])
-            z[:, count:] = z_base.unsqueeze(1)
-            if edit is not None:
-                z = checked_edit(hook_z(layer), edit, z)
-            after = block.attention_output(z)
-            del z
-            old = old[:, :, -after.shape[2] :]
-            if block.parallel:
-                old = old.clone(memory_format=torch.contiguous_format)
-                block.add_mlp(old)
-            after[:, :count] += old
-            after[:, count:] += base.unsqueeze(1)
-            if not block.parallel:
-                block.add_mlp(after)
-        return after
-
-    def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
-        """Head outputs of changed rows, at as many last positions as `out` has."""
-        block, positions, prefix, _ = self._layers[layer]
-        normed = block.pre_attention(rows)
-        keys, values = block.keys(normed, positions), block.values(normed)
-        if out.shape[2] < normed.shape[2]:
-            normed, positions = normed[:, :, -1:], positions.last()
-        queries = block.queries(normed, positions)
-        shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, out=out)
-
-    @torch.no_grad()
-    def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
-        """See `Recording.read`."""
-        unembed = self._model.model.unembed
-        with self._model.lock:
-            x = self._normed(residual)
-            if x.dtype == torch.float32:
-                return self._capped(torch.addmm(unembed.b_U, x, unembed.W_U))
-            logits = torch.empty(len(x), unembed.W_U.shape[1], device=x.device)
-            for part, into in zip(x.split(_READ_CHUNK), logits.split(_READ_CHUNK), strict=True):
-                into.copy_(self._capped(torch.addmm(unembed.b_U, part, unembed.W_U)))
-        return logits
-
-    @torch.no_grad()
-    def read_some(
-        self, residual: Float[Tensor, "prompt row d_model"], ids: Int[Tensor, "prompt token"]
-    ) -> Float[Tensor, "prompt row token"] | None:
-        """See `Recording.read_some`."""
-        with self._model.lock:
-            if self._columns is None or not torch.equal(self._columns[0], ids):
-                unembed = self._model.model.unembed
-                index = ids.to(unembed.W_U.device)
-                self._columns = ids.clone(), unembed.W_U.T[index], unembed.b_U[index]
-                found = self._dot_columns(self._final.unsqueeze(1))[:, 0]
-                self._plain_columns = reads_alike(found, self.logits.gather(1, index), self._model.dtype)
-            return self._dot_columns(residual) if self._plain_columns else None
-
-    def _dot_columns(self, residual: Tensor) -> Tensor:
-        assert self._columns is not None
-        _, weight, bias = self._columns
-        return self._capped(torch.baddbmm(bias.unsqueeze(1), self._normed(residual), weight.mT)).float()
-
-    def _normed(self, residual: Tensor) -> Tensor:
-        model = self._model.model
-        # A norm that was not asked for is there nevertheless in some versions, and left out by the model's own pass.
-        normed = residual if model.cfg.normalization_type is None else apply_norm(model.ln_final, residual)
-        return normed.to(model.unembed.W_U.device)
-
-    def _capped(self, logits: Tensor) -> Tensor:
-        cap = self._model.model.cfg.output_logits_soft_cap
-        return logits if cap is None or cap <= 0 else logits.div_(cap).tanh_().mul_(cap)
 
 
 @torch.no_grad()
@@ -156,10 +41,26 @@ def record_hooked_transformer(
     """
     model.check_tokens(tokens)
     _check(model.model)
-    blocks = [HookedBlock(block, layer) for layer, block in enumerate(model.model.blocks)]
+    tokens = tokens.to(model.device)
+    *before, last = (HookedBlock(block, layer) for layer, block in enumerate(model.model.blocks))
+    with model.lock:
+        seen, residual = _run(model, tokens, before, first)
+        recorded = [_recorded(block, layer, seen, tokens.shape[1], first) for layer, block in enumerate(before)]
+        recorded.append(_computed(last, residual, first))
+        return HookedTransformerRecording(
+            model,
+            tokens,
+            first,
+            {layer: z for layer, (_, z) in enumerate(recorded)},
+            [layer for layer, _ in recorded],
+        )
+
+
+def _run(
+    model: HookedModel, tokens: Tensor, blocks: list[HookedBlock], first: int
+) -> tuple[dict[str, Tensor], Float[Tensor, "prompt pos d_model"]]:
+    """One run of the model itself up to the last block: what some hooks saw, and the residual stream after it."""
     seen: dict[str, Tensor] = {}
-    length = tokens.shape[1]
-    keys_hook = "hook_rot_k" if model.model.cfg.positional_embedding_type == "rotary" else "hook_k"
     hooks: list[tuple[str, Callable[..., Tensor]]] = []
 
     def keep(name: str, positions: slice) -> None:
@@ -170,31 +71,53 @@ def record_hooked_transformer(
         hooks.append((name, hook_function))
 
     for layer, block in enumerate(blocks):
-        before = slice(block.rule.first_visible(first), first)
+        shared = slice(block.rule.first_visible(first), first)
         keep(f"blocks.{layer}.hook_resid_pre", slice(first, None))
         keep(hook_z(layer), slice(first, None))
-        keep(f"blocks.{layer}.attn.{keys_hook}", before)
-        keep(f"blocks.{layer}.attn.hook_v", before)
+        keep(f"blocks.{layer}.attn.{block.keys_hook}", shared)
+        keep(f"blocks.{layer}.attn.hook_v", shared)
         if block.parallel:
             keep(f"blocks.{layer}.hook_mlp_out", slice(first, None))
-    with model.lock:
-        final = model.model.run_with_hooks(
-            tokens.to(model.device), fwd_hooks=hooks, stop_at_layer=len(blocks), **model.forward_options(tokens)
-        )
-        positions = [block.positions(length, first) for block in blocks]
-    layers, z = [], {}
-    for layer, block in enumerate(blocks):
-        keys = block.one_per_group(seen.pop(f"blocks.{layer}.attn.{keys_hook}"))
-        values = block.finished_values(block.one_per_group(seen.pop(f"blocks.{layer}.attn.hook_v")))
-        if keys_hook == "hook_k":
-            keys = block.finished_keys(keys)
-        residual = seen.pop(f"blocks.{layer}.hook_resid_pre")
-        if block.parallel:
-            residual = residual + seen.pop(f"blocks.{layer}.hook_mlp_out")
-        prefix = SharedPrefix(*(part.transpose(1, 2).contiguous() for part in (keys, values)))
-        layers.append(_Layer(block, positions[layer], prefix, residual))
-        z[layer] = seen.pop(hook_z(layer)).contiguous()
-    return HookedTransformerRecording(model, tokens.to(model.device), first, z, layers, final[:, -1].clone())
+    residual = model.model.run_with_hooks(
+        tokens, fwd_hooks=hooks, stop_at_layer=len(blocks), **model.forward_options(tokens)
+    )
+    return seen, residual
+
+
+def _recorded(
+    block: HookedBlock, layer: int, seen: dict[str, Tensor], length: int, first: int
+) -> tuple[RecordedLayer, Tensor]:
+    """A layer and its z, from what the hooks saw; they are taken out of `seen`."""
+    keys = block.keys_at_hook(seen.pop(f"blocks.{layer}.attn.{block.keys_hook}"))
+    values = block.values_at_hook(seen.pop(f"blocks.{layer}.attn.hook_v"))
+    residual = seen.pop(f"blocks.{layer}.hook_resid_pre")
+    if block.parallel:
+        residual = residual + seen.pop(f"blocks.{layer}.hook_mlp_out")
+    recorded = RecordedLayer(block, block.positions(length, first), _prefix(keys, values), residual)
+    return recorded, seen.pop(hook_z(layer)).contiguous()
+
+
+def _computed(
+    block: HookedBlock, residual: Float[Tensor, "prompt pos d_model"], first: int
+) -> tuple[RecordedLayer, Tensor]:
+    """The last layer and its z: keys and values at every position, all else from `first` on."""
+    rows, length = residual.to(block.device).unsqueeze(1), residual.shape[1]
+    normed, positions = block.pre_attention(rows), block.positions(length, first)
+    keys, values = block.keys(normed, block.positions(length, 0)), block.values(normed)
+    queries = block.queries(normed[:, :, first:], positions)
+    z, shared = torch.empty_like(queries), slice(block.rule.first_visible(first), first)
+    nothing = _prefix(keys[:, 0, :0], values[:, 0, :0])
+    shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, out=z)
+    own = rows[:, :, first:].clone()
+    if block.parallel:
+        block.add_mlp(own)
+    return RecordedLayer(block, positions, _prefix(keys[:, 0, shared], values[:, 0, shared]), own[:, 0]), z[:, 0]
+
+
+def _prefix(
+    keys: Float[Tensor, "prompt shared kv_head d_head"], values: Float[Tensor, "prompt shared kv_head d_head"]
+) -> SharedPrefix:
+    return SharedPrefix(*(part.transpose(1, 2).clone(memory_format=torch.contiguous_format) for part in (keys, values)))
 
 
 def _check(model: Any) -> None:

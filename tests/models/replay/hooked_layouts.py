@@ -114,9 +114,9 @@ def build_hooked(name: str, *, seed: int = 0, **more: Any) -> Any:
     """
     from transformer_lens import HookedTransformer, HookedTransformerConfig
 
-    options = {"d_head": 8, **_RECIPES[name], **more}
+    options = {"d_head": 8, "n_ctx": N_CTX, **_RECIPES[name], **more}
     config = HookedTransformerConfig(
-        n_layers=N_LAYERS, d_model=32, n_heads=N_HEADS, d_mlp=48, n_ctx=N_CTX, d_vocab=D_VOCAB, device="cpu", **options
+        n_layers=N_LAYERS, d_model=32, n_heads=N_HEADS, d_mlp=48, d_vocab=D_VOCAB, device="cpu", **options
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "HookedTransformer is deprecated", DeprecationWarning)

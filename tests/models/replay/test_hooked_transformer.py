@@ -16,9 +16,8 @@ from models.replay.hooked_layouts import (
 )
 from toys import random_tokens, word_tokenizer
 
-from headcats.errors import ModelError
 from headcats.models import HookedModel
-from headcats.models.replay import Recording, Unreplayable, hooked_block, hooked_transformer, shared_attention
+from headcats.models.replay import Recording, hooked_block, hooked_recording, shared_attention
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
 
 pytestmark = pytest.mark.needs_tl3("HookedTransformer")
@@ -79,13 +78,8 @@ def grow(recording: Recording, new: dict[int, torch.Tensor], *, cut: bool = True
     """Residual streams `[prompt, layer * head, d_model]` at the last position, each head replaced in one row."""
     rows = None
     for layer, value in new.items():
-        rows = recording.block(
-            layer,
-            rows,
-            fresh=value.shape[2],
-            edit=one_head_per_fresh_row(value),
-            last_only=cut and layer == N_LAYERS - 1,
-        )
+        last, edit = cut and layer == N_LAYERS - 1, one_head_per_fresh_row(value)
+        rows = recording.block(layer, rows, fresh=value.shape[2], edit=edit, last_only=last)
     assert rows is not None
     assert rows.shape[2] == (1 if cut else recording.width)
     return rows[:, :, -1]
@@ -160,7 +154,9 @@ def test_rows_without_edit_are_the_unpatched_run(model: HookedModel, first: int)
     assert recording.logits.dtype == torch.float32
     rows = None
     for layer in range(N_LAYERS):
-        assert torch.equal(recording.z[layer], z[layer][:, first:])
+        difference = (recording.z[layer] - z[layer][:, first:]).abs().max()
+        # The last block of the recorded run is not the model's own.
+        assert difference <= (TOLERANCE if layer == N_LAYERS - 1 else 0)
         rows = recording.block(layer, rows, fresh=1, edit=None, last_only=layer == N_LAYERS - 1)
     assert rows is not None
     assert (read(recording, rows[:, :, 0]) - logits.unsqueeze(1)).abs().max() <= TOLERANCE
@@ -209,6 +205,16 @@ def test_a_window_shuts_positions_out(layout: str) -> None:
     model, wide = hooked_layout(layout), HookedModel(build_hooked(layout, window_size=LENGTH))
     assert LENGTH > 2 * WINDOW
     assert (model.logits(TOKENS) - wide.logits(TOKENS)).abs().max() > 1e-2
+
+
+def test_long_prompts_of_models_that_extend_their_tables() -> None:
+    # The table of angles begins with 2048 positions and grows in a run; the last block's has not when it is used.
+    model = HookedModel(build_hooked("llama", n_ctx=2060))
+    tokens = random_tokens(1, 2055)
+    new = replacements(model, tokens)
+    recording = record_hooked_transformer(model, tokens, first=2053)
+    edit = {N_LAYERS - 1: put_in(new[N_LAYERS - 1], [1], 2053)}
+    assert (read(recording, grow(recording, new))[:, -3] - model.logits(tokens, edits=edit)).abs().max() <= TOLERANCE
 
 
 @pytest.mark.parametrize("layout", ["llama", "mistral", "neox"])
@@ -281,7 +287,7 @@ def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert model.dtype == torch.bfloat16
     new = replacements(model)
     recording = record_hooked_transformer(model, TOKENS, first=first)
-    monkeypatch.setattr(hooked_transformer, "_READ_CHUNK", 5)
+    monkeypatch.setattr(hooked_recording, "_READ_CHUNK", 5)
     found, own = read(recording, grow(recording, new)), hooked(model, new, first)
     truth = hooked(exact, {layer: value.float() for layer, value in new.items()}, first)
     assert found.dtype == torch.float32
@@ -290,50 +296,3 @@ def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert errors[1] < 0.2 * float((truth - exact.logits(TOKENS).unsqueeze(1)).square().mean().sqrt())
     ids = torch.tensor([[5, 9]] * 3)
     assert recording.read_some(grow(recording, new), ids) is not None
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        ("options", "reason"),
-        [
-            ({"positional_embedding_type": "alibi"}, "positions are ALiBi"),
-            ({"positional_embedding_type": "shortformer"}, "added to queries and keys alone"),
-            ({"attention_dir": "bidirectional"}, "attention is not causal"),
-        ],
-    )
-    def test_by_configuration(self, options: dict[str, Any], reason: str) -> None:
-        model = HookedModel(build_hooked("gpt2", **options))
-        with pytest.raises(Unreplayable, match=reason):
-            record_hooked_transformer(model, TOKENS, first=LAST)
-
-    def test_unknown_positions(self) -> None:
-        model = HookedModel(build_hooked("gpt2"))
-        model.model.cfg.positional_embedding_type = "sinusoidal"
-        with pytest.raises(Unreplayable, match="its positions are 'sinusoidal'"):
-            record_hooked_transformer(model, TOKENS, first=LAST)
-
-    def test_quantised_weights(self) -> None:
-        model = HookedModel(build_hooked("gpt2"))
-        model.model.cfg.load_in_4bit = True
-        with pytest.raises(Unreplayable, match="quantised to 4 bits"):
-            record_hooked_transformer(model, TOKENS, first=LAST)
-
-    @pytest.mark.parametrize("part", ["blocks.1", "blocks.2.attn", "unembed"])
-    def test_modules_of_another_class(self, part: str) -> None:
-        model = HookedModel(build_hooked("gpt2"))
-        module = model.model.get_submodule(part)
-        module.__class__ = type("Strange", (type(module),), {})
-        with pytest.raises(Unreplayable, match="Strange"):
-            record_hooked_transformer(model, TOKENS, first=LAST)
-
-    def test_a_subclass(self) -> None:
-        model = HookedModel(build_hooked("gpt2"))
-        model.model.__class__ = type("Mine", (type(model.model),), {})
-        with pytest.raises(Unreplayable, match="its class is Mine"):
-            record_hooked_transformer(model, TOKENS, first=LAST)
-
-    @pytest.mark.parametrize("first", [LAST, 4])
-    def test_an_edit_of_another_shape(self, first: int) -> None:
-        recording = record_hooked_transformer(hooked_layout("gpt2"), TOKENS, first=first)
-        with pytest.raises(ModelError, match="returned shape"):
-            recording.block(0, None, fresh=2, edit=lambda z: z[:, :1], last_only=False)
