@@ -149,7 +149,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
 
     Columns: `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the gap
     (suppressing = negative), `q`, `tasks`. Ordered by category, kind, size of the effect. Also takes what
-    `hc.categorize` returns.
+    `hc.categorize` returns. Heads of a screen carry its `approximation` in one more column.
     """
     rows = []
     for category in overlap["category"].values:
@@ -171,7 +171,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                     }
                 )
             rows += sorted(found, key=lambda row: -abs(row["effect"]))
-    return pd.DataFrame(rows, columns=["head", "category", "kind", "effect", "low", "high", "q", "tasks"])
+    listed = pd.DataFrame(rows, columns=["head", "category", "kind", "effect", "low", "high", "q", "tasks"])
+    approximation = overlap.attrs.get("approximation")
+    return listed.assign(approximation=approximation) if approximation else listed
 
 
 def _numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:

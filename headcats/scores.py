@@ -61,15 +61,18 @@ def score(
         interval of the gap by the bootstrap of items; `distractor_effect (task, distractor, layer, head)` = the
         effect on the prompts of one distractor task, in shares of the same task gap, where prompts name one.
         `sign_differs` flags heads of |effect| >= .1 that help against one distractor task and hurt against another.
+        For models in 16 bits also `below_noise (task, layer, head)`: effects that rounding alone could have made.
         Coordinate `category` along `task`. Attributes `method, metric, positions, categories`, `smallest_p` (largest
         over tasks) and `reach` (a sentence: what p the data can reach, and how many discoveries that takes), both over
-        the tasks with numbers. Where `gap_low` is not above 0, `effect, low, high, p_value, q_value` and
-        `distractor_effect` are NaN.
+        the tasks with numbers; for a screen (see `hc.methods.attribution_patch`) also `approximation`, and intervals
+        and p then speak of the estimate, not of the patched effect. Where `gap_low` is not above 0, `effect, low, high,
+        p_value, q_value` and `distractor_effect` are NaN.
 
     Raises:
         UnknownNameError: no block of `method`, or no such `metric`.
         OptionError: several positions and none chosen, or one that is not there; `alpha` outside (0, 1).
-        DataError: blocks that do not fit together or lack a coordinate.
+        DataError: blocks that do not fit together (estimates of a screen beside exact numbers, too) or lack a
+            coordinate.
 
     Warns:
         StatisticsWarning: tasks without a block of this method (left out), and tasks whose gap is not clearly above 0
@@ -105,6 +108,7 @@ def score(
             stacklevel=2,
         )
     table = _table(scored, grid)
+    table = table.assign(_below_noise(blocks, table, metric=metric))
     clear = (table["gap_low"] > 0).values
     counted = table.isel(task=clear) if clear.any() else table
     table.attrs = {
@@ -112,10 +116,49 @@ def score(
         "method": method,
         "metric": metric,
         "positions": positions,
+        **_approximation(blocks),
         "smallest_p": float(counted["smallest_p"].max()),
         "reach": _reach(counted, alpha=alpha),
     }
     return table
+
+
+def screen_label(table: xr.Dataset) -> str:
+    """What everything that shows the effects of an approximate method calls them; "" where they are exact.
+
+    Args:
+        table: Scores, or what `hc.categorize` and `hc.overlap` make of them.
+
+    Returns:
+        For example "screen (first order)".
+    """
+    approximation = table.attrs.get("approximation")
+    return f"screen ({approximation})" if approximation else ""
+
+
+def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:
+    """Heads whose effect is not told from the rounding of a 16-bit model, if there is such a model."""
+    if not any("below_noise" in block for block in blocks.values()):
+        return {}
+    marks = [
+        block.below_noise.sel(metric=metric).values
+        if "below_noise" in block
+        else np.zeros((table.sizes["layer"], table.sizes["head"]), dtype=bool)
+        for block in blocks.values()
+    ]
+    return {"below_noise": xr.DataArray(np.stack(marks), dims=("task", "layer", "head"))}
+
+
+def _approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
+    kinds = {task: str(block.attrs.get("approximation", "")) for task, block in blocks.items()}
+    (first, kind), *others = kinds.items()
+    for task, other in others:
+        if other != kind:
+            named = [f"task {task!r} {kind or 'exact'}" for task, kind in ((first, kind), (task, other))]
+            raise DataError(
+                f"Estimates of a screen are not mixed with exact numbers or other estimates: {' and '.join(named)}."
+            )
+    return {"approximation": kind} if kind else {}
 
 
 def _blocks(results: xr.DataTree, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:

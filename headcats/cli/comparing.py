@@ -7,6 +7,7 @@ import xarray as xr
 from scipy import stats
 
 from headcats.errors import DataError
+from headcats.scores import screen_label
 
 
 def plan_differences(first: xr.DataTree, second: xr.DataTree) -> dict[str, list[str]]:
@@ -19,6 +20,20 @@ def plan_differences(first: xr.DataTree, second: xr.DataTree) -> dict[str, list[
             if values[0] != values[1]:
                 differences[f"{part} {name}"] = values
     return differences
+
+
+def screens(first: xr.Dataset, second: xr.Dataset) -> str:
+    """A sentence where one or both maps are made of estimates; "" where both are exact."""
+    labels = [screen_label(one) for one in (first, second)]
+    if not any(labels):
+        return ""
+    if labels[0] == labels[1]:
+        return f"Both are a {labels[0]}: their agreement says nothing of patched effects."
+    named = " and ".join(
+        f"the {place} {f'a {label}' if label else 'exact'}"
+        for place, label in zip(("first", "second"), labels, strict=True)
+    )
+    return f"Different kinds of numbers: {named}. This shows how far a screen can be trusted; it is no replication."
 
 
 def agreement(first: xr.Dataset, second: xr.Dataset) -> list[list[str]]:

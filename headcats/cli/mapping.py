@@ -13,7 +13,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
 from headcats.results import ResultsFolder, slug
 from headcats.rules import Rule
-from headcats.scores import score
+from headcats.scores import score, screen_label
 
 LARGE_EFFECT = 0.1
 
@@ -89,7 +89,16 @@ def tables(
 def title(found: dict[str, xr.Dataset]) -> str:
     """One line on what a map shows."""
     attrs = found["members"].attrs
-    return f"{attrs['method']} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
+    screen = screen_label(found["members"])
+    said = f", {screen}," if screen else ""
+    return f"{attrs['method']}{said} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
+
+
+def shown_label(results: xr.DataTree, label: str) -> str:
+    """A method@positions of some results, called a screen where its numbers are estimates."""
+    blocks = (task[label].to_dataset() for task in results.children.values() if label in task.children)
+    screen = next((screen_label(block) for block in blocks), "")
+    return f"{label} ({screen})" if screen else label
 
 
 def map_file(found: dict[str, xr.Dataset], first: tuple[str, str]) -> str:
@@ -155,6 +164,13 @@ def print_map(found: dict[str, xr.Dataset]) -> None:
         )
     )
     scores = found["scores"]
+    if screen := screen_label(scores):
+        out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
+    if "below_noise" in scores:
+        out.print(
+            f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
+            "lie below the noise of the model's 16-bit numbers: rounding alone could have made them."
+        )
     large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
     out.print(f"\n{scores.attrs['reach']}")
     out.print(

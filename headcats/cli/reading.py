@@ -110,8 +110,8 @@ def compare_command(
 
     Example: [bold]headcats compare results/seed0 results/seed1[/]
     """
-    from headcats.cli.comparing import agreement, plan_differences
-    from headcats.cli.mapping import tables
+    from headcats.cli.comparing import agreement, plan_differences, screens
+    from headcats.cli.mapping import tables, title
     from headcats.results import load
 
     results = [load(folder) for folder in (first, second)]
@@ -122,6 +122,8 @@ def compare_command(
     differences = plan_differences(*results)
     rows = [[name, *values] for name, values in differences.items()]
     out.print(table("Plan and model", ["", str(first), str(second)], rows) if rows else "Same plan and model.")
+    if sentence := screens(found[0]["members"], found[1]["members"]):
+        out.print(f"\n{first}: {title(found[0])}\n{second}: {title(found[1])}\n{sentence}")
     columns = ["category", "heads in first", "heads in second", "in both", "Jaccard", "Spearman of effects"]
     out.print(
         table(

@@ -28,6 +28,13 @@ Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; 
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
 Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", help="Limit beside the model's weights, such as 4GB; default: half of what is free."),
+]
+SweepPath = Annotated[
+    str | None, typer.Option("--path", help="auto (the fastest exact one, the default) or hooked (the reference).")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 
 
@@ -53,6 +60,8 @@ def run_command(
     dtype: Dtype = None,
     revision: Revision = None,
     backend: Backend = None,
+    path: SweepPath = None,
+    memory: Memory = None,
     quiet: Quiet = False,
 ) -> None:
     """Score every head on every task, and draw the overlap map.
@@ -79,9 +88,11 @@ def run_command(
         "dtype": dtype,
         "revision": revision,
         "backend": backend,
+        "path": path,
+        "memory": memory,
     }
     chosen = settings(study_file, given)
-    from headcats.cli.mapping import print_map, tables, title
+    from headcats.cli.mapping import print_map, shown_label, tables, title
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.methods.spec import MethodSpec
@@ -106,7 +117,7 @@ def run_command(
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
     print_map(found)
     page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
-    others = [label for label in manifest["methods"] if label != first.label]
+    others = [shown_label(results, label) for label in manifest["methods"] if label != first.label]
     if others:
         out.print(
             f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "
@@ -129,6 +140,8 @@ def validate_command(
     dtype: Dtype = None,
     revision: Revision = None,
     backend: Backend = None,
+    path: SweepPath = None,
+    memory: Memory = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")] = False,
 ) -> None:
     """What a run would score: per task kept and dropped prompts, base accuracy, and the gap with its interval.
@@ -151,6 +164,8 @@ def validate_command(
             "dtype": dtype,
             "revision": revision,
             "backend": backend,
+            "path": path,
+            "memory": memory,
         },
     )
     from headcats.study import DEFAULT_PROMPTS, validate
@@ -180,7 +195,7 @@ def _load(chosen: dict[str, Any]) -> Any:
     options = {name: chosen.pop(name) for name in names}
     source = chosen.pop("model")
     # A misspelt name should not wait until a large model is loaded.
-    study = {name: value for name, value in chosen.items() if value is not None}
+    study = {name: value for name, value in chosen.items() if value is not None and name not in ("path", "memory")}
     plan(suite_source=study.pop("suite"), **{"n_prompts": DEFAULT_PROMPTS, **study})
     return load_model(source, **(options | {"dtype": getattr(torch, options["dtype"])}))
 

@@ -24,6 +24,8 @@ DEFAULTS: dict[str, Any] = {
     "dtype": "float32",
     "revision": None,
     "backend": "bridge",
+    "path": "auto",
+    "memory": None,
 }
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")

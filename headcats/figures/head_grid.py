@@ -15,12 +15,14 @@ from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
 from headcats.figures.colour_bar import colour_limit, signed_colour_axis
 from headcats.figures.colours import NO_VALUE, QUIET_TEXT, category_colours
 from headcats.figures.figure import figure
+from headcats.figures.screen import screen_hover, screen_title, with_approximation
 
 _WIDEST = 1440  # pixels
 _LEFT, _RIGHT, _BOTTOM = 54, 34, 12
 _TITLE, _TICKS, _NAME, _HEADING, _BETWEEN = 19, 20, 18, 26, 40
 _COLOUR_BAR = 92
 _LETTER = 6.6
+_SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open", "no value": "x-thin"}
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,12 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
-        title: Written above the panels.
+        title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, category, layer, head, name, effect,
-        low, high, q_value, outcome` ("helps", "hurts", "neither", "no value").
+        low, high, q_value, outcome` ("helps", "hurts", "neither", "below noise", "no value"); for a screen also
+        `approximation`.
 
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
@@ -68,7 +71,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     row = _row_dimension(scores)
     groups = _groups(scores, row)
     frame = _frame(scores, row, groups, alpha=alpha)
-    return _draw(scores, row, groups, frame, alpha=alpha, title=title), frame
+    fig = _draw(scores, row, groups, frame, alpha=alpha, title=screen_title(title, scores))
+    return fig, with_approximation(frame, scores)
 
 
 def _row_dimension(scores: xr.Dataset) -> str:
@@ -115,7 +119,15 @@ def _frame(scores: xr.Dataset, row: str, groups: dict[str, list[str]], *, alpha:
             one = pd.DataFrame({"panel": name, "category": category or name, "layer": layers, "head": heads})
             one["name"] = [head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)]
             helps, hurts = _marks(here, row, alpha=alpha)
-            verdict = np.select([helps, hurts, np.isnan(values["effect"])], ["helps", "hurts", "no value"], "neither")
+            # First, because rounding can make an effect that looks certain: it is much the same for all prompts.
+            noisy = (
+                here["below_noise"].transpose("layer", "head").to_numpy().ravel() if "below_noise" in here else False
+            )
+            verdict = np.select(
+                [np.isnan(values["effect"]), noisy, helps, hurts],
+                ["no value", "below noise", "helps", "hurts"],
+                "neither",
+            )
             panels.append(one.assign(**values, outcome=verdict))
     return pd.concat(panels, ignore_index=True)
 
@@ -204,7 +216,8 @@ def _add_traces(
     effect, *others = (on_grid(here[n].astype("float32"), fill=np.float32(np.nan)) for n in NUMBERS)
     name = str(frame.panel.iloc[0])
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
-    spoken = frame.set_index(["layer", "head"]).outcome.map({"helps": ": helps", "hurts": ": hurts"}).fillna("")
+    words = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
+    spoken = frame.set_index(["layer", "head"]).outcome.map(words).fillna("")
     outcomes = on_grid(spoken.to_xarray(), fill="")
     fig.add_trace(
         go.Heatmap(
@@ -221,13 +234,14 @@ def _add_traces(
             customdata=np.stack(others, axis=-1),
             hovertemplate=(
                 f"<b>L%{{x}}H%{{y}}</b> {html.escape(name, quote=False)}%{{text}}<br>"
-                "effect %{z:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], q %{customdata[2]:.2g}<extra></extra>"
+                "effect %{z:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], q %{customdata[2]:.2g}"
+                f"{screen_hover(here)}<extra></extra>"
             ),
             name=name,
             **axes,
         )
     )
-    for outcome, symbol in (("helps", "circle"), ("hurts", "triangle-down"), ("no value", "x-thin")):
+    for outcome, symbol in _SYMBOLS.items():
         marked = frame[frame.outcome == outcome]
         if len(marked):
             fig.add_trace(
@@ -261,6 +275,8 @@ def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> str:
         parts = ["● in the category", "▼ suppressing"]
     if (frame.outcome == "no value").any():
         parts.append("× no value")
+    if (frame.outcome == "below noise").any():
+        parts.append("○ below the noise of 16-bit numbers")
     if not frame.outcome.isin(["helps", "hurts"]).any():
         parts.append("no head is marked")
     return "&nbsp;&nbsp;&nbsp;".join(parts)

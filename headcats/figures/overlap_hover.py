@@ -47,11 +47,16 @@ def hover_text(here: xr.Dataset, overlap: xr.Dataset) -> tuple[np.ndarray, np.nd
     return on_grid(heads.copy(data=who), fill=""), on_grid(heads.copy(data=tasks), fill="")
 
 
-def hover_template(categories: list[str]) -> str:
-    """The plotly template over `text`, `customdata` (as `hover_numbers` orders it) and `hovertext`."""
+def hover_template(categories: list[str], *, note: str = "") -> str:
+    """The plotly template over `text`, `customdata` (as `hover_numbers` orders it) and `hovertext`.
+
+    Args:
+        categories: Shown, in this order.
+        note: HTML after the numbers.
+    """
     lines = ["<b>%{text}</b>"]
     for i, name in enumerate(categories):
         effect, low, high, q = (f"customdata[{4 * i + k}]" for k in range(4))
         escaped = html.escape(name, quote=False)
         lines.append(f"{escaped}: effect %{{{effect}:.3f}} [%{{{low}:.3f}}, %{{{high}:.3f}}], q %{{{q}:.2g}}")
-    return "<br>".join(lines) + "%{hovertext}<extra></extra>"
+    return "<br>".join(lines) + note + "%{hovertext}<extra></extra>"

@@ -16,6 +16,7 @@ from headcats.figures.colours import HATCH, Palette, category_colours, named_pal
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
 from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
+from headcats.figures.screen import screen_hover, screen_title, with_approximation
 
 ALL = "All Categories"
 UNCLASSIFIED = "Unclassified"
@@ -53,14 +54,14 @@ def overlap_map(
             clean-corrupted gap, positive = the head helps. 1 to 8 categories; their order and colours come from the
             attribute `categories`.
         palette: Name of the colours; `"headcats"` takes the suite's own.
-        title: Written above the panels.
+        title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
 
     Returns:
         The figure, as wide as its panels need. `hc.figures.data(fig)` has one row per panel and head: `panel, layer,
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
         first panel in every category, with `label` and `colour` ""), `hatched, effect, low, high, q_value, tasks`
-        (the last five empty in the first panel).
+        (the last five empty in the first panel); for a screen also `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
@@ -79,8 +80,8 @@ def overlap_map(
         )
     colours = _colours(palette, overlap)
     frame = _frame(overlap, colours)
-    fig = _draw(overlap, frame, colours, title=title)
-    return fig, frame
+    fig = _draw(overlap, frame, colours, title=screen_title(title, overlap))
+    return fig, with_approximation(frame, overlap)
 
 
 def legend_labels(colours: Palette) -> dict[str, str]:
@@ -248,7 +249,7 @@ def _cells(
         text=who,
         hovertext=tasks,
         customdata=hover_numbers(here),
-        hovertemplate=hover_template(shown),
+        hovertemplate=hover_template(shown, note=screen_hover(overlap)),
         name=name,
         **axes,
     )

@@ -6,6 +6,8 @@ from typing import Any
 import xarray as xr
 from torch import Tensor
 
+from headcats.methods.joining import join_batches
+from headcats.methods.options import Option
 from headcats.methods.task_inputs import TaskInputs
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import register
@@ -24,7 +26,8 @@ class CausalMethod:
         self.intervention = intervention
         self.name = intervention.name
         self.positions = intervention.positions
-        self.options: dict[str, tuple[str, ...]] = {"reference": references} if references else {}
+        self.references = references
+        self.options: dict[str, Option] = {"reference": references} if references else {}
         self.__doc__ = doc
         self.__name__ = intervention.name
 
@@ -69,11 +72,9 @@ class CausalMethod:
         Raises:
             DataError: More than half of a batch's prompts would be left out, or roles do not align.
         """
-        chosen = inputs.reference(reference or self.options["reference"][0]) if self.options else None
+        chosen = inputs.reference(reference or self.references[0]) if self.references else None
         parts = [self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch)) for runs in inputs.runs]
-        joined = xr.concat(parts, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
-        joined.attrs = parts[0].attrs | {"dropped": sum(part.attrs["dropped"] for part in parts)}
-        return joined
+        return join_batches(parts)
 
     def _on_batch(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
         """The sweep over one batch, without the few prompts whose token roles the reference does not cover.

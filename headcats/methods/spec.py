@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.options import default_value, read_value
 from headcats.registry import lookup, unknown_name_message
 
 
@@ -19,7 +20,7 @@ class MethodSpec:
 
     method: Any
     positions: str
-    options: tuple[tuple[str, str], ...] = ()
+    options: tuple[tuple[str, str | int], ...] = ()
 
     @property
     def name(self) -> str:
@@ -55,10 +56,7 @@ class MethodSpec:
             if key in given:
                 raise OptionError(f"Option {key!r} of {name} is given twice.")
             given.add(key)
-            if value not in method.options[key]:
-                raise OptionError(
-                    f"Option {key!r} of {name} takes {', '.join(map(repr, method.options[key]))}; got {value!r}."
-                )
-            if value != method.options[key][0]:
-                options[key] = value
+            read = read_value(method.options[key], value, name=key, method=name.strip())
+            if read != default_value(method.options[key]):
+                options[key] = read
         return cls(method, positions.strip() or method.positions, tuple(sorted(options.items())))

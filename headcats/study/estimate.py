@@ -1,4 +1,4 @@
-"""Before a run: how much memory it will take. After it: which paths computed it."""
+"""Before a run: how much memory and time it will take. After it: which paths computed it."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -24,7 +24,9 @@ def memory_plan(
     budget = memory.budget(limit, model.device)
     rows = sum(model.n_heads.values())
     plans = [
-        memory.plan(
+        spec.method.memory_plan(model, batch, n_metrics=len(study.metrics), budget=budget)
+        if hasattr(spec.method, "memory_plan")
+        else memory.plan(
             model,
             prompts=len(batch),
             length=batch.length,
@@ -39,6 +41,36 @@ def memory_plan(
     return max(plans, key=lambda one: one.peak, default=None)
 
 
+def seconds_expected(
+    model: HookedModel, study: Study, preparation: Preparation, unpatched: Mapping[str, float], *, path: str = "auto"
+) -> float:
+    """Time of the sweeps, judged by that of the unpatched runs and the number of tokens that each block will see.
+
+    Args:
+        model: The model.
+        study: What will be scored.
+        preparation: Its prompts.
+        unpatched: Task -> seconds of its clean and corrupted runs; tasks that are missing do not count.
+        path: As in `hc.run`.
+
+    Returns:
+        Seconds. Tiny models take longer, because calling a block takes time too.
+    """
+    slow = path == "hooked" or not _replayable(model)
+    total = 0.0
+    for task, seconds in unpatched.items():
+        batches = preparation.prepared[task].scored
+        per_token = seconds / (2 * model.n_layers * sum(len(batch) * batch.length for batch in batches))
+        for spec in study.methods:
+            for batch in batches:
+                width = batch.length - (0 if slow else _first(spec, batch))
+                blocks = sum(
+                    heads * (model.n_layers - (0 if slow else layer)) for layer, heads in model.n_heads.items()
+                )
+                total += per_token * len(batch) * width * blocks
+    return total
+
+
 def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
     """One line per method and path: on how many tasks it ran, and what the self-check found there."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -46,7 +78,8 @@ def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
         for label in labels:
             entry = entries.get(label, {})
             if "path" in entry:
-                found[label, entry["path"]].append(entry.get("self_check", ""))
+                screen = f" (screen, {entry['approximation']})" if "approximation" in entry else ""
+                found[label + screen, entry["path"]].append(entry.get("self_check", ""))
     return [
         f"{label}: {len(checks)} {'task' if len(checks) == 1 else 'tasks'} by path {path!r}"
         + (f"; self-check {checks[0]}" if checks[0] else "")

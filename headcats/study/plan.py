@@ -74,7 +74,7 @@ def plan(
 
     Raises:
         UnknownNameError: A suite, task, method, metric, template or corruption that does not exist.
-        OptionError: A number out of range, or an empty list.
+        OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
         DataError: An empty suite.
     """
     for name, value, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 1)):
@@ -90,11 +90,15 @@ def plan(
     metrics = metrics or (PRIMARY_METRICS[corruption],)
     for metric in metrics:
         lookup("metric", metric)
+    specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods))
+    for spec in specs:
+        # Some methods cannot use every metric: better said before a model is loaded.
+        getattr(spec.method, "check_metrics", lambda names: None)(metrics)
     chosen = suite(suite_source)
     return Study(
         suite=chosen,
         tasks=_tasks(chosen, tasks),
-        methods=tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods)),
+        methods=specs,
         metrics=tuple(dict.fromkeys(metrics)),
         n_prompts=n_prompts,
         n_demos=n_demos,

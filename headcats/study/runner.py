@@ -185,7 +185,7 @@ class _Work:
             for name in self.preparation.prepared
             if self.preparation.prepared[name].references.kept < REFERENCE_PROMPTS
         }
-        if few and any(spec.method.options for spec in self.study.methods):
+        if few and any("reference" in spec.method.options for spec in self.study.methods):
             counts = ", ".join(f"{name} ({count})" for name, count in few.items())
             _log.warning(
                 "%d tasks have fewer than %d reference prompts; those with none are missing from means: %s",

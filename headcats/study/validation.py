@@ -1,18 +1,30 @@
 """`validate`: what a run would score, before any head is touched."""
 
+import logging
 import time
 from dataclasses import asdict
 from typing import Any
 
 from headcats.models import HookedModel, check_model, load_model
 from headcats.study.assessment import assess, base_runs
+from headcats.study.estimate import memory_plan, seconds_expected
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
+from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
+
+_log = logging.getLogger("headcats")
 
 
 def validate(
-    model: Any, *, suite: Any = "icl", n_prompts: int, seed: int = 0, **options: Any
+    model: Any,
+    *,
+    suite: Any = "icl",
+    n_prompts: int,
+    seed: int = 0,
+    path: str = "auto",
+    memory: str | int | None = None,
+    **options: Any,
 ) -> dict[str, dict[str, Any]]:
     """Per task: what is kept, what is dropped and why, base accuracy, gap with interval, and the refusal if there is
     one.
@@ -22,6 +34,8 @@ def validate(
         suite: As in `hc.run`.
         n_prompts: Scored prompts per task.
         seed: Seed of the prompts; the same seed gives the prompts that a run scores.
+        path: As in `hc.run`.
+        memory: As in `hc.run`. Memory and time of a run of the default methods are estimated and logged.
         **options: As in `hc.run`.
 
     Returns:
@@ -34,6 +48,7 @@ def validate(
         As `hc.run`.
     """
     check_options(name for name in options if name != "methods")
+    check_path(path)
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     check_model(adapted)
@@ -41,8 +56,17 @@ def validate(
     entries = {}
     for task in study.tasks:
         prepared, started = preparation.prepared[task.name], time.monotonic()
-        entry = task_entry(study, prepared, base_runs(adapted, prepared))
+        entry = task_entry(study, prepared, base_runs(adapted, prepared, memory=memory))
         entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
+    if expected := memory_plan(adapted, study, preparation, limit=memory, path=path):
+        seconds = {name: entry["seconds"] for name, entry in entries.items() if not entry["refusal"]}
+        minutes = seconds_expected(adapted, study, preparation, seconds, path=path) / 60
+        _log.info("Memory: %s.", expected.describe())
+        _log.info(
+            "Time: about %s for %s, judged by the unpatched runs.",
+            f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds",
+            ", ".join(spec.label for spec in study.methods),
+        )
     return entries
 
 

@@ -14,6 +14,7 @@ from headcats.sweeps.checked import checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, provenance
+from headcats.sweeps.noise import mark_noise, measured_noise
 from headcats.sweeps.paths import choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
@@ -56,7 +57,8 @@ def sweep(
         metric's own unit. Attributes name the method, the base run, positions, reference, the path that ran and what
         its self-check found; with `base`
         "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive
-        = the head helps.
+        = the head helps. For a model in 16 bits also `noise (metric)` and `below_noise (metric, layer, head)`: how far
+        the metric of one prompt moves by rounding alone, and which heads move it by less than twice as much.
 
     Raises:
         UnknownNameError: Unknown method, metric or path.
@@ -130,13 +132,15 @@ def sweep_runs(
     )
     patched = torch.full((len(names), len(batch), len(model.layers), model.max_heads), float("nan"))
     patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
-    return labelled(
+    ds = labelled(
         runs,
         names,
         patched,
         {"layer": list(model.layers), "head": list(range(model.max_heads))},
         provenance(runs, intervention, positions=where, choice=choice, reference=reference),
     )
+    noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
+    return mark_noise(ds, noise)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.metrics import Targets
@@ -16,8 +17,20 @@ from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import measured, replayed
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import Replacements
 from headcats.sweeps.tree import HeadSet
+
+
+@runtime_checkable
+class NewZ(Protocol):
+    """New values of z: `Replacements`, or anything else that has these."""
+
+    first: int
+    mask: Bool[Tensor, "prompt pos"]
+
+    def of_layer(self, layer: int) -> Z:
+        """New z of all heads of a layer, at positions `first` and later."""
+        ...
+
 
 Advance = Callable[[int], None]
 Work = Callable[[Sequence[HeadSet]], Tensor]
@@ -28,7 +41,7 @@ def measure_sets(
     runs: BaseRuns,
     base: str,
     sets: Sequence[HeadSet],
-    replacements: Replacements,
+    replacements: NewZ,
     *,
     names: tuple[str, ...],
     choice: Choice,
@@ -71,7 +84,7 @@ def _first(work: Work, sets: Sequence[HeadSet], count: int) -> Tensor:
 
 
 def _replayed_parts(
-    runs: BaseRuns, base: str, n_sets: int, replacements: Replacements, names: tuple[str, ...]
+    runs: BaseRuns, base: str, n_sets: int, replacements: NewZ, names: tuple[str, ...]
 ) -> Iterator[tuple[slice, int, Work]]:
     model = runs.model
     for prompts, recording in runs.of(base).recordings(replacements.first):
@@ -89,7 +102,7 @@ def _replayed_parts(
 
 
 def _hooked_parts(
-    runs: BaseRuns, base: str, n_sets: int, replacements: Replacements, names: tuple[str, ...]
+    runs: BaseRuns, base: str, n_sets: int, replacements: NewZ, names: tuple[str, ...]
 ) -> Iterator[tuple[slice, int, Work]]:
     tokens = runs.of(base).tokens
     limits = _limits(runs, len(tokens), n_sets, replacements.first, path="hooked")
@@ -124,7 +137,7 @@ class _Replaying:
         return measured(self.recording, residual, self.names, self.targets, readouts=self.readouts)
 
 
-def _part(replacements: Replacements, prompts: slice) -> Callable[[int], Z]:
+def _part(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
     return lambda layer: replacements.of_layer(layer)[prompts]
 
 

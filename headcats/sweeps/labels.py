@@ -9,6 +9,7 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.metrics import measure
+from headcats.models import HookedModel
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
@@ -47,19 +48,25 @@ def provenance(
     runs: BaseRuns, intervention: Intervention, *, positions: str, choice: Choice, reference: Reference
 ) -> dict[str, str]:
     """How the numbers of a sweep came about; text only, as files take it."""
-    model = runs.model
-    provenance = {
+    return {
         "method": intervention.name,
         "base": intervention.base,
         "positions": positions,
         "path": choice.path,
         "self_check": choice.check,
         "reference": reference.name if intervention.uses_reference else "none",
+        **of_model(runs.model),
+    }
+
+
+def of_model(model: HookedModel) -> dict[str, str]:
+    """The part of the provenance that all methods share: the model, the layers it covers, and the sign of effects."""
+    described = {
         "model": model.name,
         "model_class": model.model_class,
         "sign": "positive effect = the head helps the task",
     }
     if len(model.layers) < model.n_layers:
         covered = ", ".join(map(str, model.layers))
-        provenance["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
-    return provenance
+        described["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
+    return described

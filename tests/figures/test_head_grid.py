@@ -173,3 +173,17 @@ def test_wrong_tables_are_refused_with_what_came(break_it, message: str) -> None
 def test_alpha_is_a_share(alpha: float) -> None:
     with pytest.raises(OptionError, match="alpha between 0 and 1"):
         head_grid(three_tasks(), alpha=alpha)
+
+
+def test_effects_below_the_noise_of_16_bit_numbers_are_marked() -> None:
+    scores = scores_of(np.full((1, 2, 2), 0.5), tasks=["a"], belongs=["Knowledge"])
+    noisy = np.array([[[True, False], [False, False]]])
+    fig = head_grid(scores.assign(below_noise=(("task", "layer", "head"), noisy)))
+    frame = data(fig)
+    assert frame.set_index("name").outcome.to_dict() == {
+        "L0H0": "below noise", "L0H1": "helps", "L1H0": "helps", "L1H1": "helps",
+    }  # fmt: skip
+    marks = {trace.name: len(trace.x) for trace in fig.data if trace.type == "scatter"}
+    assert marks == {"helps": 3, "below noise": 1}
+    assert "below the noise of 16-bit numbers" in fig.to_json()
+    assert "below the noise" not in head_grid(scores).to_json()

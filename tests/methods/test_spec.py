@@ -8,17 +8,26 @@ from hypothesis import strategies as st
 
 from headcats import registry
 from headcats.errors import HeadcatsError, OptionError, UnknownNameError
+from headcats.methods.options import Option, WholeNumber
 from headcats.methods.spec import MethodSpec
 
 METHODS = [name for name in registry.names("method") if getattr(registry.lookup("method", name), "scope", "") == "task"]
 
 
+def values_of(option: Option) -> st.SearchStrategy[str | int]:
+    return st.integers(option.least, 99) if isinstance(option, WholeNumber) else st.sampled_from(option)
+
+
+def default_of(option: Option) -> str | int:
+    return option.default if isinstance(option, WholeNumber) else option[0]
+
+
 @st.composite
-def parts(draw: st.DrawFn) -> tuple[Any, str, tuple[tuple[str, str], ...]]:
+def parts(draw: st.DrawFn) -> tuple[Any, str, tuple[tuple[str, str | int], ...]]:
     # Not the spec itself: the runtime type checks of the test run draw random numbers, which strategies must not.
     method: Any = registry.lookup("method", draw(st.sampled_from(METHODS)))
-    options = {key: draw(st.sampled_from(values)) for key, values in method.options.items()}
-    differing = {key: value for key, value in options.items() if value != method.options[key][0]}
+    options = {key: draw(values_of(option)) for key, option in method.options.items()}
+    differing = {key: value for key, value in options.items() if value != default_of(method.options[key])}
     role = st.text("abyz019_→-.é", min_size=1)
     positions = draw(st.sampled_from(["last", "all", "y1", "x_query"]) | role)
     return method, positions, tuple(sorted(differing.items()))

@@ -1,0 +1,162 @@
+"""Attribution patching: a screen for denoising patches, from one backward pass."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import OptionError
+from headcats.methods.joining import join_batches
+from headcats.methods.options import Option, WholeNumber, check_whole
+from headcats.methods.task_inputs import TaskInputs
+from headcats.metrics import measure, metric_traits
+from headcats.models import HookedModel
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import names, register
+from headcats.sweeps.checked import checked_runs
+from headcats.sweeps.gradients import estimated_changes, gradient_plan
+from headcats.sweeps.labels import labelled, of_model
+from headcats.sweeps.memory import MemoryPlan
+from headcats.sweeps.runs import BaseRuns
+
+_IG_STEPS = WholeNumber(default=0)
+
+
+class AttributionPatch:
+    """Screen for denoising_patch: its effect to first order, for all heads from one backward pass; approximate.
+
+    `patched = corrupted + sum over positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`. Nothing is
+    patched: results carry the attribute `approximation`, everything that shows them says "screen", and they are never
+    combined with exact ones. Effect = (patched - corrupted) / gap as for denoising_patch, positive = the head helps.
+
+    The gradient is taken at the corrupted run (`ig_steps=0`), or averaged over `ig_steps` runs on the straight path
+    from the corrupted to the clean embeddings (integrated gradients).
+
+    A screen is for choosing heads to patch exactly, not for the verdict. On this project's trained toy models it ranks
+    patches well (Spearman .91 to .98 with the exact effects; over the 40 tasks of the bundled model, last position,
+    half lie above .97 and the lowest is .70). There is none for ablations: where the answer is nearly certain a
+    gradient says nothing of them (Spearman .03 to .2). At the last position alone the fast exact sweep costs less than
+    this screen.
+
+    References:
+        Nanda (2023), https://www.neelnanda.io/mechanistic-interpretability/attribution-patching; Kramar et al. (2024),
+        AtP*, arXiv 2403.00745; Hanna et al. (2024), EAP-IG, arXiv 2403.17806.
+    """
+
+    scope = "task"
+    name = "attribution_patch"
+    positions = "last"
+
+    def __init__(self) -> None:
+        self.options: dict[str, Option] = {"ig_steps": _IG_STEPS}
+        self.__name__ = self.name
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(
+        self,
+        model: Any,
+        batch: PromptBatch,
+        *,
+        metrics: Sequence[str] = ("logit_diff",),
+        positions: str | None = None,
+        ig_steps: int = 0,
+        memory: str | int | None = None,
+    ) -> xr.Dataset:
+        """The screen on one batch of prompts.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+            batch: Clean and corrupted prompts of one length.
+            metrics: Names of smooth metrics: not `rank` or `accuracy`, whose gradient is 0. One backward pass each.
+            positions: "last" (default), "all" or a token role.
+            ig_steps: Points on the path from the corrupted to the clean embeddings, each at the price of one more
+                forward and backward pass; 0 takes the gradient at the corrupted run.
+            memory: Limit beside the model's weights, as in `hc.sweep`.
+
+        Returns:
+            As `hc.sweep`, with `patched` estimated, and the attributes `approximation` ("first order" or "integrated
+            gradients, N steps"), `path` "gradient" and `base` "corrupted".
+
+        Raises:
+            OptionError: A metric without a useful gradient, or `ig_steps` no whole number of at least 0.
+            ModelError: A model that gives no gradient, or as in `hc.sweep`.
+            UnknownNameError, DataError: As in `hc.sweep`.
+        """
+        ig_steps = check_whole(_IG_STEPS, ig_steps, name="ig_steps", method=self.name)
+        runs = checked_runs(model, batch, metrics=metrics, path="auto", memory=memory)
+        self.check_metrics(metrics)
+        return self._on_batch(runs, tuple(metrics), positions or self.positions, ig_steps)
+
+    def check_metrics(self, metrics: Sequence[str]) -> None:
+        """Refuse metrics that a gradient says nothing about.
+
+        Raises:
+            OptionError: The message names it, and the metrics that can be used.
+        """
+        for metric in metrics:
+            if not metric_traits(metric).smooth:
+                smooth = ", ".join(name for name in names("metric") if metric_traits(name).smooth)
+                raise OptionError(
+                    f"{self.name} needs a metric with a gradient, and {metric!r} counts: its gradient is 0. Use "
+                    f"{smooth}, or an exact method such as denoising_patch."
+                )
+
+    def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
+        """The screen over every batch of a task, joined along `prompt` in the order of the task's prompts.
+
+        Args:
+            inputs: The task's batches and their base runs.
+            positions: "last", "all" or a role.
+            ig_steps: As in a call.
+
+        Returns:
+            As a call, with the attribute `dropped`, always 0.
+
+        Raises:
+            OptionError, ModelError: As a call.
+            DataError: Roles do not align.
+        """
+        self.check_metrics(inputs.metrics)
+        parts = [
+            self._on_batch(runs, inputs.metrics, positions, ig_steps, inputs.advance).assign_attrs(dropped=0)
+            for runs in inputs.runs
+        ]
+        return join_batches(parts)
+
+    def memory_plan(self, model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> MemoryPlan:
+        """See `headcats.sweeps.gradients.gradient_plan`."""
+        return gradient_plan(model, batch, n_metrics=n_metrics, budget=budget)
+
+    def _on_batch(
+        self,
+        runs: BaseRuns,
+        metrics: tuple[str, ...],
+        positions: str,
+        ig_steps: int,
+        advance: Callable[[int], None] = lambda heads: None,
+    ) -> xr.Dataset:
+        estimate = estimated_changes(
+            runs,
+            metrics=metrics,
+            mask=runs.batch.positions(positions),
+            ig_steps=ig_steps,
+            advance=advance,
+        )
+        model = runs.model
+        provenance = {
+            "method": self.name,
+            "base": "corrupted",
+            "positions": positions,
+            "path": "gradient",
+            "approximation": f"integrated gradients, {ig_steps} steps" if ig_steps else "first order",
+            "reference": "none",
+            **of_model(model),
+        }
+        axes = {"layer": list(model.layers), "head": list(range(model.max_heads))}
+        corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()
+        return labelled(runs, metrics, corrupted[:, :, None, None] + estimate, axes, provenance)
+
+
+attribution_patch = register("method", AttributionPatch.name, AttributionPatch())

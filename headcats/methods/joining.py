@@ -1,0 +1,21 @@
+"""A task's batches, one per prompt length, as one block."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headcats.sweeps.noise import mark_noise
+
+
+def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Blocks of one method joined along `prompt`, in their order; the counts of dropped prompts are added up.
+
+    The noise of 16-bit models is that of all parts together.
+    """
+    noises = [part.noise for part in parts if "noise" in part]
+    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
+    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
+    joined.attrs = parts[0].attrs | {"dropped": sum(part.attrs["dropped"] for part in parts)}
+    return mark_noise(joined, torch.tensor(np.sqrt(np.mean(np.square(noises), axis=0)))) if noises else joined

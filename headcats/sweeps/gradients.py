@@ -1,0 +1,255 @@
+"""Gradient of metrics with respect to the outputs of all heads, from one backward pass per metric.
+
+It is read from zeros that are added to z. They are the only leaf tensors asked for: the weights' `requires_grad` and
+`.grad` stay as they are.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headcats.errors import ModelError, OptionError
+from headcats.metrics import Targets, measure
+from headcats.models import HookedModel, check_residual
+from headcats.models.hooks import Edit, hook_z
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import memory
+from headcats.sweeps.footprint import weights_bytes
+from headcats.sweeps.runs import BaseRuns
+
+_EMBEDDINGS = "blocks.0.hook_resid_pre"
+# Larger parts are no faster, and prompts are cut in the same places however much memory a machine has.
+KEPT_BYTES = 1 << 30
+# What the backward pass of a block takes beside all that is kept: up to a tenth at a GPT-2-small shape, both classes.
+_BESIDE = 1.15
+
+
+def estimated_changes(
+    runs: BaseRuns,
+    *,
+    metrics: tuple[str, ...],
+    mask: Bool[Tensor, "prompt pos"],
+    ig_steps: int,
+    advance: Callable[[int], None] = lambda heads: None,
+) -> Float[Tensor, "metric prompt layer head"]:
+    """How much each metric would change if one head of the corrupted run spoke as in the clean run, to first order.
+
+    `sum over masked positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`, the gradient taken at the
+    corrupted run or, for `ig_steps` above 0, averaged over runs that start from the embeddings
+    `corrupted + a (clean - corrupted)`, a = (i + 1/2) / ig_steps.
+
+    Args:
+        runs: The model, the prompts and the memory budget. Prompts are cut into parts that keep less for their backward
+            passes, a single prompt being the smallest. The model's lock is held from a forward pass to the end of its
+            backward passes.
+        metrics: Names of smooth metrics.
+        mask: Positions that count.
+        ig_steps: Number of points on the path; 0 for the gradient at the corrupted run.
+        advance: Called with the number of heads done.
+
+    Returns:
+        fp32, on the CPU, in the metric's unit; layers in the order of `model.layers`, NaN for heads a layer lacks.
+
+    Raises:
+        OptionError: A metric that gives no gradient, or a single prompt that needs more memory than there is.
+        ModelError: A model that gives none, or whose tokens act on more than the residual stream before the first
+            block, where the path of `ig_steps` lies.
+    """
+    model, batch = runs.model, runs.batch
+    n, heads = len(batch), sum(model.n_heads.values())
+    clean_logits = runs.clean.logits
+
+    def work(start: int, count: int) -> Tensor:
+        part, rows = batch.select(range(start, start + count)), slice(start, start + count)
+        targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
+        return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
+
+    # Whatever the caller has switched off: here gradients are needed.
+    with torch.inference_mode(False):
+        if ig_steps:
+            _check_path(model, batch)
+        estimate = torch.empty(len(metrics), n, len(model.layers), model.max_heads)
+        most = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
+        start = 0
+        while start < n:
+            found = memory.halving(functools.partial(work, start), min(most, n - start), device=model.device)
+            stop = start + found.shape[1]
+            estimate[:, start:stop] = found
+            advance(heads * stop // n - heads * start // n)
+            start = stop
+    return estimate
+
+
+def _changes(
+    model: HookedModel,
+    batch: PromptBatch,
+    targets: Targets,
+    *,
+    metrics: tuple[str, ...],
+    mask: Bool[Tensor, "prompt pos"],
+    ig_steps: int,
+) -> Float[Tensor, "metric prompt layer head"]:
+    """`estimated_changes` of prompts that fit into memory together."""
+    first = int(mask.any(0).nonzero()[0])
+    _, clean = model.capture(batch.clean, first=first)
+    _, corrupted = model.capture(batch.corrupted, first=first)
+    difference = {}
+    for layer in model.layers:
+        here = mask[:, first:, None, None].to(clean[layer].device)
+        difference[layer] = torch.where(here, clean[layer].float() - corrupted[layer].float(), 0.0)
+    del clean, corrupted
+    total = torch.full((len(metrics), len(batch), len(model.layers), model.max_heads), float("nan"))
+    for place, layer in enumerate(model.layers):
+        total[:, :, place, : model.n_heads[layer]] = 0
+    for start in _starts(model, batch, ig_steps):
+        for m, gradients in enumerate(_gradients(model, batch.corrupted, targets, metrics, start)):
+            for place, layer in enumerate(model.layers):
+                change = (gradients[layer][:, first:].float() * difference[layer]).sum((1, 3)).cpu()
+                if not bool(change.isfinite().all()):
+                    raise ModelError(
+                        f"Gradients of model {model.name!r} hold NaN or infinite values: {model.dtype} overflows. "
+                        f"Load it in float32."
+                    )
+                total[m, :, place, : change.shape[1]] += change
+    return total / max(1, ig_steps)
+
+
+def _gradients(
+    model: HookedModel,
+    tokens: Int[Tensor, "prompt pos"],
+    targets: Targets,
+    metrics: tuple[str, ...],
+    start: Mapping[str, Edit],
+) -> list[dict[int, Float[Tensor, "prompt pos head d_head"]]]:
+    """Per metric, layer -> d metric / d z, all from one forward pass."""
+    with model.lock, torch.enable_grad():
+        logits, zeros = _traced(model, tokens, start)
+        # Prompts do not see each other, so the gradient of the sum is that of each prompt.
+        values = [measure((name,), logits, targets).sum() for name in metrics]
+        for name, value in zip(metrics, values, strict=True):
+            if not value.requires_grad:
+                raise OptionError(
+                    f"Metric {name!r} gives no gradient: declare it with @metric(smooth=False), and use an exact "
+                    f"method for it."
+                )
+        gradients = []
+        for value in values:
+            found = torch.autograd.grad(
+                value, list(zeros.values()), retain_graph=value is not values[-1], allow_unused=True
+            )
+            missing = [layer for layer, gradient in zip(zeros, found, strict=True) if gradient is None]
+            if missing:
+                raise ModelError(_no_gradient(model, f"the heads of layer {missing[0]}"))
+            gradients.append(dict(zip(zeros, found, strict=True)))
+    return gradients
+
+
+def _traced(
+    model: HookedModel, tokens: Int[Tensor, "prompt pos"], start: Mapping[str, Edit]
+) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Tensor]]:
+    """Logits that lead back to zeros added to z of each layer, and these zeros."""
+    zeros: dict[int, Tensor] = {}
+
+    def adding(layer: int) -> Edit:
+        def add(z: Tensor) -> Tensor:
+            zeros[layer] = torch.zeros_like(z, requires_grad=True)
+            return z + zeros[layer]
+
+        return add
+
+    logits = model.forward(tokens, hooks={**start, **{hook_z(layer): adding(layer) for layer in model.layers}})
+    if not logits.requires_grad:
+        raise ModelError(_no_gradient(model, "any head"))
+    return logits, zeros
+
+
+def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[Mapping[str, Edit]]:
+    """Edits that begin a corrupted run at each point of the path; none for the corrupted run itself."""
+    if not ig_steps:
+        yield {}
+        return
+    clean, corrupted = (_embeddings(model, tokens) for tokens in (batch.clean, batch.corrupted))
+    for step in range(ig_steps):
+        yield {_EMBEDDINGS: _start_at(torch.lerp(corrupted, clean, (step + 0.5) / ig_steps))}
+
+
+def _start_at(point: Tensor) -> Edit:
+    return lambda value: point
+
+
+def _embeddings(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Float[Tensor, "prompt pos d_model"]:
+    found = []
+
+    def keep(value: Tensor) -> Tensor:
+        found.append(value.detach().clone())
+        return value
+
+    model.run(tokens, hooks={_EMBEDDINGS: keep})
+    return found[0]
+
+
+def _check_path(model: HookedModel, batch: PromptBatch) -> None:
+    """Tokens act through the residual stream before the first block alone, so the path ends at the clean run."""
+    different = (batch.clean != batch.corrupted).any(1).nonzero().flatten().tolist()[:2]
+    if different:
+        few = batch.select(different)
+        check_residual(model, few.clean, few.corrupted)
+
+
+def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> memory.MemoryPlan:
+    """How many prompts are differentiated at a time: all, or a power of two.
+
+    Measured with one and two prompts: HookedTransformer keeps rearranged weights as well, once for all prompts.
+
+    Raises:
+        OptionError: Not even one prompt fits.
+    """
+    n = len(batch)
+    with torch.inference_mode(False):
+        one, *two = (_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics) for k in range(1, min(n, 2) + 1))
+    if one > budget:
+        raise OptionError(
+            f"The gradient of one prompt of {batch.length} tokens keeps about {memory.readable_bytes(one)} of "
+            f"activations of model {model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, "
+            f"memory=...), take shorter prompts, or use denoising_patch, which keeps none."
+        )
+    each = max(1, two[0] - one) if two else one
+    fit = 1 + max(0, min(budget, KEPT_BYTES) - one) // each
+    prompts = n if fit >= n else 1 << (fit.bit_length() - 1)
+    return memory.MemoryPlan(
+        prompts=prompts,
+        rows=1,
+        readouts=prompts,
+        budget=budget,
+        peak=one + (prompts - 1) * each,
+        weights=weights_bytes(model),
+    )
+
+
+def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> int:
+    """What prompts keep until their backward passes are over, measured on a forward pass."""
+    weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
+    kept: dict[int, int] = {}
+
+    def note(saved: Tensor) -> Tensor:
+        storage = saved.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return saved.detach()
+
+    # No backward pass goes through these hooks: they would hide that a model changed a saved tensor in place.
+    with model.lock, torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+        logits, zeros = _traced(model, batch.corrupted, {})
+    # Also the zeros and their gradients, and the gradient of the logits of all positions, of which one is read.
+    of_zeros = (1 + n_metrics) * sum(z.nbytes for z in zeros.values())
+    return int(_BESIDE * (sum(kept.values()) + of_zeros + batch.length * logits.nbytes))
+
+
+def _no_gradient(model: HookedModel, what: str) -> str:
+    return (
+        f"Model {model.name!r} gives no gradient with respect to {what}: part of its forward pass runs without "
+        f"gradients. Use denoising_patch, which needs none."
+    )

@@ -1,0 +1,352 @@
+"""Gradients against finite differences in float64, against models without a curve, and what they leave behind."""
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import ROLES, random_batch, random_role_batch
+from toys import Toy, backends, tiny_model
+
+import headcats as hc
+from headcats.errors import ModelError, OptionError
+from headcats.metrics import Targets, metric
+from headcats.models import HookedModel, adapt
+from headcats.sweeps import gradients, memory
+from headcats.sweeps.runs import BaseRuns
+
+SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
+START = "blocks.0.hook_resid_pre"
+
+
+def estimate(
+    model: Any, batch: hc.PromptBatch, *metrics: str, positions: str = "all", ig_steps: int = 0, **options: Any
+) -> np.ndarray:
+    """`[metric, prompt, layer, head]`."""
+    runs = BaseRuns(adapt(model), batch, limit=options.pop("limit", None))
+    names, mask = metrics or ("logit_diff",), batch.positions(positions)
+    return gradients.estimated_changes(runs, metrics=names, mask=mask, ig_steps=ig_steps, **options).numpy()
+
+
+def exact(model: Any, batch: hc.PromptBatch, *metrics: str, positions: str = "all") -> np.ndarray:
+    ds = hc.sweep(
+        model, batch, "denoising_patch", metrics=metrics or ("logit_diff",), positions=positions, path="hooked"
+    )
+    return (ds.patched - ds.corrupted).transpose("metric", "prompt", "layer", "head").values
+
+
+@torch.no_grad()
+def run(model: HookedModel, tokens: Any, start: Any = None, added: Any = None) -> tuple[torch.Tensor, dict[int, Any]]:
+    """Last-position logits in the model's own dtype, and z; `added` = (layer, what is added to its z)."""
+    z: dict[int, torch.Tensor] = {}
+
+    def hook(layer: int) -> Callable[..., torch.Tensor]:
+        def keep(value: torch.Tensor, hook: Any) -> torch.Tensor:
+            z[layer] = value
+            return value + added[1] if added is not None and added[0] == layer else value
+
+        return keep
+
+    hooks = [] if start is None else [(START, lambda value, hook: start)]
+    hooks += [(f"blocks.{layer}.attn.hook_z", hook(layer)) for layer in model.layers]
+    return model.model.run_with_hooks(tokens, fwd_hooks=hooks, return_type="logits")[:, -1], z
+
+
+def embeddings(model: HookedModel, tokens: torch.Tensor) -> torch.Tensor:
+    found: list[torch.Tensor] = []
+    model.run(tokens, hooks={START: lambda value: found.append(value) or value})
+    return found[0]
+
+
+def in_float64(name: str, logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+    """The metrics, written once more."""
+    rows = torch.arange(len(logits))
+    log_probs, clean = logits.log_softmax(-1), targets.clean_logits.log_softmax(-1)
+    answer, distractor = log_probs[rows, targets.answer], log_probs[rows, targets.distractor]
+    divergence = (clean.exp() * (clean - log_probs)).sum(-1)
+    return {"logit_diff": answer - distractor, "log_prob": answer, "prob": answer.exp(), "kl": -divergence}[name]
+
+
+def straighten(model: Any) -> list[Any]:
+    """Make everything behind z linear: no MLPs, no norms, the same attention whatever the query."""
+    is_bridge = hasattr(model, "original_model")
+    blocks = model.original_model.transformer.h if is_bridge else model.blocks
+    names = ("ln_1", "ln_2") if is_bridge else ("ln1", "ln2")
+    norms = [getattr(block, name) for block in blocks for name in names]
+    norms.append(model.original_model.transformer.ln_f if is_bridge else model.ln_final)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if ".attn.q." in name or name.endswith((".attn.W_Q", ".attn.b_Q")):
+                weight.zero_()
+    handles = [norm.register_forward_hook(lambda module, args, out: args[0]) for norm in norms]
+    return handles + [
+        block.mlp.register_forward_hook(lambda module, args, out: torch.zeros_like(out)) for block in blocks
+    ]
+
+
+class TestNumbers:
+    @pytest.mark.parametrize("ig_steps", [0, 2])
+    @pytest.mark.parametrize("name", SMOOTH)
+    def test_equal_central_differences_in_float64(self, layout: Any, name: str, ig_steps: int) -> None:
+        model, batch = adapt(tiny_model(layout, n_layers=2).model.to(torch.float64)), random_batch(2, 5)
+        found = estimate(model, batch, name, ig_steps=ig_steps)[0]
+        (clean_logits, clean), (_, corrupted) = (run(model, tokens) for tokens in (batch.clean, batch.corrupted))
+        targets = Targets(batch.answer, batch.distractor, clean_logits)
+        first, last = (embeddings(model, tokens) for tokens in (batch.corrupted, batch.clean))
+        starts = [first + (i + 0.5) / ig_steps * (last - first) for i in range(ig_steps)] or [None]
+        # transformers takes the norms of a Llama in fp32 whatever its dtype: a small step would show their rounding.
+        step, tolerance = {"gpt2": (1e-3, 2e-6), "llama": (1e-2, 1e-4)}[layout]
+        for layer in range(2):
+            for head in range(4):
+                along = torch.zeros_like(clean[layer])
+                along[:, :, head] = step * (clean[layer] - corrupted[layer])[:, :, head]
+                slopes = []
+                for start in starts:
+                    at = {
+                        k: in_float64(name, run(model, batch.corrupted, start, (layer, k * along))[0], targets)
+                        for k in (-2, -1, 1, 2)
+                    }
+                    slopes.append((8 * (at[1] - at[-1]) - (at[2] - at[-2])) / (12 * step))
+                expected = torch.stack(slopes).mean(0).numpy()
+                np.testing.assert_allclose(found[:, layer, head], expected, rtol=2e-5, atol=tolerance)
+        assert np.abs(found).max() > 20 * tolerance
+
+    @pytest.mark.parametrize("backend", backends())
+    @pytest.mark.parametrize("ig_steps", [0, 3])
+    @pytest.mark.parametrize("positions", ["last", "all"])
+    def test_are_exact_where_nothing_is_curved(self, backend: Any, positions: str, ig_steps: int) -> None:
+        model, batch = tiny_model("gpt2", backend, n_layers=2).model, random_batch(3, 6)
+        assert (
+            np.abs(estimate(model, batch, positions=positions) - exact(model, batch, positions=positions)).max() > 0.01
+        )
+        straighten(model)
+        expected = exact(model, batch, positions=positions)
+        assert np.abs(expected).max() > 0.1
+        assert np.abs(estimate(model, batch, positions=positions, ig_steps=ig_steps) - expected).max() < 2e-6
+
+    def test_integrated_gradients_come_closer_to_patching(self, layout: Any, record_property: Any) -> None:
+        model, batch = tiny_model(layout, n_layers=2).model, random_batch(6, 7)
+        errors = {
+            steps: float(np.abs(estimate(model, batch, ig_steps=steps) - exact(model, batch)).mean())
+            for steps in (0, 8)
+        }
+        record_property("mean absolute error by ig_steps", str(errors))
+        assert errors[8] < errors[0]
+
+    def test_both_classes_agree(self, layout: Any) -> None:
+        if len(backends()) == 1:
+            assert backends() == ["bridge"]
+            return
+        for steps in (0, 3):
+            one, other = (
+                estimate(tiny_model(layout, backend, n_layers=2).model, random_batch(4, 7), *SMOOTH, ig_steps=steps)
+                for backend in backends()
+            )
+            assert np.abs(one).max() > 0.1
+            assert np.abs(one - other).max() < 2e-5
+
+    def test_several_metrics_are_each_alone(self, toy: Toy) -> None:
+        batch = random_batch(3, 6)
+        together = estimate(toy.model, batch, *SMOOTH, ig_steps=2)
+        for row, name in enumerate(SMOOTH):
+            assert np.abs(together[row] - estimate(toy.model, batch, name, ig_steps=2)[0]).max() < 2e-6
+
+    def test_positions_add_up(self, toy: Toy) -> None:
+        batch = random_role_batch(4)
+        roles = [estimate(toy.model, batch, positions=role) for role in ROLES]
+        assert all(np.abs(one[:, :, 0]).max() > 1e-4 for one in roles[1:])  # the first token is the same in both runs
+        assert np.abs(sum(roles) - estimate(toy.model, batch)).max() < 5e-6
+        assert np.abs(roles[-1] - estimate(toy.model, batch, positions="last")).max() < 1e-6
+        # What the last layer says earlier reaches no prediction at the last token.
+        assert max(np.abs(one[:, :, 1]).max() for one in roles[:-1]) == 0
+
+    def test_heads_that_a_layer_lacks_are_nan(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        model = adapt(tiny_model("gpt2", n_layers=2).model)
+        monkeypatch.setattr(HookedModel, "max_heads", 6)
+        found = estimate(model, random_batch(2, 5))
+        assert np.isnan(found[..., 4:]).all()
+        assert np.isfinite(found[..., :4]).all()
+
+
+class TestParts:
+    def test_cut_prompts_give_the_same_numbers(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        batch, sizes, done = random_batch(7, 6), [], []
+        whole = estimate(toy.model, batch, *SMOOTH, ig_steps=2)
+        plan = gradients.gradient_plan(adapt(toy.model), batch, n_metrics=4, budget=1 << 40)
+        assert plan.prompts == 7
+        one, two = (gradients._bytes_kept(adapt(toy.model), batch.select(range(k)), n_metrics=4) for k in (1, 2))
+        original = gradients._changes
+        monkeypatch.setattr(
+            gradients,
+            "_changes",
+            lambda model, part, *a, **k: sizes.append(len(part)) or original(model, part, *a, **k),
+        )
+        monkeypatch.setattr(gradients, "KEPT_BYTES", one + 2 * (two - one))
+        cut = estimate(toy.model, batch, *SMOOTH, ig_steps=2, advance=done.append)
+        assert sizes == [2, 2, 2, 1]  # three would fit; a power of two is taken
+        assert np.abs(cut - whole).max() < 2e-6
+        assert sum(done) == 8
+        assert len(done) == 4
+
+    def test_what_is_kept_stays_below_the_limit(self, toy: Toy) -> None:
+        batch, model = random_batch(16, 24), adapt(toy.model)
+        one, two = (gradients._bytes_kept(model, batch.select(range(k)), n_metrics=1) for k in (1, 2))
+        limit = one + 4 * (two - one)
+        weights = {weight.untyped_storage().data_ptr() for weight in toy.model.parameters()}
+        alive: dict[int, int] = {}
+        most = 0
+
+        class Saved:
+            def __init__(self, value: torch.Tensor) -> None:
+                nonlocal most
+                self.value, self.key = value.detach(), value.untyped_storage().data_ptr()
+                if self.key not in weights:
+                    alive[self.key] = value.untyped_storage().nbytes()
+                    most = max(most, sum(alive.values()))
+
+            def __del__(self) -> None:
+                alive.pop(self.key, None)
+
+        with torch.autograd.graph.saved_tensors_hooks(Saved, lambda saved: saved.value):
+            limited = estimate(model, batch, limit=limit)
+        assert limit / 4 < most < limit
+        alive.clear()
+        assert np.abs(limited - estimate(model, batch)).max() < 2e-6
+
+    def test_a_limit_below_one_prompt_is_refused(self, toy: Toy) -> None:
+        with pytest.raises(OptionError, match=r"gradient of one prompt of 6 tokens keeps .* limit is .* --memory"):
+            estimate(toy.model, random_batch(2, 6), limit=10)
+
+    def test_running_out_of_memory_goes_on_with_less(
+        self, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        batch, original = random_batch(5, 6), gradients._changes
+        whole = estimate(toy.model, batch)
+
+        def small(model: Any, part: hc.PromptBatch, *rest: Any, **options: Any) -> torch.Tensor:
+            if len(part) > 2:
+                raise torch.OutOfMemoryError("out of memory")
+            return original(model, part, *rest, **options)
+
+        monkeypatch.setattr(gradients, "_changes", small)
+        assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-6
+        assert "ran out" in caplog.text
+
+
+class TestModelIsLeftAsItIs:
+    def test_weights_gradients_hooks_and_modes(self, toy: Toy) -> None:
+        weights = dict(toy.model.named_parameters())
+        some = [weight for weight in weights.values() if weight.requires_grad]
+        some[0].requires_grad_(False)
+        some[1].grad = torch.ones_like(some[1])
+        before = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+        try:
+            with torch.no_grad():
+                estimate(toy.model, random_batch(3, 6), *SMOOTH, ig_steps=2)
+                assert not torch.is_grad_enabled()
+            after = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+            assert after == before
+            assert bool((some[1].grad == 1).all())
+        finally:
+            some[0].requires_grad_(True)
+            some[1].grad = None
+        assert not any(point.fwd_hooks or point.bwd_hooks for point in toy.model.hook_dict.values())
+        gc.collect()
+        assert not [one for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None]
+
+    @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+    def test_a_caller_without_gradients_gets_them(self, toy: Toy, context: Any) -> None:
+        expected = estimate(toy.model, random_batch(3, 6), "kl", ig_steps=2)
+        with context():
+            assert np.array_equal(estimate(toy.model, random_batch(3, 6), "kl", ig_steps=2), expected)
+
+    def test_a_frozen_model_gives_them_too(self, toy: Toy) -> None:
+        expected = estimate(toy.model, random_batch(3, 6))
+        trained = [weight for weight in toy.model.parameters() if weight.requires_grad]
+        for weight in trained:
+            weight.requires_grad_(False)
+        try:
+            assert np.abs(estimate(toy.model, random_batch(3, 6)) - expected).max() < 1e-6
+        finally:
+            for weight in trained:
+                weight.requires_grad_(True)
+
+    def test_the_lock_is_held_from_forward_to_backward(self, toy: Toy) -> None:
+        model, free = adapt(toy.model), []
+
+        class Watch(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, logits: torch.Tensor) -> torch.Tensor:
+                return logits.clone()
+
+            @staticmethod
+            def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+                other = threading.Thread(target=lambda: free.append(model.lock.acquire(blocking=False)))
+                other.start()
+                other.join()
+                return gradient
+
+        @metric
+        def watched(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return Watch.apply(logits)[:, 0]
+
+        estimate(model, random_batch(2, 5), "watched")
+        assert free == [False]
+
+
+class TestRefusals:
+    def test_a_metric_without_gradient_that_does_not_say_so(self, toy: Toy) -> None:
+        @metric
+        def top(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return logits.argmax(-1).float()
+
+        with pytest.raises(OptionError, match=r"'top' gives no gradient: declare it with @metric\(smooth=False\)"):
+            estimate(toy.model, random_batch(2, 5), "logit_diff", "top")
+
+    def test_a_model_without_gradient(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(toy.model, "run_with_hooks", torch.no_grad()(toy.model.run_with_hooks))
+        with pytest.raises(ModelError, match="'toy' gives no gradient with respect to any head: part of its forward"):
+            estimate(toy.model, random_batch(2, 5))
+
+    def test_a_layer_that_is_cut_off(self, toy: Toy) -> None:
+        point = toy.model.hook_dict["blocks.1.hook_resid_pre"]
+        point.add_hook(lambda value, hook: value.detach())
+        try:
+            with pytest.raises(ModelError, match="no gradient with respect to the heads of layer 0"):
+                estimate(toy.model, random_batch(2, 5))
+        finally:
+            point.remove_hooks()
+
+    def test_gradients_that_overflow(self, toy: Toy) -> None:
+        @metric
+        def steep(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return (logits[:, 0] - logits[:, 0].detach()).abs().sqrt()
+
+        with pytest.raises(ModelError, match=r"NaN or infinite values: torch.float32 overflows"):
+            estimate(toy.model, random_batch(2, 5), "steep")
+
+    def test_a_path_that_does_not_lead_to_the_clean_run(self, toy: Toy) -> None:
+        # Tokens that act in the last block once more, as in models with embeddings for every layer.
+        seen: list[torch.Tensor] = []
+        model = toy.model
+        embed = model.hook_dict["hook_embed"]
+        embed.add_hook(lambda value, hook: seen.append(value) or value)
+        model.hook_dict["blocks.1.hook_resid_pre"].add_hook(lambda value, hook: value + seen[-1])
+        try:
+            assert np.isfinite(estimate(model, random_batch(2, 5))).all()
+            with pytest.raises(ModelError, match="reads its tokens on another way too"):
+                estimate(model, random_batch(2, 5), ig_steps=1)
+        finally:
+            model.reset_hooks()
+            for point in model.hook_dict.values():
+                point.remove_hooks()
+
+
+def test_the_plan_names_what_it_needs(toy: Toy) -> None:
+    plan = gradients.gradient_plan(adapt(toy.model), random_batch(16, 8), n_metrics=1, budget=1 << 40)
+    assert isinstance(plan, memory.MemoryPlan)
+    assert plan.prompts == 16
+    assert 0 < plan.peak < plan.budget

@@ -1,0 +1,73 @@
+"""16-bit models: their noise is measured, effects below it are marked, and fp32 results have neither."""
+
+import numpy as np
+import pytest
+import torch
+import xarray as xr
+from batches import random_batch
+from toys import BACKENDS, Toy, tiny_model
+
+from headcats.methods.joining import join_batches
+from headcats.models import adapt
+from headcats.sweeps import Intervention, sweep
+from headcats.sweeps.noise import mark_noise, measured_noise
+from headcats.sweeps.paths import Choice
+from headcats.sweeps.runs import BaseRuns
+
+METRICS = ["logit_diff", "log_prob"]
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def short(request: pytest.FixtureRequest) -> Toy:
+    toy = tiny_model("gpt2", request.param, n_layers=2)
+    return toy._replace(model=toy.model.to(torch.bfloat16))
+
+
+def test_fp32_has_none(toy: Toy) -> None:
+    ds = sweep(toy.model, random_batch(), "denoising_patch")
+    assert set(ds.data_vars) == {"patched", "clean", "corrupted"}
+    runs = BaseRuns(adapt(toy.model), random_batch())
+    assert measured_noise(runs, "clean", ("logit_diff",), first=0, choice=Choice("hooked", "")) is None
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_16_bit_results_say_how_noisy_they_are(short: Toy, positions: str) -> None:
+    batch = random_batch(6)
+    ds = sweep(short.model, batch, "denoising_patch", metrics=METRICS, positions=positions)
+    exact = sweep(tiny_model("gpt2", n_layers=2).model, batch, "denoising_patch", metrics=METRICS, positions=positions)
+    assert ds.attrs["path"] in ("last_position", "suffix")
+    assert ds.noise.dims == ("metric",)
+    assert ds.below_noise.dims == ("metric", "layer", "head")
+    error = np.sqrt(((ds.patched - ds.corrupted) - (exact.patched - exact.corrupted)).values ** 2).mean()
+    # The noise is of the size of the real error, which fp32 shows.
+    assert 0.1 * error < float(ds.noise.mean()) < 10 * error
+    assert float(ds.noise.max()) < float(abs(exact.patched - exact.corrupted).mean())
+
+
+def test_heads_that_do_nothing_lie_below_it(short: Toy) -> None:
+    own = Intervention("identity", "corrupted", lambda sources: sources.corrupted)
+    assert bool(sweep(short.model, random_batch(), own, metrics=METRICS).below_noise.all())
+    assert not bool(sweep(short.model, random_batch(), "zero_ablation", metrics=METRICS).below_noise.all())
+
+
+def block(patched: list[float], noise: float) -> xr.Dataset:
+    values = np.array(patched)[None, :, None, None]
+    sides = {name: (("metric", "prompt"), np.zeros((1, len(patched)))) for name in ("clean", "corrupted")}
+    ds = xr.Dataset(
+        {"patched": (("metric", "prompt", "layer", "head"), values), **sides},
+        coords={"metric": ["logit_diff"]},
+        attrs={"base": "corrupted", "dropped": 1},
+    )
+    return mark_noise(ds, torch.tensor([noise]))
+
+
+def test_marks_compare_the_mean_change_with_twice_the_noise_of_a_prompt() -> None:
+    assert bool(block([1.0, -0.7], 0.1).below_noise.all())
+    assert not bool(block([1.0, -0.5], 0.1).below_noise.any())
+
+
+def test_batches_of_a_task_are_marked_together() -> None:
+    joined = join_batches([block([1.0, 1.0], 0.3), block([-1.0, -0.8], 0.4)])
+    assert joined.attrs["dropped"] == 2
+    np.testing.assert_allclose(joined.noise, [np.sqrt((0.09 + 0.16) / 2)])
+    assert bool(joined.below_noise.all())
