@@ -54,6 +54,10 @@ class Targets:
         rows = rows.to(self.answer.device)
         return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows.to(self.clean_logits.device)])
 
+    def to(self, device: torch.device) -> "Targets":
+        """The same on another device."""
+        return Targets(self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
+
     def repeat(self, times: int) -> "Targets":
         """The same rows again and again, for patched copies of a batch."""
         return Targets(self.answer.repeat(times), self.distractor.repeat(times), self.clean_logits.repeat(times, 1))
@@ -111,6 +115,8 @@ def measure(
     logits = logits.float()
     if bool(logits.isnan().any()):
         raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
+    # The logits of a model that is spread over devices need not be where its tokens are.
+    targets = targets.to(logits.device)
     return torch.stack([lookup("metric", name)(logits, targets) for name in names])
 
 

@@ -190,12 +190,16 @@ def _load(chosen: dict[str, Any]) -> Any:
 
     from headcats.models import load_model
     from headcats.study import DEFAULT_PROMPTS, plan
+    from headcats.sweeps.memory import budget
+    from headcats.sweeps.paths import check_path
 
     names = ("device", "dtype", "revision", "backend")
     options = {name: chosen.pop(name) for name in names}
     source = chosen.pop("model")
     # A misspelt name should not wait until a large model is loaded.
     study = {name: value for name, value in chosen.items() if value is not None and name not in ("path", "memory")}
+    check_path(chosen["path"])
+    budget(chosen["memory"], torch.device("cpu"))
     plan(suite_source=study.pop("suite"), **{"n_prompts": DEFAULT_PROMPTS, **study})
     return load_model(source, **(options | {"dtype": getattr(torch, options["dtype"])}))
 

@@ -61,6 +61,8 @@ def _check_type(study_file: Path, key: str, value: Any) -> None:
         fits, wanted = isinstance(value, list) and all(isinstance(one, str) for one in value), "a list of texts"
     elif key in NUMBERS:
         fits, wanted = isinstance(value, int) and not isinstance(value, bool), "a whole number"
+    elif key == "memory":
+        fits, wanted = isinstance(value, str | int) and not isinstance(value, bool), "a text or a whole number"
     else:
         fits, wanted = isinstance(value, str), "a text"
     if not fits:

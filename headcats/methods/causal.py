@@ -104,7 +104,7 @@ class CausalMethod:
 
 
 def causal_method(
-    *, base: Base, positions: str, references: tuple[str, ...] = ()
+    *, base: Base, positions: str, references: tuple[str, ...] = (), keeps_agreement: bool = False
 ) -> Callable[[Callable[[Sources], Tensor]], CausalMethod]:
     """Decorator: turn `replacement(sources) -> z` into a registered causal method of the function's name.
 
@@ -113,11 +113,12 @@ def causal_method(
         positions: Where by default: "last", "all" or a token role.
         references: Names of the reference prompts a study can give it ("suite", "task", "corrupted", "other_tasks"),
             the default first; empty for a replacement that needs none.
+        keeps_agreement: See `Intervention`.
     """
 
     def decorate(replacement: Callable[[Sources], Tensor]) -> CausalMethod:
         name = replacement.__name__
-        intervention = Intervention(name, base, replacement, positions, bool(references))
+        intervention = Intervention(name, base, replacement, positions, bool(references), keeps_agreement)
         return register("method", name, CausalMethod(intervention, references, replacement.__doc__))
 
     return decorate

@@ -6,7 +6,7 @@ from headcats.methods.causal import causal_method
 from headcats.sweeps.intervention import Sources
 
 
-@causal_method(base="corrupted", positions="last")
+@causal_method(base="corrupted", positions="last", keeps_agreement=True)
 def denoising_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its clean value.
 

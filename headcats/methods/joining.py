@@ -1,5 +1,6 @@
 """A task's batches, one per prompt length, as one block."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,4 +19,16 @@ def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
     joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
     joined.attrs = parts[0].attrs | {"dropped": sum(part.attrs["dropped"] for part in parts)}
+    _say_of_all(joined, parts)
     return mark_noise(joined, torch.tensor(np.sqrt(np.mean(np.square(noises), axis=0)))) if noises else joined
+
+
+def _say_of_all(joined: xr.Dataset, parts: Sequence[xr.Dataset]) -> None:
+    """What may differ between batches is said of each: the path that ran, and what its self-check found."""
+    differing = {
+        name: "; ".join(dict.fromkeys(part.attrs[name] for part in parts))
+        for name in ("path", "self_check")
+        if name in parts[0].attrs
+    }
+    provenance = json.loads(joined.attrs["provenance"]) | differing
+    joined.attrs |= differing | {"provenance": json.dumps(provenance, ensure_ascii=False)}

@@ -6,7 +6,7 @@ from headcats.methods.causal import causal_method
 from headcats.sweeps.intervention import Sources
 
 
-@causal_method(base="clean", positions="last")
+@causal_method(base="clean", positions="last", keeps_agreement=True)
 def noising_patch(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its corrupted value.
 

@@ -1,5 +1,6 @@
 """Before a run: how much memory and time it will take. After it: which paths computed it."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -82,15 +83,22 @@ def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
                 found[label + screen, entry["path"]].append(entry.get("self_check", ""))
     return [
         f"{label}: {len(checks)} {'task' if len(checks) == 1 else 'tasks'} by path {path!r}"
-        + (f"; self-check {checks[0]}" if checks[0] else "")
+        + (f"; self-check {max(checks, key=_worse)}" if any(checks) else "")
         for (label, path), checks in found.items()
     ]
 
 
+def _worse(check: str) -> tuple[bool, float]:
+    """Order of self-checks: one that failed is worse than any that passed, then the larger difference."""
+    differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
+    return not check.startswith("passed"), max(differences, default=0.0)
+
+
 def _shapes(study: Study, preparation: Preparation) -> list[Any]:
-    """One batch of each shape that the tasks of the study have."""
+    """One batch of each shape, and each first position that changes, that the tasks of the study have."""
     batches = [batch for task in study.tasks for batch in preparation.prepared[task.name].scored]
-    return list({(len(batch), batch.length): batch for batch in batches}.values())
+    kinds = {(len(one), one.length, *(_first(spec, one) for spec in study.methods)): one for one in batches}
+    return list(kinds.values())
 
 
 def _first(spec: Any, batch: Any) -> int:

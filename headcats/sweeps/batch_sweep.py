@@ -15,7 +15,7 @@ from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, provenance
 from headcats.sweeps.noise import mark_noise, measured_noise
-from headcats.sweeps.paths import choose
+from headcats.sweeps.paths import Choice, choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements, expect, first_change
@@ -108,18 +108,8 @@ def sweep_runs(
     """
     model, batch = runs.model, runs.batch
     where = positions or intervention.positions
-    if intervention.name == "zero_ablation" and model.weight_processing == "processed":
-        warnings.warn(
-            "zero_ablation depends on weight processing: folded value biases change what a zeroed "
-            "head removes (up to 0.45 "
-            "nats on a GPT-2-like model). Load the model without processing, or use mean_ablation.",
-            ModelWarning,
-            stacklevel=3,
-        )
     names = tuple(metrics)
-    replacements = Replacements(runs, intervention, reference=reference, mask=batch.positions(where))
-    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
-    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
+    replacements, choice = prepare(runs, intervention, positions=where, reference=reference, path=path)
     heads = every_head(model)
     values = measure_sets(
         runs,
@@ -141,6 +131,28 @@ def sweep_runs(
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
     return mark_noise(ds, noise)
+
+
+def prepare(
+    runs: BaseRuns, intervention: Intervention, *, positions: str, reference: Reference, path: str
+) -> tuple[Replacements, Choice]:
+    """The new values of z and the path of a sweep; the unpatched runs are told what it will ask of them.
+
+    Raises:
+        DataError: Positions that the batch does not have.
+        OptionError: A fast path by name that cannot run here.
+    """
+    if intervention.name == "zero_ablation" and runs.model.weight_processing == "processed":
+        warnings.warn(
+            "zero_ablation depends on weight processing: folded value biases change what a zeroed head removes (up to "
+            "0.45 nats on a GPT-2-like model). Load the model without processing, or use mean_ablation.",
+            ModelWarning,
+            stacklevel=4,
+        )
+    replacements = Replacements(runs, intervention, reference=reference, mask=runs.batch.positions(positions))
+    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
+    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
+    return replacements, choice
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:

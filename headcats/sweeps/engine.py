@@ -70,6 +70,8 @@ def measure_sets(
         while done < len(ordered):
             left = ordered[done:]
             found = memory.halving(partial(_first, work, left), min(rows, len(left)), device=runs.model.device)
+            # What did not fit now would not fit next time either.
+            rows = min(rows, found.shape[2]) if found.shape[2] < len(left) else rows
             values[:, prompts, done : done + found.shape[2]] = found
             done += found.shape[2]
             if prompts.stop >= len(runs.batch):
@@ -88,7 +90,7 @@ def _replayed_parts(
 ) -> Iterator[tuple[slice, int, Work]]:
     model = runs.model
     for prompts, recording in runs.of(base).recordings(replacements.first):
-        limits = _limits(runs, len(recording.tokens), n_sets, replacements.first, path="replayed")
+        limits = _limits(runs, len(recording.tokens), n_sets, replacements.first, path="replayed", names=names)
         work = _Replaying(
             recording,
             _part(replacements, prompts),
@@ -105,7 +107,7 @@ def _hooked_parts(
     runs: BaseRuns, base: str, n_sets: int, replacements: NewZ, names: tuple[str, ...]
 ) -> Iterator[tuple[slice, int, Work]]:
     tokens = runs.of(base).tokens
-    limits = _limits(runs, len(tokens), n_sets, replacements.first, path="hooked")
+    limits = _limits(runs, len(tokens), n_sets, replacements.first, path="hooked", names=names)
     for start in range(0, len(tokens), limits.prompts):
         prompts = slice(start, start + limits.prompts)
         work = partial(
@@ -141,7 +143,9 @@ def _part(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
     return lambda layer: replacements.of_layer(layer)[prompts]
 
 
-def _limits(runs: BaseRuns, prompts: int, n_sets: int, first: int, *, path: str) -> memory.MemoryPlan:
+def _limits(
+    runs: BaseRuns, prompts: int, n_sets: int, first: int, *, path: str, names: tuple[str, ...]
+) -> memory.MemoryPlan:
     return memory.plan(
         runs.model,
         prompts=prompts,
@@ -150,4 +154,5 @@ def _limits(runs: BaseRuns, prompts: int, n_sets: int, first: int, *, path: str)
         rows=n_sets,
         path=path,
         budget=runs.budget,
+        metrics=names,
     )

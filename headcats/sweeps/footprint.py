@@ -14,7 +14,7 @@ from headcats.models import HookedModel
 
 # Buffers of one number per unit that are held at once, counted at the peak. In a block of the model's own: scores and
 # pattern with the copies that hooks make of them (transformers takes the softmax in fp32 whatever the dtype); streams
-# as wide as the model (residual, norms, queries, keys, values, z); hidden units (GELU by its formula makes five copies).
+# as wide as the model (residual, norms, queries, keys, values, z); hidden units (GELU by its formula makes five).
 _SCORES_HOOKED, _SCORES_BRIDGE = 4.25, 3.1
 _BYTES_OF_A_SCORE_16_BIT = 10.5
 _STREAMS, _STREAMS_IN_MLP = 13, 6

@@ -6,6 +6,7 @@ It is read from zeros that are added to z. They are the only leaf tensors asked 
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -67,8 +68,7 @@ def estimated_changes(
         targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
         return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
 
-    # Whatever the caller has switched off: here gradients are needed.
-    with torch.inference_mode(False):
+    with _differentiating(model):
         if ig_steps:
             _check_path(model, batch)
         estimate = torch.empty(len(metrics), n, len(model.layers), model.max_heads)
@@ -81,6 +81,17 @@ def estimated_changes(
             advance(heads * stop // n - heads * start // n)
             start = stop
     return estimate
+
+
+@contextmanager
+def _differentiating(model: HookedModel) -> Iterator[None]:
+    """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
+    with torch.inference_mode(False):
+        try:
+            yield
+        finally:
+            # The bridge keeps the attention of its last run, and so the graph behind it: now that of a short run.
+            model.run(torch.zeros(1, 1, dtype=torch.long), hooks={})
 
 
 def _changes(
@@ -208,7 +219,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
         OptionError: Not even one prompt fits.
     """
     n = len(batch)
-    with torch.inference_mode(False):
+    with _differentiating(model):
         one, *two = (_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics) for k in range(1, min(n, 2) + 1))
     if one > budget:
         raise OptionError(

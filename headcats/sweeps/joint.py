@@ -11,13 +11,13 @@ from headcats.errors import DataError
 from headcats.metrics import measure
 from headcats.models import Head, HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.checked import checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, provenance
-from headcats.sweeps.paths import choose
+from headcats.sweeps.noise import mark_noise, measured_noise
 from headcats.sweeps.reference import Reference, as_reference
-from headcats.sweeps.sources import Replacements, expect
 from headcats.sweeps.tree import HeadSet
 
 AnyHead = Head | str | tuple[int, int]
@@ -54,7 +54,8 @@ def joint_sweep(
 
     Returns:
         `patched (metric, prompt, set)`, `clean` and `corrupted (metric, prompt)`, in each metric's own unit. `set`
-        holds the heads by name ("L0H1+L2H3", "none" for an empty set) and `size (set)` their number.
+        holds the heads by name ("L0H1+L2H3", "none" for an empty set) and `size (set)` their number. For a model in 16
+        bits also `noise (metric)` and `below_noise (metric, set)`, as in `hc.sweep`.
 
     Raises:
         DataError: A head that the model does not have, or no set at all; and as `hc.sweep`.
@@ -66,9 +67,7 @@ def joint_sweep(
         raise DataError("joint_sweep needs at least one set of heads.")
     where = positions or intervention.positions
     used = as_reference(reference, batch)
-    replacements = Replacements(runs, intervention, reference=used, mask=batch.positions(where))
-    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
-    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
+    replacements, choice = prepare(runs, intervention, positions=where, reference=used, path=path)
     names = tuple(metrics)
     base = runs.of(intervention.base)
     filled = [heads for heads in dict.fromkeys(chosen) if heads]
@@ -83,7 +82,8 @@ def joint_sweep(
         {"set": ["+".join(map(str, heads)) or "none" for heads in chosen]},
         provenance(runs, intervention, positions=where, choice=choice, reference=used),
     )
-    return ds.assign_coords(size=("set", [len(heads) for heads in chosen]))
+    noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
+    return mark_noise(ds.assign_coords(size=("set", [len(heads) for heads in chosen])), noise)
 
 
 def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
@@ -98,6 +98,10 @@ def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
 
 
 def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> HeadSet:
+    if isinstance(heads, str | Head) or (isinstance(heads, tuple) and heads and isinstance(heads[0], int)):
+        raise DataError(
+            f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."
+        )
     found = tuple(sorted({_head(head) for head in heads}))
     for head in found:
         if not 0 <= head.head < model.n_heads.get(head.layer, 0):
@@ -109,4 +113,8 @@ def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> HeadSet:
 
 
 def _head(head: AnyHead) -> Head:
-    return Head.parse(head) if isinstance(head, str) else Head(*map(int, head))
+    if isinstance(head, str):
+        return Head.parse(head)
+    if not isinstance(head, tuple | list) or len(head) != 2 or not all(isinstance(part, int) for part in head):
+        raise DataError(f"Expected a head as 'L9H6', '9.6', Head(9, 6) or (9, 6); got {head!r}.")
+    return Head(*head)

@@ -33,7 +33,7 @@ ENOUGH_BYTES = 1 << 28
 
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*b(?:ytes)?\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*(?:b(?:ytes)?)?\s*", re.IGNORECASE)
 
 _log = logging.getLogger("headcats")
 T = TypeVar("T")
@@ -126,7 +126,45 @@ def plan(
     Raises:
         OptionError: Not even one variant of one prompt fits; the message says what it needs.
     """
-    part = prompts_per_part(model, prompts, length, first=first, budget=budget)
+    most = prompts_per_part(model, prompts, length, first=first, budget=budget)
+    for part in _steps(most):
+        count, readouts, peak = _cut(
+            model,
+            prompts,
+            part,
+            length=length,
+            first=first,
+            rows=rows,
+            path=path,
+            budget=budget,
+            metrics=metrics,
+        )
+        if peak <= budget:
+            break
+    weights = weights_bytes(model)
+    if peak > budget:
+        raise OptionError(
+            f"A sweep of {_count(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
+            f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
+            f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
+            "memory, or take fewer or shorter prompts."
+        )
+    return MemoryPlan(part, count, readouts, budget, peak, weights)
+
+
+def _cut(
+    model: HookedModel,
+    prompts: int,
+    part: int,
+    *,
+    length: int,
+    first: int,
+    rows: int,
+    path: str,
+    budget: int,
+    metrics: Sequence[str],
+) -> tuple[int, int, int]:
+    """Rows and readouts at a time for parts of that many prompts, and the peak by estimate."""
     kept = _kept_bytes(model, prompts, part, length, first, budget)
 
     def chunk_bytes(count: int) -> int:
@@ -140,16 +178,7 @@ def plan(
     count = _largest(rows, lambda count: fits(chunk_bytes(count)))
     readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics)))
     chunk = max(chunk_bytes(count), readout_bytes(model, readouts, metrics))
-    peak = max(kept + chunk, _recording_peak(model, prompts, part, length, first))
-    weights = weights_bytes(model)
-    if peak > budget:
-        raise OptionError(
-            f"A sweep of {_count(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
-            f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
-            f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
-            "memory, or take fewer or shorter prompts."
-        )
-    return MemoryPlan(part, count, readouts, budget, peak, weights)
+    return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first))
 
 
 def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> int:

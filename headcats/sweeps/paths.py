@@ -78,6 +78,6 @@ def _fall_back(model: HookedModel, path: str, why: str) -> Choice:
             f"Model {model.name!r} is swept by ordinary hooked forwards, which takes many times longer; the fast path "
             f"is {why}.",
             ModelWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
     return Choice("hooked", why)

@@ -137,7 +137,7 @@ class Reference:
             _, donor_z = model.capture(self._tokens(donor_batch))
             for row, prompt in enumerate(prompts):
                 place_of = {label: place for place, label in enumerate(donor_labels[row])}
-                places = mask[prompt].nonzero().flatten().tolist()
+                places = [place for place in mask[prompt].nonzero().flatten().tolist() if place >= first]
                 kept = [place - first for place in places]
                 sources = [place_of[batch.labels[prompt][place]] for place in places]
                 for layer in model.layers:

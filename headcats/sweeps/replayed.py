@@ -65,7 +65,8 @@ def measured(
         if pair is not None:
             flat = pair.flatten(0, 1)
             place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
-            return measure(names, flat, Targets(place, place + 1, flat)).unflatten(1, (prompts, sets))
+            clean = targets.clean_logits.gather(1, ids.to(targets.clean_logits.device)).repeat_interleave(sets, 0)
+            return measure(names, flat, Targets(place, place + 1, clean)).unflatten(1, (prompts, sets))
     flat = residual.flatten(0, 1)
     prompt = torch.arange(prompts).repeat_interleave(sets)
     parts = [

@@ -33,6 +33,7 @@ class Run:
         self._budget = budget
         self._first = tokens.shape[1] - 1
         self._replays = False
+        self._part = len(tokens)
         self._made: tuple[Tensor, dict[int, Tensor]] | None = None
         self._recordings: list[tuple[slice, Recording]] = []
 
@@ -69,28 +70,34 @@ class Run:
             Unreplayable: See `headcats.models.replay.record`.
         """
         self.replay(first)
+        self._results()
         if first != self._first:
             # Wider rows than needed would cost more than another unpatched run.
             yield from self._record(first)
             return
-        self._results()
         yield from self._recordings or self._record(first)
 
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
-            self._made = self._recorded() if self._replays else self._captured()
+            planned = memory.prompts_per_part(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
+            self._made = memory.halving(self._make, planned, device=self.model.device)
         return self._made
 
+    def _make(self, prompts: int) -> tuple[Tensor, dict[int, Tensor]]:
+        self._part = prompts
+        return self._recorded() if self._replays else self._captured()
+
     def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
+        parts, kept = [], []
         try:
-            parts = []
             for prompts, recording in self._record(self._first):
                 parts.append((recording.logits, dict(recording.z)))
                 if self._keeps_recordings:
-                    self._recordings.append((prompts, recording))
+                    kept.append((prompts, recording))
         except Unreplayable:
             self._replays = False
             return self._captured()
+        self._recordings = kept
         return _joined(parts)
 
     def _captured(self) -> tuple[Tensor, dict[int, Tensor]]:
@@ -102,8 +109,7 @@ class Run:
 
     @property
     def _parts(self) -> list[slice]:
-        prompts = memory.prompts_per_part(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
-        return [slice(start, start + prompts) for start in range(0, len(self.tokens), prompts)]
+        return [slice(start, start + self._part) for start in range(0, len(self.tokens), self._part)]
 
     @property
     def _keeps_recordings(self) -> bool:

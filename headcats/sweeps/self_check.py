@@ -14,9 +14,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models import Head, HookedModel
-from headcats.models.checks import noise_floor
 from headcats.models.replay import Unreplayable, record
 from headcats.sweeps.hooked import edits
+from headcats.sweeps.memory import is_out_of_memory
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.tree import HeadSet
 
@@ -34,6 +34,7 @@ class Outcome:
         difference: Largest absolute difference of a logit between the paths.
         limit: What was allowed.
         effect: Largest change of a logit that the replaced heads make: what the difference is to be compared with.
+        lasting: Whether it says something of the model, not of these prompts or of the memory that was free.
     """
 
     passed: bool
@@ -41,6 +42,7 @@ class Outcome:
     difference: float = float("nan")
     limit: float = float("nan")
     effect: float = float("nan")
+    lasting: bool = True
 
     def __str__(self) -> str:
         if self.passed:
@@ -56,14 +58,19 @@ def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: 
     """Compare the fast path from position `first` with hooked forwards, once per model, path and kind of shape.
 
     Kinds of shape: one prompt or several, whether earlier positions are kept, and the length up to a factor of two; a
-    longer prompt than any checked before is checked again, as it may exceed an attention window.
+    longer prompt than any checked before is checked again, as it may exceed an attention window; so is a model that got
+    hooks of PyTorch since.
     """
     length = tokens.shape[1]
-    kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), str(model.dtype))
+    precision = (str(model.dtype), str(model.device))
+    kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), *precision, _torch_hooks(model))
     known = _outcomes.setdefault(model.model, {})
-    if kind not in known or known[kind][0] < length:
-        known[kind] = length, _check(model, tokens[:_CHECKED_PROMPTS], first)
-    return known[kind][1]
+    if kind in known and known[kind][0] >= length:
+        return known[kind][1]
+    outcome = _check(model, tokens[:_CHECKED_PROMPTS], first)
+    if outcome.lasting:
+        known[kind] = length, outcome
+    return outcome
 
 
 def path_of(first: int, length: int) -> Path:
@@ -88,6 +95,8 @@ def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
     except Unreplayable as problem:
         return Outcome(False, str(problem))
     except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
+        if is_out_of_memory(error):
+            return Outcome(False, "memory ran out during its check", lasting=False)
         return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {_short(error)})")
     base = model.logits(tokens)
     exact = torch.stack([model.logits(tokens, edits=edits([heads], new.__getitem__, mask)) for heads in sets], 1)
@@ -97,14 +106,23 @@ def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
     if some is not None:
         expected = exact.gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
         differences.append((some.to(exact.device) - expected).abs().max())
-    difference = max(float(one) for one in differences)
+    difference = float(torch.stack([one.cpu() for one in differences]).max())  # NaN stays NaN
     if not effect > limit:
         reason = f"the check is empty, since replacing heads changes logits by {effect:.1e} only"
     elif not difference <= limit:
         reason = f"it differs from the hooked path by {difference:.1e}, where {limit:.1e} is allowed"
     else:
         reason = ""
-    return Outcome(not reason, reason, difference, limit, effect)
+    return Outcome(not reason, reason, difference, limit, effect, lasting=effect > limit)
+
+
+def _torch_hooks(model: HookedModel) -> int:
+    """Number of hooks of PyTorch itself on modules of the model: a new one may act on what a path leaves out."""
+    return sum(
+        len(module._forward_hooks) + len(module._forward_pre_hooks)
+        for module in model.model.modules()
+        if type(module).__name__ != "HookPoint"
+    )
 
 
 def _short(error: Exception) -> str:
@@ -130,4 +148,5 @@ def _limit(
         return 1e-4 + 1e-3 * effect
     moved = {layer: z * (1 + 2 * torch.finfo(z.dtype).eps) for layer, z in new.items()}
     again = torch.stack([model.logits(tokens, edits=edits([heads], moved.__getitem__, mask)) for heads in sets], 1)
-    return 4 * float((again - exact).abs().max()) + noise_floor(exact.flatten(0, 1), model.dtype)
+    rounding = 4 * torch.finfo(model.dtype).eps * float(exact.abs().max())
+    return 4 * float((again - exact).abs().max()) + rounding

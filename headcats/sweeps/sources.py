@@ -34,12 +34,12 @@ class LayerSources(Sources):
     @property
     def clean(self) -> Z:
         """Z of the clean runs."""
-        return self._runs.clean.z(self._layer, first=self._first)
+        return self._runs.clean.z(self._layer, first=self._first).clone()  # a replacement may write into it
 
     @property
     def corrupted(self) -> Z:
         """Z of the corrupted runs."""
-        return self._runs.corrupted.z(self._layer, first=self._first)
+        return self._runs.corrupted.z(self._layer, first=self._first).clone()
 
     @property
     def mean(self) -> Z:

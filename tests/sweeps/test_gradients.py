@@ -217,7 +217,9 @@ class TestParts:
         assert np.abs(limited - estimate(model, batch)).max() < 2e-6
 
     def test_a_limit_below_one_prompt_is_refused(self, toy: Toy) -> None:
-        with pytest.raises(OptionError, match=r"gradient of one prompt of 6 tokens keeps .* limit is .* --memory"):
+        with pytest.raises(
+            OptionError, match=r"gradient of one prompt of 6 tokens keeps .* limit is .*\(--memory, memory="
+        ):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
     def test_running_out_of_memory_goes_on_with_less(

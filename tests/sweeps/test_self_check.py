@@ -14,7 +14,8 @@ from toys import tiny_model
 from headcats.errors import HeadcatsError, ModelWarning
 from headcats.models import adapt
 from headcats.models.replay import record
-from headcats.sweeps import joint_sweep, sweep
+from headcats.models.replay.bridge import BridgeRecording
+from headcats.sweeps import joint_sweep, self_check, sweep
 
 Block = Callable[..., torch.Tensor]
 MODES = [("last", "last_position"), ("all", "suffix")]
@@ -152,3 +153,48 @@ def test_the_reference_path_is_not_checked() -> None:
     ds = sweep(tiny_model("llama").model, random_batch(2, 6), "denoising_patch", path="hooked")
     assert ds.attrs["path"] == "hooked"
     assert "passed" not in ds.attrs.get("self_check", "")
+
+
+@pytest.mark.parametrize(("positions", "path"), MODES)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_wrong_path_is_noticed_in_16_bits_too(
+    positions: str, path: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, batch = tiny_model("gpt2", n_layers=3).model.to(dtype), random_batch()
+    assert sweep(model, batch, "denoising_patch", positions=positions).attrs["path"] == path
+    broken = tiny_model("gpt2", n_layers=3).model.to(dtype)
+    right = type(record(adapt(broken), batch.clean, first=6)).block
+
+    def adds(recording: Any, layer: int, rows: Any, *, fresh: int, **options: Any) -> torch.Tensor:
+        after = right(recording, layer, rows, fresh=fresh, **options)
+        return after if layer != 1 else after + torch.linspace(-1, 1, after.shape[-1]).to(dtype)
+
+    monkeypatch.setattr(BridgeRecording, "block", adds)
+    with pytest.warns(ModelWarning, match="differs from the hooked path"):
+        assert sweep(broken, batch, "denoising_patch", positions=positions).attrs["path"] == "hooked"
+
+
+def test_a_hook_of_pytorch_makes_the_check_run_again() -> None:
+    model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
+    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
+
+    def mixes_tokens(module: Any, args: Any, output: Any) -> Any:
+        mixed = output[0] if isinstance(output, tuple) else output
+        mixed = mixed + 0.5 * mixed.cumsum(1)
+        return (mixed, *output[1:]) if isinstance(output, tuple) else mixed
+
+    handle = model.blocks[1].mlp.register_forward_hook(mixes_tokens)
+    with pytest.warns(ModelWarning, match="the fast path is not used"):
+        hooked = sweep(model, batch, "denoising_patch")
+    assert hooked.attrs["path"] == "hooked"
+    handle.remove()
+    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
+
+
+def test_a_check_without_any_effect_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
+    with monkeypatch.context() as patch:
+        patch.setattr(self_check, "_limit", lambda *args: 1e9)
+        with pytest.warns(ModelWarning, match="the check is empty"):
+            assert sweep(model, batch, "denoising_patch").attrs["path"] == "hooked"
+    assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"

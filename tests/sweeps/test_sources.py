@@ -1,14 +1,12 @@
 """Where new values of z come from, and from which position on they can change anything."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from batches import TokenModel, random_batch, random_role_batch
 
 from headcats import registry
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Intervention, Reference, Sources
+from headcats.sweeps import Intervention, Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import LayerSources, Replacements, first_change
 
@@ -52,25 +50,27 @@ def test_donors_are_run_once_for_all_layers(first: int) -> None:
     assert all(tuple(row) in rows for row in zero[..., 0, 0].int().tolist())
 
 
-REPLACEMENTS: dict[str, tuple[Callable[[Sources], torch.Tensor], bool]] = {
-    "the other run": (lambda s: s.clean, True),
-    "half-way": (lambda s: (s.clean + s.corrupted) / 2, True),
-    "more than the difference": (lambda s: s.corrupted + 3 * (s.clean - s.corrupted), False),
-    "zero": (lambda s: torch.zeros_like(s.clean), False),
-    "scaled": (lambda s: 0.5 * s.clean, False),
-    "mean": (lambda s: s.mean, False),
-    "another prompt": (lambda s: s.clean.roll(1, 0), False),
-    "another head": (lambda s: s.clean.roll(1, 2), False),
-    "for one model only": (lambda s: s.clean[:, :, [11, 2]], False),
-}
+@pytest.mark.parametrize("name", registry.names("method"))
+def test_methods_that_promise_to_keep_agreement_do(name: str) -> None:
+    intervention = getattr(registry.lookup("method", name), "intervention", None)
+    if intervention is not None and intervention.keeps_agreement:
+        batch = random_batch(4)
+        same = BaseRuns(TokenModel(), PromptBatch.from_tokens(batch.clean, batch.clean, batch.answer, batch.distractor))
+        sources = LayerSources(same, 0, Reference(batch), MASK)
+        assert torch.equal(intervention.replacement(sources), same.clean.z(0, first=0))
+    assert (name in ("denoising_patch", "noising_patch")) == bool(getattr(intervention, "keeps_agreement", False))
 
 
-@pytest.mark.parametrize("name", REPLACEMENTS)
-def test_what_leaves_equal_runs_equal(name: str) -> None:
-    replacement, expected = REPLACEMENTS[name]
-    intervention = Intervention(name, "corrupted", replacement)
-    # Rounding may hide that a difference of nothing is nothing; then all positions are computed, which is right too.
-    assert intervention.keeps_agreement is expected or name == "more than the difference"
+def test_interventions_of_ones_own_promise_nothing() -> None:
+    assert not Intervention("own", "clean", lambda sources: sources.corrupted).keeps_agreement
+
+
+def test_a_replacement_may_write_into_its_sources() -> None:
+    batch = random_batch(4)
+    runs = BaseRuns(TokenModel(), batch)
+    before = runs.clean.z(0, first=0).clone()
+    LayerSources(runs, 0, Reference(batch), MASK).clean[...] = 0
+    assert torch.equal(runs.clean.z(0, first=0), before)
 
 
 class TestFirstChange:

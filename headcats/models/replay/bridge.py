@@ -46,8 +46,10 @@ class BridgeRecording(Recording):
         self._prefixes = prefixes
         self._residuals = [one.residual for one in arguments]
         self._final = final
-        self._plain = reads_alike(self._unembed(final), logits, model.dtype)
-        if not self._plain and not reads_alike(self._finish(final), logits, model.dtype):
+        with model.lock:
+            self._plain = reads_alike(self._unembed(final), logits, model.dtype)
+            alike = self._plain or reads_alike(self._finish(final), logits, model.dtype)
+        if not alike:
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
         self._columns: tuple[Tensor, Tensor, Tensor | None] | None = None
         self._plain_columns = False

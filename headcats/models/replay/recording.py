@@ -73,4 +73,4 @@ class Recording(ABC):
 def reads_alike(found: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
     """Whether a shortcut of the readout gives the logits of the unpatched run, up to rounding of `dtype`."""
     limit = 64 * torch.finfo(dtype).eps * max(1.0, float(expected.abs().max()))
-    return bool(((found.float() - expected).abs() <= limit).all())
+    return bool(((found.float().to(expected.device) - expected).abs() <= limit).all())

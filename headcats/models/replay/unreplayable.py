@@ -20,27 +20,29 @@ def check_replayable(model: HookedModel) -> None:
         Unreplayable: Hooks of the user, train mode, blocks without attention, or blocks that depend on one another by
             more than the residual stream and their own keys and values.
     """
-    if any(module.training for module in model.model.modules()):
-        raise Unreplayable("it is in train mode")
-    # The bridge itself puts permanent hooks on some architectures (OPT); they act in its blocks whoever calls these.
-    own = model.model_class == "TransformerBridge"
-    hooked = [
-        name
-        for name, point in model.model.hook_dict.items()
-        if any(not (own and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks))
-    ]
-    if hooked:
-        raise Unreplayable(f"it has hooks of its own, for example at {hooked[0]!r}")
-    if len(model.layers) != model.n_layers:
-        without = model.n_layers - len(model.layers)
-        raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
-    config = _config(model)
-    if getattr(config, "is_encoder_decoder", False):
-        raise Unreplayable("it has an encoder")
-    if getattr(config, "num_kv_shared_layers", 0):
-        raise Unreplayable("some of its layers use the keys and values of other layers")
-    if getattr(config, "kv_lora_rank", None):
-        raise Unreplayable("its keys and values are compressed (multi-head latent attention)")
+    # Hooks that another thread has put on for its forward pass are gone once it lets go of the lock.
+    with model.lock:
+        if any(module.training for module in model.model.modules()):
+            raise Unreplayable("it is in train mode")
+        # The bridge itself puts permanent hooks on some architectures (OPT); they act whoever calls its blocks.
+        own = model.model_class == "TransformerBridge"
+        hooked = [
+            name
+            for name, point in model.model.hook_dict.items()
+            if any(not (own and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks))
+        ]
+        if hooked:
+            raise Unreplayable(f"it has hooks of its own, for example at {hooked[0]!r}")
+        if len(model.layers) != model.n_layers:
+            without = model.n_layers - len(model.layers)
+            raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
+        config = _config(model)
+        if getattr(config, "is_encoder_decoder", False):
+            raise Unreplayable("it has an encoder")
+        if getattr(config, "num_kv_shared_layers", 0):
+            raise Unreplayable("some of its layers use the keys and values of other layers")
+        if getattr(config, "kv_lora_rank", None):
+            raise Unreplayable("its keys and values are compressed (multi-head latent attention)")
 
 
 def _config(model: HookedModel) -> Any:

@@ -1,0 +1,133 @@
+"""Memory that runs out all the same: work is halved and goes on, whichever part of a sweep it happens in."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import random_batch
+from toys import Toy
+
+from headcats.errors import DataError, ModelError
+from headcats.metrics import Targets, metric
+from headcats.models import HookedModel, adapt
+from headcats.sweeps import engine, joint_sweep, memory, self_check, sweep
+from headcats.sweeps.runs import Run
+
+
+def tired(work: Any, limit: int, tried: list[int], size: Any) -> Any:
+    """`work` that has no memory for more than `limit`."""
+
+    def limited(*args: Any, **options: Any) -> Any:
+        tried.append(size(args, options))
+        if tried[-1] > limit:
+            raise torch.OutOfMemoryError("out of memory")
+        return work(*args, **options)
+
+    return limited
+
+
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_rows_are_halved_once_and_stay_so(
+    toy: Toy, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    batch, tried = random_batch(3), list[int]()
+    exact = sweep(toy.model, batch, "denoising_patch", path=path)
+    name, sets = ("replayed", 1) if path == "auto" else ("hooked", 2)
+    monkeypatch.setattr(engine, name, tired(getattr(engine, name), 2, tried, lambda args, options: len(args[sets])))
+    with caplog.at_level(logging.WARNING, "headcats"):
+        found = sweep(toy.model, batch, "denoising_patch", path=path)
+    assert tried == [8, 4, 2, 2, 2, 2]
+    assert sum("ran out with" in record.message for record in caplog.records) == 1
+    assert np.abs(found.patched - exact.patched).max() < 1e-5
+
+
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_prompts_are_halved_in_unpatched_runs(toy: Toy, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = random_batch(5)
+    exact = sweep(toy.model, batch, "denoising_patch", path=path)
+    whole = HookedModel.capture
+    tried: list[int] = []
+    monkeypatch.setattr(HookedModel, "capture", tired(whole, 2, tried, lambda args, options: len(args[1])))
+    model = adapt(toy.model)
+    found = sweep(model, batch, "denoising_patch", path=path)
+    assert tried[:3] != []
+    assert np.abs(found.patched - exact.patched).max() < 1e-5
+
+
+def test_nothing_is_left_half_done_after_parts_that_failed(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headcats.sweeps import runs
+
+    calls: list[int] = []
+    right = runs.record
+
+    def fails_on_the_second_part(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 2:
+            raise torch.OutOfMemoryError("out of memory")
+        return right(*args, **options)
+
+    monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 4)
+    monkeypatch.setattr(runs, "record", fails_on_the_second_part)
+    run = Run(adapt(toy.model), random_batch(8).clean, budget=10**9)
+    covered = [place for prompts, _ in run.recordings(6) for place in range(*prompts.indices(8))]
+    assert covered == list(range(8))
+
+
+def test_not_even_one_row(toy: Toy) -> None:
+    def never(size: int) -> int:
+        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
+
+    with pytest.raises(ModelError, match="ran out with one row at a time"):
+        memory.halving(never, 8, device=torch.device("cpu"))
+
+
+def test_other_errors_are_no_lack_of_memory() -> None:
+    def wrong(size: int) -> int:
+        raise RuntimeError("shapes do not match")
+
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        memory.halving(wrong, 8, device=torch.device("cpu"))
+
+
+def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = adapt(toy.model)
+    with monkeypatch.context() as patch:
+        patch.setattr(self_check, "record", tired(self_check.record, 0, [], lambda args, options: 1))
+        self_check._outcomes.pop(toy.model, None)
+        assert self_check.self_check(model, random_batch().clean, first=6).reason == "memory ran out during its check"
+    assert self_check.self_check(model, random_batch().clean, first=6).passed
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_a_metric_of_the_pair_may_read_the_clean_logits(toy: Toy, positions: str) -> None:
+    @metric(reads="pair")
+    def loss_of_difference(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+        rows = torch.arange(len(logits))
+        return sum(
+            sign * (side[rows, targets.answer] - side[rows, targets.distractor])
+            for sign, side in ((1, logits), (-1, targets.clean_logits))
+        )
+
+    batch = random_batch()
+    fast, slow = (
+        sweep(toy.model, batch, "denoising_patch", metrics=["loss_of_difference"], positions=positions, path=path)
+        for path in ("auto", "hooked")
+    )
+    assert float(abs(slow.patched).max()) > 0.1
+    assert float(abs(fast.patched - slow.patched).max()) < 1e-5
+
+
+@pytest.mark.parametrize("sets", [["L0H1"], ["L0H1", ["L1H1"]]])
+def test_a_head_is_no_set(toy: Toy, sets: Any) -> None:
+    with pytest.raises(DataError, match="takes sets of heads"):
+        joint_sweep(toy.model, random_batch(), "denoising_patch", sets)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("4GB", 4 * 10**9), ("512 MB", 512 * 10**6), ("1.5GiB", 3 * 2**29), ("2g", 2 * 10**9), ("4000000", 4000000)],
+)
+def test_memory_as_people_write_it(text: str, size: int) -> None:
+    assert memory.budget(text, torch.device("cpu")) == size
