@@ -32,11 +32,13 @@ class AttributionPatch:
     The gradient is taken at the corrupted run (`ig_steps=0`), or averaged over `ig_steps` runs on the straight path
     from the corrupted to the clean embeddings (integrated gradients).
 
-    A screen is for choosing heads to patch exactly, not for the verdict. On this project's trained toy models it ranks
-    patches well (Spearman .91 to .98 with the exact effects; over the 40 tasks of the bundled model, last position,
-    half lie above .97 and the lowest is .70). There is none for ablations: where the answer is nearly certain a
-    gradient says nothing of them (Spearman .03 to .2). At the last position alone the fast exact sweep costs less than
-    this screen.
+    A screen is for choosing heads to patch exactly, not for the verdict. Measured in this project: on trained toy
+    models it ranks patches well (Spearman .91 to .98 with the exact effects; on the bundled model at the last position
+    .97 in the middle of 40 tasks, .70 at worst). `ig_steps=4` halves the mean error of the bundled model's effects, but
+    ranks them worse (.86 in the middle of 9 tasks), and more steps change nothing. A metric that is flat at the
+    corrupted run, such as a probability near 0, is seen with `ig_steps` only. There is no such screen for ablations:
+    where the answer is nearly certain a gradient says nothing of them (Spearman .03 to .2). At the last position alone
+    the fast exact sweep costs less than this screen.
 
     References:
         Nanda (2023), https://www.neelnanda.io/mechanistic-interpretability/attribution-patching; Kramar et al. (2024),

@@ -6,6 +6,7 @@ Nothing here asserts a time.
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,33 +142,50 @@ def test_operations_of_a_replay(name, first, whole_vocabulary):
         assert expected == flops.last_position(shape, prompts=3, length=10, whole_vocabulary=whole_vocabulary)
 
 
+@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("whole_vocabulary", [False, True])
+def test_operations_of_an_unpatched_run(name, whole_vocabulary):
+    """An ordinary forward pass, less what a literal version leaves out in the last block, and the readout's choice."""
+    shape = SHAPES[name]
+    fewer = replace(shape, n_layers=1)
+    rest = flops.forward(shape, prompts=3, length=10, logits=0) - flops.forward(fewer, prompts=3, length=10, logits=0)
+    last = counted(last_block_and_readout, shape, length=10, whole_vocabulary=whole_vocabulary)
+    found = flops.unpatched(shape, prompts=3, length=10, whole_vocabulary=whole_vocabulary)
+    assert found == rest + 3 * last
+
+
 def one_head_after_the_other(shape: Shape, *, length: int, first: int, whole_vocabulary: bool) -> None:
     """One prompt; matrices of the right sizes stand for weights and activations."""
-    d, width, kv = shape.d_model, shape.n_heads * shape.d_head, shape.n_kv_heads * shape.d_head
-
-    def mlp(x: torch.Tensor) -> None:
-        for _ in range(2 if shape.layout == "llama" else 1):
-            hidden = x @ torch.ones(d, shape.d_mlp)
-        hidden @ torch.ones(shape.d_mlp, d)
-
-    def rows_of(layer: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Residual stream of the positions that come into a layer, and of those that are read after it."""
-        x = torch.ones(length - first, d)
-        return x, x[-1:] if layer == shape.n_layers - 1 else x
-
+    d = shape.d_model
     for layer, _ in shape.heads:
-        _, read = rows_of(layer)
-        torch.ones(len(read), shape.d_head) @ torch.ones(shape.d_head, d)
-        mlp(read)
+        read = torch.ones(1 if layer == shape.n_layers - 1 else length - first, shape.d_head)
+        mlp(shape, read @ torch.ones(shape.d_head, d))
         for later in range(layer + 1, shape.n_layers):
-            x, read = rows_of(later)
-            x @ torch.ones(d, kv), x @ torch.ones(d, kv), read @ torch.ones(d, width)
-            for _ in range(shape.n_heads):
-                scores = torch.ones(len(read), shape.d_head) @ torch.ones(shape.d_head, length)
-                scores @ torch.ones(length, shape.d_head)
-            torch.ones(len(read), width) @ torch.ones(width, d)
-            mlp(read)
+            block(shape, length=length, first=first, last=later == shape.n_layers - 1)
         torch.ones(1, d) @ torch.ones(d, shape.d_vocab if whole_vocabulary else 2)
+
+
+def block(shape: Shape, *, length: int, first: int, last: bool) -> None:
+    """One block on the positions from `first` on; the last block is read at the last position."""
+    d, width, kv = shape.d_model, shape.n_heads * shape.d_head, shape.n_kv_heads * shape.d_head
+    x = torch.ones(length - first, d)
+    read = x[-1:] if last else x
+    x @ torch.ones(d, kv), x @ torch.ones(d, kv), read @ torch.ones(d, width)
+    for _ in range(shape.n_heads):
+        scores = torch.ones(len(read), shape.d_head) @ torch.ones(shape.d_head, length)
+        scores @ torch.ones(length, shape.d_head)
+    mlp(shape, torch.ones(len(read), width) @ torch.ones(width, d))
+
+
+def mlp(shape: Shape, x: torch.Tensor) -> None:
+    for _ in range(2 if shape.layout == "llama" else 1):
+        hidden = x @ torch.ones(shape.d_model, shape.d_mlp)
+    hidden @ torch.ones(shape.d_mlp, shape.d_model)
+
+
+def last_block_and_readout(shape: Shape, *, length: int, whole_vocabulary: bool) -> None:
+    block(shape, length=length, first=0, last=True)
+    torch.ones(1, shape.d_model) @ torch.ones(shape.d_model, shape.d_vocab if whole_vocabulary else 2)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -1,6 +1,7 @@
 """What every causal method must keep to, and how a study runs one."""
 
 import inspect
+import json
 from typing import Any
 
 import numpy as np
@@ -122,7 +123,10 @@ class TestOnTask:
         assert joined.key.values.tolist() == [key for runs in inputs.runs for key in runs.batch.keys]
         assert joined.item.dims == joined.distractor_task.dims == ("prompt",)
         assert joined.layer.values.tolist() == [0, 1]
-        assert {**joined.attrs} == {**parts[0].attrs, "dropped": 0}
+        checks = "; ".join(dict.fromkeys(part.attrs["self_check"] for part in parts))
+        told = {**parts[0].attrs, "dropped": 0, "self_check": checks}
+        assert json.loads(joined.attrs["provenance"]) | {"dropped": 0, "provenance": told["provenance"]} == told
+        assert {**joined.attrs, "provenance": told["provenance"]} == told
         assert sum(done) == 2 * 8
 
     @pytest.mark.parametrize("name", ["mean_ablation", "resample_ablation"])

@@ -1,5 +1,7 @@
 """16-bit models: their noise is measured, effects below it are marked, and fp32 results have neither."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -50,13 +52,13 @@ def test_heads_that_do_nothing_lie_below_it(short: Toy) -> None:
     assert not bool(sweep(short.model, random_batch(), "zero_ablation", metrics=METRICS).below_noise.all())
 
 
-def block(patched: list[float], noise: float) -> xr.Dataset:
+def block(patched: list[float], noise: float, *, path: str = "suffix") -> xr.Dataset:
     values = np.array(patched)[None, :, None, None]
     sides = {name: (("metric", "prompt"), np.zeros((1, len(patched)))) for name in ("clean", "corrupted")}
     ds = xr.Dataset(
         {"patched": (("metric", "prompt", "layer", "head"), values), **sides},
         coords={"metric": ["logit_diff"]},
-        attrs={"base": "corrupted", "dropped": 1},
+        attrs={"base": "corrupted", "dropped": 1, "path": path, "provenance": json.dumps({"path": path})},
     )
     return mark_noise(ds, torch.tensor([noise]))
 
@@ -67,7 +69,8 @@ def test_marks_compare_the_mean_change_with_twice_the_noise_of_a_prompt() -> Non
 
 
 def test_batches_of_a_task_are_marked_together() -> None:
-    joined = join_batches([block([1.0, 1.0], 0.3), block([-1.0, -0.8], 0.4)])
+    joined = join_batches([block([1.0, 1.0], 0.3), block([-1.0, -0.8], 0.4, path="hooked")])
+    assert joined.attrs["path"] == json.loads(joined.attrs["provenance"])["path"] == "suffix; hooked"
     assert joined.attrs["dropped"] == 2
     np.testing.assert_allclose(joined.noise, [np.sqrt((0.09 + 0.16) / 2)])
     assert bool(joined.below_noise.all())

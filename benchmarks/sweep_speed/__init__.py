@@ -1,0 +1,1 @@
+"""Parts of `benchmarks/speed.py`: what is computed, by whom, how it is measured and how it is shown."""

@@ -1,0 +1,150 @@
+"""What is shown: one row per work and side, as a table on the terminal and as a section of `benchmarks/README.md`."""
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+COLUMNS = (
+    "work",
+    "side",
+    "path",
+    "seconds",
+    "faster than TransformerLens",
+    "slower than headcats",
+    "share of FLOP bound",
+    "peak extra memory",
+    "largest difference",
+    "timed",
+)
+_TEXT = frozenset({"work", "side", "path", "timed"})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One side of one work.
+
+    Attributes:
+        shape: Name of the shape.
+        work: Name of the work.
+        title: The work and its sizes, for reading.
+        side: Name of the side.
+        side_title: The side, for reading.
+        path: Path of the sweep that ran, for ours.
+        seconds: Least seconds for the whole work.
+        baseline: Seconds of TransformerLens' patching.
+        ours: Seconds of headcats with the clean run given.
+        share: Operations that the side's algorithm needs, by the best GEMM rate around the work and its seconds.
+        peak: Bytes beside the model, the tokens and the clean run; None where not measured.
+        difference: Largest absolute difference of a number from TransformerLens' own, in nats.
+        done: Share of the work that was timed; the seconds are scaled by it.
+        repetitions: How often.
+        first: Seconds of ours at the first call on a model, self-check included.
+        gemm: Operations per second of the calibration before and after the work.
+        effect: Largest absolute change of the metric that replacing a head makes, for scale.
+    """
+
+    shape: str
+    work: str
+    title: str
+    side: str
+    side_title: str
+    path: str
+    seconds: float
+    baseline: float
+    ours: float
+    share: float
+    peak: int | None
+    difference: float
+    done: float
+    repetitions: int
+    first: float
+    gemm: tuple[float, float]
+    effect: float
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """In the order of `COLUMNS`."""
+        part = "whole" if self.done == 1 else f"{self.done:.1%} of it, scaled"
+        first = f"; first call {_digits(self.first)} s" if self.side == "ours" else ""
+        return (
+            self.title,
+            self.side_title,
+            self.path or "–",
+            _digits(self.seconds),
+            f"{_digits(self.baseline / self.seconds)}x",
+            f"{_digits(self.seconds / self.ours)}x",
+            f"{self.share:.0%}",
+            "–" if self.peak is None else f"{_digits(self.peak / 2**20)} MiB",
+            "–" if self.side == "transformer_lens" else f"{self.difference:.1e}",
+            f"{part}; best of {self.repetitions}{first}",
+        )
+
+    @property
+    def scale(self) -> str:
+        """What the row is to be read with."""
+        before, after = (f"{rate / 1e9:.0f}" for rate in self.gemm)
+        return f"GEMM {before} and {after} GFLOP/s before and after; largest effect {self.effect:.2g} nats"
+
+    def as_json(self) -> dict[str, Any]:
+        """All numbers, unrounded."""
+        return asdict(self)
+
+
+def show(rows: Sequence[Row], console: Console) -> None:
+    """One table per shape on the terminal."""
+    for shape in dict.fromkeys(row.shape for row in rows):
+        table = Table(title=shape, title_justify="left", show_edge=False, pad_edge=False)
+        for column in COLUMNS:
+            table.add_column(column, justify="left" if column in _TEXT else "right", overflow="fold")
+        for cells in _grouped([row for row in rows if row.shape == shape]):
+            table.add_row(*cells)
+        console.print(table)
+
+
+def markdown(rows: Sequence[Row], facts: Sequence[str], *, heading: str) -> str:
+    """The section: a heading, the facts of machine and versions, and one table per shape."""
+    lines = [f"### {heading}", "", *(f"- {fact}" for fact in facts)]
+    for shape in dict.fromkeys(row.shape for row in rows):
+        lines += ["", f"**{shape}**", "", _line(COLUMNS)]
+        lines.append(_line([":--" if column in _TEXT else "--:" for column in COLUMNS]))
+        lines += [_line(cells) for cells in _grouped([row for row in rows if row.shape == shape])]
+    return "\n".join(lines)
+
+
+def write_section(path: Path, name: str, text: str) -> None:
+    """Put `text` between the marks of section `name` of a Markdown file; a section that is not there comes last."""
+    begin, end = f"<!-- begin {name} -->", f"<!-- end {name} -->"
+    section = f"{begin}\n{text}\n{end}"
+    page = path.read_text(encoding="utf-8")
+    if begin in page:
+        page = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: section, page, flags=re.DOTALL)
+    else:
+        page = f"{page.rstrip()}\n\n{section}\n"
+    path.write_text(page, encoding="utf-8")
+
+
+def _grouped(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Cells, the work named in its first row and what to read it with in its second."""
+    grouped = []
+    for work in dict.fromkeys(row.work for row in rows):
+        for place, row in enumerate(row for row in rows if row.work == work):
+            title = {0: row.title, 1: row.scale}.get(place, "")
+            grouped.append((title, *row.cells[1:]))
+    return grouped
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _digits(value: float) -> str:
+    """Three significant digits, all of the whole part."""
+    if not math.isfinite(value) or value <= 0:
+        return f"{value:g}"
+    return f"{value:.{max(0, 2 - math.floor(math.log10(value)))}f}"

@@ -1,0 +1,191 @@
+"""Who computes it: TransformerLens' own patching, a loop over single prompts, batched hooks and headcats.
+
+Every side gets the same model object, the same tokens and the clean run, and reads the same metric from the logits at
+the last position. Slow sides may be asked for some of the heads: one forward pass costs the same whichever head is
+replaced in it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from transformer_lens import patching
+
+from headcats.metrics import measure, metric_traits
+from headcats.models import Head
+from headcats.models.hooks import hook_z
+from headcats.sweeps.batch_sweep import sweep_runs
+from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.paths import choose
+from headcats.sweeps.reference import as_reference
+from headcats.sweeps.runs import BaseRuns
+from sweep_speed import flops
+from sweep_speed.works import INTERVENTION, Job
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a side found.
+
+    Attributes:
+        values: The metric with one head replaced; NaN where the side was not asked.
+        path: The path that ran, for ours.
+    """
+
+    values: Float[Tensor, "prompt layer head"]
+    path: str = ""
+
+    @property
+    def done(self) -> float:
+        """Share of the work that was done."""
+        return float((~self.values.isnan()).float().mean())
+
+
+@dataclass(frozen=True)
+class Side:
+    """One way to do the work.
+
+    Attributes:
+        title: For the table.
+        run: Does the work.
+        flops: Operations that its algorithm needs for all heads.
+        warm_up: Whether it runs code that no other side has run.
+    """
+
+    title: str
+    run: Callable[[Job], Found]
+    flops: Callable[[Job], int]
+    warm_up: bool = True
+
+
+@torch.no_grad()
+def transformer_lens(job: Job) -> Found:
+    """`get_act_patch_attn_head_out_all_pos`; at the last position alone through its own `patch_setter` argument."""
+    rows: list[Tensor] = []
+
+    def metric(logits: Tensor) -> Tensor:
+        value = measure((job.work.metric,), logits[:, -1], job.targets)[0]
+        rows.append(value.cpu())
+        return value.mean()
+
+    def set_last(corrupted: Tensor, index: Any, clean: Tensor) -> Tensor:
+        corrupted[:, -1, index[1]] = clean[:, -1, index[1]]
+        return corrupted
+
+    options = {"patch_setter": set_last} if job.work.positions == "last" else {}
+    patching.get_act_patch_attn_head_out_all_pos(
+        job.model.model,
+        job.batch.corrupted.to(job.model.device),
+        job.cache,
+        metric,
+        index_axis_names=None,
+        index_df=pd.DataFrame(job.heads, columns=["layer", "head"]),
+        **options,
+    )
+    return Found(_placed(job, torch.stack(rows, 1)))
+
+
+@torch.no_grad()
+def one_by_one(job: Job) -> Found:
+    """As in function_vectors: batch 1, last token only, one forward pass per head and prompt."""
+    model, tokens = job.model.model, job.batch.corrupted.to(job.model.device)
+    values = torch.full((len(tokens), len(job.heads)), float("nan"))
+    for prompt in job.alone:
+        targets = job.targets.select(slice(prompt, prompt + 1))
+        for place, (layer, head) in enumerate(job.heads):
+            new = job.cache[hook_z(layer)][prompt, -1, head]
+
+            def set_last(z: Tensor, hook: Any, *, head: int = head, new: Tensor = new) -> Tensor:
+                z[:, -1, head] = new
+                return z
+
+            logits = model.run_with_hooks(tokens[prompt : prompt + 1], fwd_hooks=[(hook_z(layer), set_last)])
+            values[prompt, place] = measure((job.work.metric,), logits[:, -1], targets)[0, 0].cpu()
+    return Found(_placed(job, values))
+
+
+def batched_hooks(job: Job) -> Found:
+    """`path="hooked"` of headcats for some heads: heads batched as rows of ordinary hooked forwards."""
+    replacements = job.replacements(job.runs)
+    values = measure_sets(
+        job.runs,
+        INTERVENTION.base,
+        [(Head(layer, head),) for layer, head in job.heads],
+        replacements,
+        names=(job.work.metric,),
+        choice=choose(job.runs.of(INTERVENTION.base), first=replacements.first, path="hooked"),
+    )
+    return Found(_placed(job, values[0]))
+
+
+def ours(job: Job) -> Found:
+    """`hc.sweep`, the corrupted run included, the clean run given."""
+    runs = BaseRuns(job.model, job.batch, limit=job.memory)
+    runs.clean = job.runs.clean
+    return _sweep(job, runs)
+
+
+def ours_whole(job: Job) -> Found:
+    """`hc.sweep` with both unpatched runs."""
+    return _sweep(job, BaseRuns(job.model, job.batch, limit=job.memory))
+
+
+def _sweep(job: Job, runs: BaseRuns) -> Found:
+    ds = sweep_runs(
+        runs,
+        INTERVENTION,
+        metrics=[job.work.metric],
+        positions=job.work.positions,
+        path="auto",
+        reference=as_reference(None, job.batch),
+    )
+    return Found(torch.from_numpy(ds.patched.values[0]), str(ds.attrs["path"]))
+
+
+def _placed(job: Job, values: Float[Tensor, "prompt done"]) -> Float[Tensor, "prompt layer head"]:
+    placed = torch.full((len(values), job.shape.n_layers, job.shape.n_heads), float("nan"))
+    for place, (layer, head) in enumerate(job.heads):
+        placed[:, layer, head] = values[:, place]
+    return placed
+
+
+def _every_forward(job: Job) -> int:
+    """All logits: TransformerLens' patching and the loop over single prompts ask for no less."""
+    return _forwards(job, logits=job.length)
+
+
+def _hooked_forwards(job: Job) -> int:
+    return _forwards(job, logits=1 if job.model.model_class == "TransformerBridge" else job.length)
+
+
+def _forwards(job: Job, *, logits: int) -> int:
+    each = flops.forward(job.shape, prompts=len(job.batch), length=job.length, logits=logits)
+    return len(job.shape.heads) * each
+
+
+def _replays(job: Job, *, unpatched: int) -> int:
+    """Rows of the algorithm that fits, and `unpatched` runs beside them."""
+    pair = metric_traits(job.work.metric).reads == "pair"
+    sizes: dict[str, Any] = {"prompts": len(job.batch), "length": job.length, "whole_vocabulary": not pair}
+    runs = unpatched * flops.unpatched(job.shape, **sizes)
+    if job.first == job.length - 1:
+        return runs + flops.last_position(job.shape, **sizes)
+    return runs + flops.suffix(job.shape, first=job.first, **sizes)
+
+
+SIDES = {
+    "transformer_lens": Side("TransformerLens patching", transformer_lens, _every_forward),
+    "one_by_one": Side("loop, batch 1 (function_vectors)", one_by_one, _every_forward),
+    "batched_hooks": Side("batched hooks (path=hooked)", batched_hooks, _hooked_forwards),
+    "ours": Side("headcats, clean run given", ours, lambda job: _replays(job, unpatched=1)),
+    "ours_whole": Side("headcats, both runs", ours_whole, lambda job: _replays(job, unpatched=2), warm_up=False),
+}
+
+
+def sides_of(job: Job) -> dict[str, Side]:
+    """The sides that are measured on a work."""
+    return {name: side for name, side in SIDES.items() if name != "one_by_one" or job.work.one_by_one}

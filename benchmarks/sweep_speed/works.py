@@ -1,0 +1,136 @@
+"""What is computed: every head of a model replaced once, in settings that differ in what can be shared."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from headcats.metrics import Targets
+from headcats.models import HookedModel
+from headcats.models.hooks import hook_z
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.checked import find_intervention
+from headcats.sweeps.reference import as_reference
+from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sources import Replacements
+from sweep_speed.shapes import Shape, random_batch
+
+INTERVENTION = find_intervention("denoising_patch")
+
+
+@dataclass(frozen=True)
+class Work:
+    """One line of the benchmark.
+
+    Attributes:
+        title: For the table.
+        metric: Name of the metric.
+        positions: Where z is replaced, "last" or "all".
+        length: Tokens of a prompt; None takes the shape's own.
+        shared: Share of the first tokens that are the same in the clean and the corrupted prompt.
+        one_by_one: Whether the loop over single prompts is timed too.
+    """
+
+    title: str
+    metric: str = "logit_diff"
+    positions: str = "last"
+    length: int | None = None
+    shared: float = 0.0
+    one_by_one: bool = False
+
+
+WORKS = {
+    "last": Work("last position, logit difference", one_by_one=True),
+    "last-log-prob": Work("last position, log-prob", metric="log_prob"),
+    "last-16": Work("last position, 16 tokens", length=16),
+    "last-128": Work("last position, 128 tokens", length=128),
+    "last-256": Work("last position, 256 tokens", length=256),
+    "all-shared": Work("all positions, 2/3 of the tokens shared", positions="all", shared=2 / 3),
+    "all": Work("all positions, nothing shared", positions="all"),
+}
+
+
+def works_of(shape: str) -> list[str]:
+    """Names of the works that are measured on a shape unless others are asked for."""
+    # On the large shape the last one would take half an hour for each repetition.
+    return [name for name in WORKS if not (shape == "24x16" and name == "all")]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A work on a model, with what every side is given before the clock starts: the clean run.
+
+    Attributes:
+        model: The model.
+        shape: Its shape.
+        work: The work.
+        heads: Heads that the slow sides replace; the fast ones replace all.
+        alone: Prompts that the loop over single prompts takes.
+        memory: Limit of our sweeps, as in `hc.sweep`.
+    """
+
+    model: HookedModel
+    shape: Shape
+    work: Work
+    heads: Sequence[tuple[int, int]]
+    alone: Sequence[int]
+    memory: str | None = None
+
+    @property
+    def length(self) -> int:
+        """Tokens of a prompt."""
+        return self.work.length or self.shape.length
+
+    @cached_property
+    def batch(self) -> PromptBatch:
+        """The prompts."""
+        return random_batch(self.shape, length=self.length, shared=self.work.shared)
+
+    @cached_property
+    def runs(self) -> BaseRuns:
+        """Our runs, of which the clean one is made."""
+        runs = BaseRuns(self.model, self.batch, limit=self.memory)
+        runs.clean.keep(self.first)
+        assert runs.clean.logits is not None
+        return runs
+
+    @cached_property
+    def first(self) -> int:
+        """First position that can change."""
+        return self.replacements(BaseRuns(self.model, self.batch, limit=self.memory)).first
+
+    def replacements(self, runs: BaseRuns) -> Replacements:
+        """New values of z from the clean run."""
+        mask = self.batch.positions(self.work.positions)
+        return Replacements(runs, INTERVENTION, reference=as_reference(None, self.batch), mask=mask)
+
+    @cached_property
+    def cache(self) -> Any:
+        """TransformerLens' cache of the clean run; only z, which is all that patching reads."""
+        names = [hook_z(layer) for layer in range(self.shape.n_layers)]
+        with torch.no_grad():
+            return self.model.model.run_with_cache(self.batch.clean.to(self.model.device), names_filter=names)[1]
+
+    @property
+    def targets(self) -> Targets:
+        """Answers and distractors."""
+        return self.runs.targets
+
+    def of(self, heads: Sequence[tuple[int, int]], *, alone: Sequence[int]) -> "Job":
+        """The same work with other heads and single prompts for the slow sides."""
+        job = replace(self, heads=heads, alone=alone)
+        job.__dict__.update({name: getattr(self, name) for name in ("batch", "runs", "first", "cache")})
+        return job
+
+
+def spread(total: int, count: int) -> list[int]:
+    """`count` numbers below `total`, evenly spread, the first and the last among them.
+
+    Example:
+        >>> spread(144, 12)
+        [0, 13, 26, 39, 52, 65, 78, 91, 104, 117, 130, 143]
+    """
+    count = min(count, total)
+    return [round(place * (total - 1) / max(1, count - 1)) for place in range(count)]

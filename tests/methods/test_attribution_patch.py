@@ -1,0 +1,266 @@
+"""The screen as a method: a plain function, a method of a study, and labelled wherever it is shown."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from batches import random_batch, random_role_batch
+from counting import SUITE, counting_folder
+from planted import planted_model, slot_batch
+from toys import tiny_model
+from typer.testing import CliRunner
+
+import headcats as hc
+from headcats import registry
+from headcats.cli import app
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
+from headcats.methods.task_inputs import TaskInputs
+from headcats.metrics import metric
+from headcats.models import adapt
+from headcats.results import merge
+from headcats.scores import screen_label
+from headcats.study import plan
+from headcats.sweeps.runs import BaseRuns
+
+IG = "attribution_patch:ig_steps=2"
+METHODS = ["attribution_patch", f"{IG}@all", "denoising_patch"]
+STUDY = {"suite": SUITE, "n_prompts": 12, "n_demos": 2}
+
+
+@pytest.fixture(scope="module")
+def toy() -> Any:
+    return adapt(tiny_model("gpt2", n_layers=2).model)
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return hc.load_model(counting_folder(tmp_path_factory.mktemp("counting") / "model"), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def folder(counting: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study of the screen beside the exact method; never written to."""
+    path = tmp_path_factory.mktemp("screen") / "results"
+    hc.run(counting, methods=METHODS, out=path, **STUDY)
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> xr.DataTree:
+    return hc.load(folder)
+
+
+class TestCall:
+    def test_the_result_is_that_of_a_sweep_with_its_own_provenance(self, toy: Any) -> None:
+        batch, metrics = random_batch(), ["prob", "logit_diff"]
+        ds = hc.methods.attribution_patch(toy, batch, metrics=metrics)
+        swept = hc.sweep(toy, batch, "denoising_patch", metrics=metrics)
+        assert ds.patched.dims == swept.patched.dims
+        assert ds.patched.dtype == swept.patched.dtype
+        assert ds.drop_vars("patched").equals(swept.drop_vars("patched"))
+        own = {
+            "method": "attribution_patch", "path": "gradient", "approximation": "first order", "base": "corrupted",
+            "positions": "last", "reference": "none",
+        }  # fmt: skip
+        assert {name: ds.attrs[name] for name in own} == own
+        assert {key: value for key, value in ds.attrs.items() if key != "provenance"} == json.loads(
+            ds.attrs["provenance"]
+        )
+        assert set(swept.attrs) - set(ds.attrs) == {"self_check"}
+
+    @pytest.mark.parametrize("positions", ["last", "all", "x_query"])
+    def test_steps_and_positions_are_said(self, toy: Any, positions: str) -> None:
+        ds = hc.methods.attribution_patch(toy, random_role_batch(3), positions=positions, ig_steps=3)
+        assert ds.attrs["approximation"] == "integrated gradients, 3 steps"
+        assert ds.attrs["positions"] == positions
+
+    @pytest.mark.parametrize("ig_steps", [0, 4])
+    @pytest.mark.parametrize("name", ["logit_diff", "log_prob", "kl"])
+    def test_the_planted_head_is_found(self, name: str, ig_steps: int) -> None:
+        ds = hc.methods.attribution_patch(
+            planted_model({(0, 2): 1}), slot_batch(1, n=8), metrics=[name], ig_steps=ig_steps
+        )
+        effect = (ds.patched - ds.corrupted).mean(("metric", "prompt"))
+        planted = float(effect.sel(layer=0, head=2))
+        assert planted > 0.05
+        assert int((abs(effect) > 0.05 * planted).sum()) == 1
+
+    def test_it_is_no_intervention(self, toy: Any) -> None:
+        with pytest.raises(
+            OptionError, match=r"'attribution_patch' does not intervene .* hc.methods.attribution_patch"
+        ):
+            hc.sweep(toy, random_batch(), "attribution_patch")
+        assert repr(hc.methods.attribution_patch) == "<method attribution_patch>"
+
+    @pytest.mark.parametrize("name", ["rank", "accuracy"])
+    def test_metrics_that_count_are_refused(self, toy: Any, name: str) -> None:
+        with pytest.raises(
+            OptionError, match=rf"'{name}' counts: its gradient is 0\. Use logit_diff, log_prob, prob, kl"
+        ):
+            hc.methods.attribution_patch(toy, random_batch(), metrics=["prob", name])
+
+    def test_a_metric_of_ones_own_that_says_so_is_refused_too(self, toy: Any) -> None:
+        @metric(smooth=False)
+        def sign(logits: Any, targets: Any) -> Any:
+            return (logits[:, 0] > 0).float()
+
+        with pytest.raises(OptionError, match="'sign' counts"):
+            hc.methods.attribution_patch(toy, random_batch(), metrics=["sign"])
+
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            (
+                {"ig_steps": -1},
+                OptionError,
+                "'ig_steps' of attribution_patch takes a whole number of at least 0; got -1",
+            ),
+            ({"ig_steps": True}, OptionError, "got True"),
+            ({"metrics": "prob"}, OptionError, "metrics must be a list"),
+            ({"metrics": ["probb"]}, UnknownNameError, "Did you mean 'prob'"),
+            ({"positions": "y9"}, DataError, "has no role 'y9'"),
+            ({"memory": "lots"}, OptionError, "memory must be"),
+        ],
+    )
+    def test_other_wrong_options(self, toy: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+        with pytest.raises(error, match=message):
+            hc.methods.attribution_patch(toy, random_role_batch(3), **options)
+
+
+class TestStudy:
+    @pytest.mark.parametrize(
+        ("text", "label"),
+        [
+            ("attribution_patch", "attribution_patch@last"),
+            ("attribution_patch:ig_steps=0@all", "attribution_patch@all"),
+            ("attribution_patch:ig_steps=08", "attribution_patch:ig_steps=8@last"),
+            (" attribution_patch : ig_steps = 8 @ all ", "attribution_patch:ig_steps=8@all"),
+        ],
+    )
+    def test_names_are_read_and_written(self, text: str, label: str) -> None:
+        spec = MethodSpec.parse(text)
+        assert spec.label == label
+        assert MethodSpec.parse(label) == spec
+
+    def test_bad_names(self) -> None:
+        for text, message in (("ig_steps=-1", "at least 0; got -1"), ("ig_steps=a", "got 'a'"), ("ig_steps", "got ''")):
+            with pytest.raises(OptionError, match=f"takes a whole number of .*{message}"):
+                MethodSpec.parse(f"attribution_patch:{text}")
+        with pytest.raises(UnknownNameError, match="Did you mean 'ig_steps'"):
+            MethodSpec.parse("attribution_patch:ig_step=1")
+
+    def test_metrics_it_cannot_use_are_refused_before_a_model_is_loaded(self) -> None:
+        with pytest.raises(OptionError, match="attribution_patch needs a metric with a gradient, and 'rank' counts"):
+            plan(suite_source=SUITE, n_prompts=4, methods=["denoising_patch", IG], metrics=["logit_diff", "rank"])
+        with pytest.raises(OptionError, match="'accuracy' counts"):
+            hc.run("no such model", suite=SUITE, methods=["attribution_patch"], metrics=["accuracy"])
+
+    def test_batches_of_several_lengths_are_joined_in_order(self, toy: Any) -> None:
+        batches, done = (random_batch(3, 7), random_batch(2, 9, seed=4)), []
+        runs = tuple(BaseRuns(toy, batch) for batch in batches)
+        inputs = TaskInputs(runs, ("logit_diff", "prob"), lambda kind: pytest.fail("needs no reference"), done.append)
+        joined = hc.methods.attribution_patch.on_task(inputs, positions="last", ig_steps=2)
+        parts = [
+            hc.methods.attribution_patch(toy, batch, metrics=["logit_diff", "prob"], ig_steps=2) for batch in batches
+        ]
+        assert np.array_equal(joined.patched.values, np.concatenate([part.patched.values for part in parts], axis=1))
+        assert joined.attrs == {**parts[0].attrs, "dropped": 0}
+        assert sum(done) == 2 * 8
+
+    def test_blocks_say_what_they_are(self, folder: Path, results: xr.DataTree) -> None:
+        manifest = json.loads(results.attrs["manifest"])
+        for label, kind in (("attribution_patch@last", "first order"), (f"{IG}@all", "integrated gradients, 2 steps")):
+            assert results["always_a"][label].attrs["approximation"] == kind
+            assert manifest["blocks"]["always_a"][label]["approximation"] == kind
+            assert manifest["blocks"]["always_a"][label]["path"] == "gradient"
+        assert "approximation" not in results["always_a"]["denoising_patch@last"].attrs
+
+    def test_a_finished_study_is_left_as_it_is(self, counting: Any, folder: Path) -> None:
+        before = {path: path.read_bytes() for path in folder.rglob("*.nc")}
+        assert len(before) == 9
+        hc.run(counting, methods=METHODS, out=folder, **STUDY)
+        assert {path: path.read_bytes() for path in folder.rglob("*.nc")} == before
+
+
+class TestLabels:
+    def members(self, results: xr.DataTree, method: str) -> xr.Dataset:
+        return hc.categorize(hc.score(results, method=method), rule=hc.rules.threshold(value=0.1), min_tasks=1)
+
+    @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+    def test_tables_carry_the_approximation(self, results: xr.DataTree) -> None:
+        for method, kind in (("attribution_patch", "first order"), (IG, "integrated gradients, 2 steps")):
+            members = self.members(results, method)
+            shared = hc.overlap(members)
+            assert members.attrs["approximation"] == shared.attrs["approximation"] == kind
+            assert screen_label(shared) == f"screen ({kind})"
+            heads = hc.head_table(shared)
+            assert len(heads)
+            assert set(heads.approximation) == {kind}
+        exact = hc.overlap(self.members(results, "denoising_patch"))
+        assert screen_label(exact) == ""
+        assert "approximation" not in hc.head_table(exact)
+
+    @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+    def test_figures_say_screen(self, results: xr.DataTree) -> None:
+        scores = hc.score(results, method="attribution_patch")
+        shared = hc.overlap(self.members(results, "attribution_patch"))
+        for drawn, table in ((hc.figures.overlap_map, shared), (hc.figures.head_grid, scores)):
+            assert drawn(table).layout.title.text == "Screen (first order)"
+            assert drawn(table, title="Mine").layout.title.text == "Screen (first order): Mine"
+            assert drawn(table, title="A screen (first order)").layout.title.text == "A screen (first order)"
+            hovers = [trace.hovertemplate for trace in drawn(table).data if trace.type == "heatmap"]
+            assert all("<br>screen (first order): estimated" in hover for hover in hovers)
+            assert set(hc.figures.data(drawn(table)).approximation) == {"first order"}
+        exact = hc.figures.head_grid(hc.score(results, method="denoising_patch"))
+        assert "screen" not in exact.to_json().lower()
+        assert "approximation" not in hc.figures.data(exact)
+
+    def test_estimates_are_not_mixed_with_exact_numbers(self, results: xr.DataTree) -> None:
+        mixed = xr.DataTree.from_dict({path: node.to_dataset() for path, node in results.subtree_with_keys})
+        mixed["always_b/attribution_patch@last"] = mixed["always_b/denoising_patch@last"]
+        with pytest.raises(DataError, match=r"not mixed with exact .*'always_a' first order and task 'always_b' exact"):
+            hc.score(mixed, method="attribution_patch")
+
+    def test_merging_keeps_both_kinds_apart(self, counting: Any, folder: Path, tmp_path: Path) -> None:
+        hc.run(counting, methods=["zero_ablation"], out=tmp_path / "other", **STUDY)
+        merged = merge([folder, tmp_path / "other"], out=tmp_path / "all")
+        labels = {"attribution_patch@last", f"{IG}@all", "denoising_patch@last", "zero_ablation@all"}
+        assert set(merged["always_a"].children) == labels
+        kinds = {label: merged["always_a"][label].attrs.get("approximation") for label in labels}
+        assert [label for label in labels if kinds[label] is None] != []
+        assert kinds["attribution_patch@last"] == "first order"
+        assert kinds["zero_ablation@all"] is None
+
+
+class TestCommandLine:
+    def said(self, *arguments: Any, capfd: Any) -> str:
+        done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        assert done.exit_code == 0, done.exception
+        return " ".join((done.output + capfd.readouterr().out).split())
+
+    @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+    def test_map_and_compare_say_screen(self, counting: Any, folder: Path, tmp_path: Path, capfd: Any) -> None:
+        hc.run(counting, methods=["denoising_patch"], out=tmp_path / "exact", **STUDY)
+        hc.run(counting, methods=["attribution_patch"], out=tmp_path / "screen", **STUDY)
+        said = self.said("map", tmp_path / "screen", "--csv", capfd=capfd)
+        assert "Heads by attribution_patch, screen (first order), at last" in said
+        assert "This is a screen (first order): estimates for choosing heads, no verdict." in said
+        assert "screen (first order)" in (tmp_path / "screen" / "overlap_map.html").read_text(encoding="utf-8")
+        assert (
+            (tmp_path / "screen" / "heads.csv").read_text(encoding="utf-8").splitlines()[0].endswith(",approximation")
+        )
+        said = self.said("map", tmp_path / "exact", capfd=capfd)
+        assert "screen" not in said.replace(str(tmp_path), "")
+        said = self.said("compare", tmp_path / "exact", tmp_path / "screen", capfd=capfd)
+        assert "Different kinds of numbers: the first exact and the second a screen (first order)." in said
+        said = self.said("compare", tmp_path / "screen", tmp_path / "screen", capfd=capfd)
+        assert "Both are a screen (first order)" in said
+        assert "kinds of numbers" not in self.said("compare", tmp_path / "exact", tmp_path / "exact", capfd=capfd)
+
+    def test_a_list_of_methods_calls_it_a_screen(self, capfd: Any) -> None:
+        assert "Screen for denoising_patch" in self.said("list", "methods", capfd=capfd)
+        assert "attribution_patch" in registry.names("method")

@@ -1,0 +1,136 @@
+"""What taking gradients asks of a model, and that it leaves nothing behind."""
+
+import gc
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import random_batch
+from toys import Toy
+
+import headcats as hc
+from headcats.errors import ModelError, OptionError
+from headcats.metrics import Targets, metric
+from headcats.models import adapt
+from headcats.sweeps.gradients import estimated_changes
+from headcats.sweeps.runs import BaseRuns
+
+SMOOTH = ("logit_diff", "log_prob", "prob", "kl")
+
+
+def estimate(model: Any, batch: hc.PromptBatch, *metrics: str, ig_steps: int = 0) -> np.ndarray:
+    """`[metric, prompt, layer, head]`, all positions."""
+    names = metrics or ("logit_diff",)
+    runs = BaseRuns(adapt(model), batch)
+    return estimated_changes(runs, metrics=names, mask=batch.positions("all"), ig_steps=ig_steps).numpy()
+
+
+class TestModelIsLeftAsItIs:
+    def test_weights_gradients_hooks_and_modes(self, toy: Toy) -> None:
+        weights = dict(toy.model.named_parameters())
+        some = [weight for weight in weights.values() if weight.requires_grad]
+        some[0].requires_grad_(False)
+        some[1].grad = torch.ones_like(some[1])
+        before = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+        try:
+            with torch.no_grad():
+                estimate(toy.model, random_batch(3, 6), *SMOOTH, ig_steps=2)
+                assert not torch.is_grad_enabled()
+            after = {n: (w.requires_grad, w._version, w.data_ptr(), w.grad is None) for n, w in weights.items()}
+            assert after == before
+            assert bool((some[1].grad == 1).all())
+        finally:
+            some[0].requires_grad_(True)
+            some[1].grad = None
+        assert not any(point.fwd_hooks or point.bwd_hooks for point in toy.model.hook_dict.values())
+        gc.collect()
+        assert not [one for one in gc.get_objects() if type(one) is torch.Tensor and one.grad_fn is not None]
+
+    @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
+    def test_a_caller_without_gradients_gets_them(self, toy: Toy, context: Any) -> None:
+        expected = estimate(toy.model, random_batch(3, 6), "kl", ig_steps=2)
+        with context():
+            assert np.array_equal(estimate(toy.model, random_batch(3, 6), "kl", ig_steps=2), expected)
+
+    def test_a_frozen_model_gives_them_too(self, toy: Toy) -> None:
+        expected = estimate(toy.model, random_batch(3, 6))
+        trained = [weight for weight in toy.model.parameters() if weight.requires_grad]
+        for weight in trained:
+            weight.requires_grad_(False)
+        try:
+            assert np.abs(estimate(toy.model, random_batch(3, 6)) - expected).max() < 1e-6
+        finally:
+            for weight in trained:
+                weight.requires_grad_(True)
+
+    def test_the_lock_is_held_from_forward_to_backward(self, toy: Toy) -> None:
+        model, free = adapt(toy.model), []
+
+        class Watch(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, logits: torch.Tensor) -> torch.Tensor:
+                return logits.clone()
+
+            @staticmethod
+            def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+                other = threading.Thread(target=lambda: free.append(model.lock.acquire(blocking=False)))
+                other.start()
+                other.join()
+                return gradient
+
+        @metric
+        def watched(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return Watch.apply(logits)[:, 0]
+
+        estimate(model, random_batch(2, 5), "watched")
+        assert free == [False]
+
+
+class TestRefusals:
+    def test_a_metric_without_gradient_that_does_not_say_so(self, toy: Toy) -> None:
+        @metric
+        def top(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return logits.argmax(-1).float()
+
+        with pytest.raises(OptionError, match=r"'top' gives no gradient: declare it with @metric\(smooth=False\)"):
+            estimate(toy.model, random_batch(2, 5), "logit_diff", "top")
+
+    def test_a_model_without_gradient(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(toy.model, "run_with_hooks", torch.no_grad()(toy.model.run_with_hooks))
+        with pytest.raises(ModelError, match="'toy' gives no gradient with respect to any head: part of its forward"):
+            estimate(toy.model, random_batch(2, 5))
+
+    def test_a_layer_that_is_cut_off(self, toy: Toy) -> None:
+        point = toy.model.hook_dict["blocks.1.hook_resid_pre"]
+        point.add_hook(lambda value, hook: value.detach())
+        try:
+            with pytest.raises(ModelError, match="no gradient with respect to the heads of layer 0"):
+                estimate(toy.model, random_batch(2, 5))
+        finally:
+            point.remove_hooks()
+
+    def test_gradients_that_overflow(self, toy: Toy) -> None:
+        @metric
+        def steep(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+            return (logits[:, 0] - logits[:, 0].detach()).abs().sqrt()
+
+        with pytest.raises(ModelError, match=r"NaN or infinite values: torch.float32 overflows"):
+            estimate(toy.model, random_batch(2, 5), "steep")
+
+    def test_a_path_that_does_not_lead_to_the_clean_run(self, toy: Toy) -> None:
+        # Tokens that act in the last block once more, as in models with embeddings for every layer.
+        seen: list[torch.Tensor] = []
+        model = toy.model
+        embed = model.hook_dict["hook_embed"]
+        embed.add_hook(lambda value, hook: seen.append(value) or value)
+        model.hook_dict["blocks.1.hook_resid_pre"].add_hook(lambda value, hook: value + seen[-1])
+        try:
+            assert np.isfinite(estimate(model, random_batch(2, 5))).all()
+            with pytest.raises(ModelError, match="reads its tokens on another way too"):
+                estimate(model, random_batch(2, 5), ig_steps=1)
+        finally:
+            model.reset_hooks()
+            for point in model.hook_dict.values():
+                point.remove_hooks()
