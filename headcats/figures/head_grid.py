@@ -249,6 +249,7 @@ def _add_traces(
                     x=marked.layer.to_numpy(),
                     y=marked["head"].to_numpy(),
                     mode="markers",
+                    opacity=0.35 if outcome == "below noise" else 1,  # there may be many, and they are the least
                     marker={"symbol": symbol, **_marker(marked.effect.to_numpy(), min(cell), limit=limit)},
                     name=outcome,
                     hoverinfo="skip",
@@ -276,7 +277,7 @@ def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> str:
     if (frame.outcome == "no value").any():
         parts.append("× no value")
     if (frame.outcome == "below noise").any():
-        parts.append("○ below the noise of 16-bit numbers")
+        parts.append("○ below 16-bit noise")
     if not frame.outcome.isin(["helps", "hurts"]).any():
         parts.append("no head is marked")
     return "&nbsp;&nbsp;&nbsp;".join(parts)

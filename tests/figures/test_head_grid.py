@@ -185,5 +185,6 @@ def test_effects_below_the_noise_of_16_bit_numbers_are_marked() -> None:
     }  # fmt: skip
     marks = {trace.name: len(trace.x) for trace in fig.data if trace.type == "scatter"}
     assert marks == {"helps": 3, "below noise": 1}
-    assert "below the noise of 16-bit numbers" in fig.to_json()
-    assert "below the noise" not in head_grid(scores).to_json()
+    assert "below the noise of 16-bit numbers" in fig.to_json()  # hover
+    assert "below 16-bit noise" in fig.to_json()  # caption
+    assert "16-bit" not in head_grid(scores).to_json()
