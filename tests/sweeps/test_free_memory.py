@@ -1,0 +1,101 @@
+"""Free memory of CPUs within the limits of containers, and of other devices by their own word."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from headcats.sweeps import free_memory as module
+from headcats.sweeps.free_memory import free_memory
+
+CPU = torch.device("cpu")
+AVAILABLE = 10_000
+V2 = ("memory.max", "memory.current", "inactive_file")
+V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with 10,000 free bytes and no control groups yet: their folder."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=AVAILABLE))
+    monkeypatch.setattr(module, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(module, "_OWN_CGROUPS", tmp_path / "own")
+    return tmp_path
+
+
+def group(folder: Path, names: tuple[str, str, str], limit: str, used: int, cached: int = 0) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(f"{limit}\n")
+    (folder / names[1]).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 5\n{names[2]} {cached}\n")
+
+
+def test_this_machine_has_some() -> None:
+    assert 0 < free_memory(CPU) <= psutil.virtual_memory().total
+
+
+def test_without_control_groups_the_system_decides(machine: Path) -> None:
+    assert free_memory(CPU) == AVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("line", "root", "names"), [("0::/app", "", V2), ("4:cpuset,memory:/app", "memory", V1)], ids=["v2", "v1"]
+)
+class TestContainers:
+    def test_the_limit_less_what_is_used(self, machine: Path, line: str, root: str, names: Any) -> None:
+        (machine / "own").write_text(f"7:cpu:/app\n{line}\n")
+        group(machine / root / "app", names, "3000", 1000)
+        assert free_memory(CPU) == 2000
+
+    def test_cached_files_make_room(self, machine: Path, line: str, root: str, names: Any) -> None:
+        (machine / "own").write_text(f"{line}\n")
+        group(machine / root / "app", names, "3000", 2900, cached=400)
+        assert free_memory(CPU) == 500
+
+    def test_the_smallest_of_the_enclosing_ones(self, machine: Path, line: str, root: str, names: Any) -> None:
+        (machine / "own").write_text(f"{line}/inner\n")
+        group(machine / root / "app" / "inner", names, "9000", 100)
+        group(machine / root / "app", names, "4000", 1000)
+        assert free_memory(CPU) == 3000
+
+    def test_seen_from_inside_the_path_is_that_of_the_host(
+        self, machine: Path, line: str, root: str, names: Any
+    ) -> None:
+        (machine / "own").write_text(f"{line}\n")
+        group(machine / root, names, "2500", 500)
+        assert free_memory(CPU) == 2000
+
+    @pytest.mark.parametrize("limit", ["max", "", "9223372036854771712"])
+    def test_no_limit(self, machine: Path, line: str, root: str, names: Any, limit: str) -> None:
+        (machine / "own").write_text(f"{line}\n")
+        group(machine / root / "app", names, limit, 1000)
+        assert free_memory(CPU) == AVAILABLE
+
+    def test_a_file_that_cannot_be_read_is_no_limit(self, machine: Path, line: str, root: str, names: Any) -> None:
+        (machine / "own").write_text(f"{line}\n")
+        group(machine / root / "app", names, "3000", 1000)
+        (machine / root / "app" / names[1]).unlink()
+        assert free_memory(CPU) == AVAILABLE
+
+    def test_used_up(self, machine: Path, line: str, root: str, names: Any) -> None:
+        (machine / "own").write_text(f"{line}\n")
+        group(machine / root / "app", names, "3000", 3500)
+        assert free_memory(CPU) == 0
+
+
+def test_cuda_counts_what_torch_holds_unused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (700, 1000))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 200)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 150)
+    assert free_memory(torch.device("cuda")) == 750
+
+
+def test_mps_has_what_the_system_recommends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 1000)
+    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 300)
+    assert free_memory(torch.device("mps")) == 700
+    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1300)
+    assert free_memory(torch.device("mps")) == 0
