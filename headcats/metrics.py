@@ -17,6 +17,8 @@ from headcats.registry import lookup, register, unknown_name_message
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
+LOGITS_AT_A_TIME = 2**22
+"""Numbers whose metrics are computed together: temporaries of more would leave a processor's caches."""
 
 
 class MetricTraits(NamedTuple):
@@ -57,10 +59,6 @@ class Targets:
     def to(self, device: torch.device) -> "Targets":
         """The same on another device."""
         return Targets(self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
-
-    def repeat(self, times: int) -> "Targets":
-        """The same rows again and again, for patched copies of a batch."""
-        return Targets(self.answer.repeat(times), self.distractor.repeat(times), self.clean_logits.repeat(times, 1))
 
 
 @overload
@@ -104,20 +102,37 @@ def metric_traits(name: str) -> MetricTraits:
 
 
 def measure(
-    names: tuple[str, ...], logits: Float[Tensor, "row vocab"], targets: Targets
+    names: tuple[str, ...],
+    logits: Float[Tensor, "row vocab"],
+    targets: Targets,
+    *,
+    of: Int[Tensor, " row"] | None = None,
 ) -> Float[Tensor, "metric row"]:
-    """Several metrics of the same logits.
+    """Several metrics of the same logits, computed a part of the rows at a time.
+
+    Args:
+        names: Metrics.
+        logits: In any dtype.
+        targets: What rows are compared with.
+        of: The row of `targets` that belongs to each row of logits; None: as they stand.
 
     Raises:
         UnknownNameError: A name that is no registered metric.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
     """
-    logits = logits.float()
-    if bool(logits.isnan().any()):
-        raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
+    metrics: list[Metric] = [lookup("metric", name) for name in names]
     # The logits of a model that is spread over devices need not be where its tokens are.
     targets = targets.to(logits.device)
-    return torch.stack([lookup("metric", name)(logits, targets) for name in names])
+    size = max(1, LOGITS_AT_A_TIME // logits.shape[1])
+    parts = []
+    for start in range(0, len(logits), size):
+        rows = slice(start, start + size)
+        part = logits[rows].float()
+        if bool(part.amax(-1).isnan().any()):
+            raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
+        theirs = targets.select(rows) if of is None else targets.at(of[rows])
+        parts.append(torch.stack([metric(part, theirs) for metric in metrics]))
+    return torch.cat(parts, 1)
 
 
 @metric(reads="pair")

@@ -124,11 +124,13 @@ def test_several_metrics_come_in_the_order_asked_for() -> None:
     torch.testing.assert_close(together[1], measure(("logit_diff",), PROBABILITIES.log(), TARGETS)[0])
 
 
-def test_repeated_targets_are_whole_copies_of_the_batch() -> None:
-    twice = TARGETS.repeat(2)
-    assert twice.answer.tolist() == [0, 1, 0, 1]
-    assert twice.distractor.tolist() == [1, 2, 1, 2]
-    assert torch.equal(twice.clean_logits, torch.cat([CLEAN.log()] * 2))
+@pytest.mark.parametrize("at_a_time", [1, 4, 1000])
+def test_rows_are_compared_with_the_targets_they_name(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcats.metrics.LOGITS_AT_A_TIME", at_a_time)
+    of, names = torch.tensor([1, 0, 0, 1, 1]), tuple(NAMES)
+    logits = PROBABILITIES.log()[[0, 1, 0, 0, 1]]
+    expected = [measure(names, logits[[row]], TARGETS.at(of[[row]])) for row in range(5)]
+    torch.testing.assert_close(measure(names, logits, TARGETS, of=of), torch.cat(expected, 1))
 
 
 def test_an_unknown_metric_lists_near_matches_and_all() -> None:

@@ -38,7 +38,7 @@ def hooked(
         targets: One per prompt.
     """
     logits = model.logits(tokens.repeat(len(sets), 1), edits=edits(sets, new_z, mask))
-    values = measure(names, logits, targets.repeat(len(sets)))
+    values = measure(names, logits, targets, of=torch.arange(len(tokens)).repeat(len(sets)))
     return values.unflatten(1, (len(sets), len(tokens))).transpose(1, 2)
 
 

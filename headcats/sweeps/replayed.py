@@ -70,7 +70,7 @@ def measured(
     flat = residual.flatten(0, 1)
     prompt = torch.arange(prompts).repeat_interleave(sets)
     parts = [
-        measure(names, recording.read(flat[start : start + readouts]), targets.at(prompt[start : start + readouts]))
+        measure(names, recording.read(flat[start : start + readouts]), targets, of=prompt[start : start + readouts])
         for start in range(0, len(flat), readouts)
     ]
     return torch.cat(parts, 1).unflatten(1, (prompts, sets))
