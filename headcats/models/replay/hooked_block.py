@@ -24,9 +24,9 @@ class Positions(NamedTuple):
     sin: Float[Tensor, "pos rotary_dim"] | None
     query_scale: Float[Tensor, " pos"] | None
 
-    def last(self) -> "Positions":
-        """The last position alone."""
-        return Positions(*(None if table is None else table[-1:] for table in self))
+    def since(self, first: int) -> "Positions":
+        """Only those from the one with number `first` on, counted from the end if negative."""
+        return Positions(*(None if table is None else table[first:] for table in self))
 
 
 class HookedBlock:
@@ -44,8 +44,7 @@ class HookedBlock:
         self._cfg = cfg = block.cfg
         if (getattr(attn, "_attention_dir_override", None) or cfg.attention_dir) != "causal":
             raise Unreplayable("its attention is not causal")
-        self._is_rotary = cfg.positional_embedding_type == "rotary"
-        self.parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
+        self._parallel = bool(cfg.parallel_attn_mlp) and not cfg.attn_only
         self._post_norm = cfg.original_architecture in _POST_NORM
         cap = cfg.attn_scores_soft_cap
         self.rule = AttentionRule(
@@ -60,21 +59,16 @@ class HookedBlock:
         """Where the block computes."""
         return self._attn.W_O.device
 
-    @property
-    def keys_hook(self) -> str:
-        """The attention's last hook at its keys."""
-        return "hook_rot_k" if self._is_rotary else "hook_k"
-
-    def positions(self, length: int, first: int) -> Positions:
-        """Of positions `first` and later in prompts of this length."""
+    def positions(self, length: int) -> Positions:
+        """Of all positions in prompts of this length."""
         attn, cfg = self._attn, self._cfg
         cos = sin = scale = None
-        if self._is_rotary:
-            # Tables are extended, and in some models rescaled, to the length of a run; the last block has not run yet.
+        if cfg.positional_embedding_type == "rotary":
+            # Tables are extended, and in some models rescaled, to the length of a run.
             attn.apply_rotary(attn.W_O.new_zeros(1, length, 1, cfg.d_head))
-            cos, sin = attn.rotary_cos[first:length].clone(), attn.rotary_sin[first:length].clone()
+            cos, sin = attn.rotary_cos[:length].clone(), attn.rotary_sin[:length].clone()
         if getattr(cfg, "use_logn_attn", False) and not attn.training:
-            scale = attn._apply_logn_scaling(attn.W_O.new_ones(1, length, 1, 1), 0)[0, first:, 0, 0].clone()
+            scale = attn._apply_logn_scaling(attn.W_O.new_ones(1, length, 1, 1), 0)[0, :, 0, 0].clone()
         return Positions(cos, sin, scale)
 
     def pre_attention(self, rows: Tensor) -> Tensor:
@@ -89,20 +83,12 @@ class HookedBlock:
 
     def keys(self, normed: Tensor, positions: Positions) -> Tensor:
         """Keys, rotated where the model does so; one per group of query heads."""
-        return self._rotated(self._finished_keys(project(normed, *self._grouped("W_K", "b_K"))), positions)
+        k = self._normed_heads(project(normed, *self._grouped("W_K", "b_K")), getattr(self._attn, "k_norm", None))
+        return self._rotated(self._clipped(k), positions)
 
     def values(self, normed: Tensor) -> Tensor:
         """Values, one per group of query heads."""
         return self._clipped(project(normed, *self._grouped("W_V", "b_V")))
-
-    def keys_at_hook(self, keys: Tensor) -> Tensor:
-        """What `keys` gives, from what was seen at `keys_hook`."""
-        keys = self._one_per_group(keys)
-        return keys if self._is_rotary else self._finished_keys(keys)
-
-    def values_at_hook(self, values: Tensor) -> Tensor:
-        """What `values` gives, from what was seen at `hook_v`."""
-        return self._clipped(self._one_per_group(values))
 
     def attention_output(self, z: Tensor) -> Tensor:
         """What the attention adds to the residual stream; a new tensor."""
@@ -114,8 +100,20 @@ class HookedBlock:
             out = apply_norm(block.ln1_post, out)
         return apply_norm(block.ln1, out) if self._post_norm else out
 
-    def add_mlp(self, rows: Tensor) -> None:
-        """Add to `rows` (contiguous), in place, what the MLP makes of them; nothing in a model without MLPs."""
+    def before_attention_output(self, rows: Tensor) -> Tensor:
+        """What `attention_output` is added to: `rows`, with what the MLP adds where it stands beside the attention."""
+        if not self._parallel:
+            return rows
+        rows = rows.clone(memory_format=torch.contiguous_format)
+        self._add_mlp(rows)
+        return rows
+
+    def finish(self, rows: Tensor) -> None:
+        """Do in place (contiguous) what comes after the attention's output was added: the MLP, unless it is done."""
+        if not self._parallel:
+            self._add_mlp(rows)
+
+    def _add_mlp(self, rows: Tensor) -> None:
         if self._cfg.attn_only:
             return
         block = self._block
@@ -124,14 +122,6 @@ class HookedBlock:
             if self._cfg.use_normalization_before_and_after:
                 out = apply_norm(block.ln2_post, out)
             part += (apply_norm(block.ln2, out) if self._post_norm else out).to(part.device)
-
-    def _finished_keys(self, keys: Tensor) -> Tensor:
-        return self._clipped(self._normed_heads(keys, getattr(self._attn, "k_norm", None)))
-
-    def _one_per_group(self, heads: Tensor) -> Tensor:
-        # A model can be told to ungroup its heads: then every query head has a copy.
-        copies = getattr(self._attn, "repeat_kv_heads", 1) if self._cfg.ungroup_grouped_query_attention else 1
-        return heads[..., ::copies, :]
 
     def _grouped(self, weight: str, bias: str) -> tuple[Tensor, Tensor]:
         # Grouped-query attention holds one head per group under these names, and copies of it under the plain ones.

@@ -66,14 +66,9 @@ class HookedTransformerRecording(Recording):
                 z = checked_edit(hook_z(layer), edit, z)
             after = block.attention_output(z)
             del z
-            old = old[:, :, -after.shape[2] :]
-            if block.parallel:
-                old = old.clone(memory_format=torch.contiguous_format)
-                block.add_mlp(old)
-            after[:, :count] += old
+            after[:, :count] += block.before_attention_output(old[:, :, -after.shape[2] :])
             after[:, count:] += base.unsqueeze(1)
-            if not block.parallel:
-                block.add_mlp(after)
+            block.finish(after)
         return after
 
     def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
@@ -82,7 +77,7 @@ class HookedTransformerRecording(Recording):
         normed = block.pre_attention(rows)
         keys, values = block.keys(normed, positions), block.values(normed)
         if out.shape[2] < normed.shape[2]:
-            normed, positions = normed[:, :, -1:], positions.last()
+            normed, positions = normed[:, :, -1:], positions.since(-1)
         queries = block.queries(normed, positions)
         shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, out=out)
 

@@ -1,12 +1,10 @@
 """Recording of a HookedTransformer (transformer-lens 3.x).
 
-One run of the model itself records the residual stream before every block, head outputs, and keys and values before
-`first`. Its blocks can only be called on whole prompts, so from there on they are computed from their weights, with the
-rows of a prompt sharing its recorded keys and values (`hooked_recording`). The last block is computed that way in the
-recorded run too: the model itself would do all of it at every position, and the last position alone is read.
+The model embeds the tokens. Its blocks can only be called on whole prompts, so they are computed from their weights,
+in the recorded run as in a replay: the rows of a prompt share its recorded keys and values (`hooked_recording`), and in
+the last block only what the last position needs is done at the others.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +12,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z
 from headcats.models.replay.fused_layers import is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock
 from headcats.models.replay.hooked_recording import HookedTransformerRecording, RecordedLayer
@@ -42,76 +39,40 @@ def record_hooked_transformer(
     model.check_tokens(tokens)
     _check(model.model)
     tokens = tokens.to(model.device)
-    *before, last = (HookedBlock(block, layer) for layer, block in enumerate(model.model.blocks))
+    blocks = [HookedBlock(block, layer) for layer, block in enumerate(model.model.blocks)]
+    layers, z = list[RecordedLayer](), dict[int, Tensor]()
     with model.lock:
-        seen, residual = _run(model, tokens, before, first)
-        recorded = [_recorded(block, layer, seen, tokens.shape[1], first) for layer, block in enumerate(before)]
-        recorded.append(_computed(last, residual, first))
-        return HookedTransformerRecording(
-            model,
-            tokens,
-            first,
-            {layer: z for layer, (_, z) in enumerate(recorded)},
-            [layer for layer, _ in recorded],
-        )
-
-
-def _run(
-    model: HookedModel, tokens: Tensor, blocks: list[HookedBlock], first: int
-) -> tuple[dict[str, Tensor], Float[Tensor, "prompt pos d_model"]]:
-    """One run of the model itself up to the last block: what some hooks saw, and the residual stream after it."""
-    seen: dict[str, Tensor] = {}
-    hooks: list[tuple[str, Callable[..., Tensor]]] = []
-
-    def keep(name: str, positions: slice) -> None:
-        def hook_function(value: Tensor, hook: Any) -> Tensor:
-            seen[name] = kept(value, positions, 1)
-            return value
-
-        hooks.append((name, hook_function))
-
-    for layer, block in enumerate(blocks):
-        shared = slice(block.rule.first_visible(first), first)
-        keep(f"blocks.{layer}.hook_resid_pre", slice(first, None))
-        keep(hook_z(layer), slice(first, None))
-        keep(f"blocks.{layer}.attn.{block.keys_hook}", shared)
-        keep(f"blocks.{layer}.attn.hook_v", shared)
-        if block.parallel:
-            keep(f"blocks.{layer}.hook_mlp_out", slice(first, None))
-    residual = model.model.run_with_hooks(
-        tokens, fwd_hooks=hooks, stop_at_layer=len(blocks), **model.forward_options(tokens)
-    )
-    return seen, residual
-
-
-def _recorded(
-    block: HookedBlock, layer: int, seen: dict[str, Tensor], length: int, first: int
-) -> tuple[RecordedLayer, Tensor]:
-    """A layer and its z, from what the hooks saw; they are taken out of `seen`."""
-    keys = block.keys_at_hook(seen.pop(f"blocks.{layer}.attn.{block.keys_hook}"))
-    values = block.values_at_hook(seen.pop(f"blocks.{layer}.attn.hook_v"))
-    residual = seen.pop(f"blocks.{layer}.hook_resid_pre")
-    if block.parallel:
-        residual = residual + seen.pop(f"blocks.{layer}.hook_mlp_out")
-    recorded = RecordedLayer(block, block.positions(length, first), _prefix(keys, values), residual)
-    return recorded, seen.pop(hook_z(layer)).contiguous()
+        residual = model.model(tokens, stop_at_layer=0, **model.forward_options(tokens))
+        for layer, block in enumerate(blocks):
+            recorded, z[layer], residual = _computed(block, residual, first, is_last=block is blocks[-1])
+            layers.append(recorded)
+        return HookedTransformerRecording(model, tokens, first, z, layers)
 
 
 def _computed(
-    block: HookedBlock, residual: Float[Tensor, "prompt pos d_model"], first: int
-) -> tuple[RecordedLayer, Tensor]:
-    """The last layer and its z: keys and values at every position, all else from `first` on."""
+    block: HookedBlock, residual: Float[Tensor, "prompt pos d_model"], first: int, *, is_last: bool
+) -> tuple[RecordedLayer, Float[Tensor, "prompt kept_pos head d_head"], Float[Tensor, "prompt pos d_model"]]:
+    """A layer and its z from `first` on, and the residual stream after it; after the last layer it is not computed."""
     rows, length = residual.to(block.device).unsqueeze(1), residual.shape[1]
-    normed, positions = block.pre_attention(rows), block.positions(length, first)
-    keys, values = block.keys(normed, block.positions(length, 0)), block.values(normed)
-    queries = block.queries(normed[:, :, first:], positions)
+    begin = first if is_last else 0
+    positions = block.positions(length)
+    normed = block.pre_attention(rows)
+    keys, values = block.keys(normed, positions), block.values(normed)
+    queries = block.queries(normed[:, :, begin:], positions.since(begin))
     z, shared = torch.empty_like(queries), slice(block.rule.first_visible(first), first)
     nothing = _prefix(keys[:, 0, :0], values[:, 0, :0])
     shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, out=z)
-    own = rows[:, :, first:].clone()
-    if block.parallel:
-        block.add_mlp(own)
-    return RecordedLayer(block, positions, _prefix(keys[:, 0, shared], values[:, 0, shared]), own[:, 0]), z[:, 0]
+    prefix = _prefix(keys[:, 0, shared], values[:, 0, shared])
+    del normed, queries, keys, values
+    own, kept_positions = block.before_attention_output(rows[:, :, begin:]), slice(first - begin, None)
+    recorded = RecordedLayer(block, positions.since(first), prefix, kept(own[:, 0], kept_positions, 1))
+    kept_z = kept(z[:, 0], kept_positions, 1)
+    if not is_last:
+        after = block.attention_output(z).add_(own)
+        del z, own
+        block.finish(after)
+        residual = after[:, 0]
+    return recorded, kept_z, residual
 
 
 def _prefix(
