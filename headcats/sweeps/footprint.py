@@ -1,8 +1,8 @@
 """How many bytes a sweep needs, from the model's geometry alone.
 
-Estimates, compared with measured peaks on GPT-2 and Llama shapes, both model classes, fp32 and bf16: from a fifth below
-the peak (the hooked path on a bridge) to about three times it (tiny models). Weights are not counted. What does not fit
-all the same is halved (`headcats.sweeps.memory.halving`).
+Estimates, compared with measured peaks on GPT-2 and Llama shapes, both model classes, fp32 and bf16: from the peak to
+about twice it, three times in tiny models. Weights are not counted. What does not fit all the same is halved
+(`headcats.sweeps.memory.halving`).
 """
 
 from collections.abc import Sequence
@@ -10,23 +10,23 @@ from dataclasses import dataclass
 
 import torch
 
-from headcats.metrics import metric_traits
+from headcats.metrics import LOGITS_AT_A_TIME, metric_traits
 from headcats.models import HookedModel
 
 # Buffers of one number per unit that are held at once, counted at the peak. In a block of the model's own: scores and
 # pattern with the copies that hooks make of them (transformers takes the softmax in fp32 whatever the dtype); streams
 # as wide as the model (residual, norms, queries, keys, values, z); hidden units (GELU by its formula makes five).
-_SCORES_HOOKED, _SCORES_BRIDGE = 4.25, 3.1
+_SCORES_HOOKED, _SCORES_BRIDGE = 4.25, 2.1
 _BYTES_OF_A_SCORE_16_BIT = 10.5
 _STREAMS, _STREAMS_IN_MLP = 13, 6
 _HIDDEN, _HIDDEN_GATED = 5.0, 3.2
-_PATTERNS_KEPT_IN_MLP = 2.1
+_PATTERNS_IN_MLP = 1.1
 _EDITED = 2
 # In the blocks that are computed from a HookedTransformer's weights, a few positions at a time.
-_OWN_STREAMS, _OWN_HEADS = 6, 4
-_OWN_MLP_POSITIONS, _OWN_HIDDEN = 2048, 3
+_OWN_STREAMS, _OWN_HEADS = 4, 3
+_OWN_MLP_POSITIONS, _OWN_HIDDEN = 2048, {False: 2, True: 3}  # without and with a gate
 _OWN_SCORES = {True: 2**20, False: 2**27}  # on a CPU, elsewhere
-_READOUT = {"pair": 0, "vocabulary": 7}  # fp32 rows as wide as the vocabulary while `kl` is computed
+_MEASURED = 7  # fp32 numbers of every logit while `kl` is computed, a part of the rows at a time
 _ALIGNMENT = 1.05  # allocators round up, masks and indices are small
 
 
@@ -46,6 +46,9 @@ class Geometry:
         number: Bytes of a number in the model's dtype.
         hooked: Whether the model is a HookedTransformer.
         all_logits: Whether a forward gives the logits of every position.
+        caches: Whether a forward keeps the keys and values of every layer until it is done.
+        fused: Whether attention without earlier positions holds no scores.
+        patterns: Layers that keep the attention pattern of their last call, whoever made it.
     """
 
     layers: int
@@ -59,6 +62,9 @@ class Geometry:
     number: int
     hooked: bool
     all_logits: bool
+    caches: bool
+    fused: bool
+    patterns: int
 
 
 def geometry(model: HookedModel) -> Geometry:
@@ -69,6 +75,7 @@ def geometry(model: HookedModel) -> Geometry:
     # None where it equals the number of query heads.
     kv_heads = getattr(cfg, "n_key_value_heads", None) or model.max_heads
     hooked = model.model_class == "HookedTransformer"
+    options = model.forward_options(torch.zeros(1, 1, dtype=torch.long))
     return Geometry(
         layers=len(model.layers),
         d_model=model.d_model,
@@ -80,7 +87,11 @@ def geometry(model: HookedModel) -> Geometry:
         d_vocab=model.d_vocab,
         number=torch.empty((), dtype=model.dtype).element_size(),
         hooked=hooked,
-        all_logits=not model.forward_options(torch.zeros(1, 1, dtype=torch.long)).get("logits_to_keep"),
+        all_logits=not options.get("logits_to_keep"),
+        caches=not hooked and options.get("use_cache", True),
+        fused=not (getattr(cfg, "attn_scores_soft_cap", 0) or 0) > 0 and not getattr(cfg, "use_attention_sinks", False),
+        # Some attention modules of a bridge do; asking for head counts above has called every one of them.
+        patterns=sum(getattr(model.model.blocks[layer].attn, "_pattern", None) is not None for layer in model.layers),
     )
 
 
@@ -113,17 +124,30 @@ def forward_bytes(model: HookedModel, rows: int, length: int) -> int:
     last where its architecture can.
     """
     g = geometry(model)
-    logits = (length if g.all_logits else 1) * g.d_vocab * g.number + readout_bytes(model, 1)
-    block = _block_bytes(g, length, length) + _EDITED * length * g.d_z * g.number
+    logits = rows * (length if g.all_logits else 1) * g.d_vocab * g.number + readout_bytes(model, rows)
+    block = rows * (_block_bytes(g, length, length) + _EDITED * length * g.d_z * g.number)
     weights = max(g.d_vocab, 3 * g.d_z) * g.d_model * g.number if g.hooked else 0
-    return weights + int(_ALIGNMENT * rows * max(block, logits))
+    return weights + int(_ALIGNMENT * max(block, logits))
 
 
-def record_bytes(model: HookedModel, prompts: int, length: int) -> int:
-    """Peak of the forward that makes a `Recording`: everything is held at all positions until it is done."""
+def left_by_forward(model: HookedModel, rows: int, length: int) -> int:
+    """What piles up over the layers during a forward: keys and values in a cache, patterns in the modules."""
     g = geometry(model)
-    held = prompts * g.layers * length * (2 * g.d_kv + g.d_model + g.d_z) * g.number
-    return forward_bytes(model, prompts, length) + held
+    cache = g.caches * g.layers * 2 * length * g.d_kv
+    return rows * (cache + _patterns(g, length, length)) * g.number
+
+
+def record_bytes(model: HookedModel, prompts: int, length: int, first: int) -> int:
+    """Peak of the run that makes a `Recording` for positions `first` and later.
+
+    A bridge does it in one forward pass, and everything is held at all positions until that is done. The blocks of a
+    HookedTransformer are computed one by one, and what is not needed later is given back.
+    """
+    g = geometry(model)
+    if g.hooked:
+        return recording_bytes(model, prompts, length, first) + replay_bytes(model, prompts, 1, length=length, first=0)
+    held = prompts * g.layers * length * (g.d_model + g.d_z + (0 if g.caches else 2 * g.d_kv)) * g.number
+    return forward_bytes(model, prompts, length) + left_by_forward(model, prompts, length) + held
 
 
 def replay_bytes(model: HookedModel, prompts: int, rows: int, *, length: int, first: int) -> int:
@@ -136,12 +160,19 @@ def replay_bytes(model: HookedModel, prompts: int, rows: int, *, length: int, fi
     every = prompts * rows
     if g.hooked:
         streams = _OWN_STREAMS * g.d_model + _OWN_HEADS * g.d_z + 2 * g.d_kv
-        hidden = min(every * width, _OWN_MLP_POSITIONS) * _OWN_HIDDEN * (g.d_mlp + g.d_model)
+        hidden = min(every * width, _OWN_MLP_POSITIONS) * _OWN_HIDDEN[g.gated] * (g.d_mlp + g.d_model)
         scores = 2 * min(every * width * g.heads * length, _OWN_SCORES[model.device.type == "cpu"])
+        scores = 0 if g.fused and first == 0 else scores
         return int(_ALIGNMENT * (every * width * streams + max(hidden, scores)) * g.number)
     if width == 1:
         return int(_ALIGNMENT * every * _block_bytes(g, 1, length + rows))
     return int(_ALIGNMENT * every * (_block_bytes(g, width, length) + 2 * length * (g.d_kv + g.d_z) * g.number))
+
+
+def left_by_replay(model: HookedModel, prompts: int, rows: int, *, length: int, first: int) -> int:
+    """What piles up over the layers while `replay_bytes` are used in one of them: patterns in the modules."""
+    g, width = geometry(model), length - first
+    return prompts * rows * _patterns(g, width, length + rows if width == 1 else length) * g.number
 
 
 def readout_bytes(model: HookedModel, rows: int, metrics: Sequence[str] = ()) -> int:
@@ -149,8 +180,11 @@ def readout_bytes(model: HookedModel, rows: int, metrics: Sequence[str] = ()) ->
 
     Metrics that look at answer and distractor alone need next to nothing.
     """
-    reads = {metric_traits(name).reads for name in metrics} or {"vocabulary"}
-    return rows * 4 * max(_READOUT[one] for one in reads) * model.d_vocab
+    if metrics and all(metric_traits(name).reads == "pair" for name in metrics):
+        return 0
+    g, logits = geometry(model), rows * model.d_vocab
+    held = 4 + (g.number if g.number < 4 else 0)
+    return held * logits + 4 * _MEASURED * min(logits, max(LOGITS_AT_A_TIME, model.d_vocab))
 
 
 def _block_bytes(g: Geometry, width: int, length: int) -> float:
@@ -160,5 +194,10 @@ def _block_bytes(g: Geometry, width: int, length: int) -> float:
         score = max(score, _BYTES_OF_A_SCORE_16_BIT)
     attention = _STREAMS * max(g.d_model, g.d_z) * g.number + score * g.heads * length
     hidden = (_HIDDEN_GATED if g.gated else _HIDDEN) * g.d_mlp + _STREAMS_IN_MLP * g.d_model
-    mlp = (hidden + _PATTERNS_KEPT_IN_MLP * g.heads * length) * g.number
+    mlp = (hidden + _PATTERNS_IN_MLP * g.heads * length) * g.number
     return width * max(attention, mlp)
+
+
+def _patterns(g: Geometry, width: int, length: int) -> int:
+    """Numbers in the patterns of one row that modules keep after they were called."""
+    return g.patterns * width * g.heads * length

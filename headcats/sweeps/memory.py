@@ -18,6 +18,8 @@ from headcats.errors import ModelError, OptionError
 from headcats.models import HookedModel
 from headcats.sweeps.footprint import (
     forward_bytes,
+    left_by_forward,
+    left_by_replay,
     readout_bytes,
     record_bytes,
     recording_bytes,
@@ -167,17 +169,20 @@ def _cut(
     """Rows and readouts at a time for parts of that many prompts, and the peak by estimate."""
     kept = _kept_bytes(model, prompts, part, length, first, budget)
 
-    def chunk_bytes(count: int) -> int:
+    def chunk_bytes(count: int) -> tuple[int, int]:
+        """What is at work at a time, and what piles up meanwhile."""
         if path == "hooked":
-            return forward_bytes(model, part * count, length)
-        return replay_bytes(model, part, count, length=length, first=first)
+            return forward_bytes(model, part * count, length), left_by_forward(model, part * count, length)
+        shape = {"length": length, "first": first}
+        return replay_bytes(model, part, count, **shape), left_by_replay(model, part, count, **shape)
 
-    def fits(size: int) -> bool:
-        return size <= min(budget - kept, ENOUGH_BYTES)
+    def fits(active: int, left: int) -> bool:
+        return active <= ENOUGH_BYTES and kept + left + active <= budget
 
-    count = _largest(rows, lambda count: fits(chunk_bytes(count)))
-    readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics)))
-    chunk = max(chunk_bytes(count), readout_bytes(model, readouts, metrics))
+    count = _largest(rows, lambda count: fits(*chunk_bytes(count)))
+    active, left = chunk_bytes(count)
+    readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics), left))
+    chunk = left + max(active, readout_bytes(model, readouts, metrics))
     return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first))
 
 
@@ -186,10 +191,11 @@ def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: in
 
     def fits(part: int) -> bool:
         rows = replay_bytes(model, part, 1, length=length, first=first)
+        left = left_by_replay(model, part, 1, length=length, first=first)
         return (
             4 * recording_bytes(model, part, length, first) <= budget
             and _recording_peak(model, prompts, part, length, first) <= budget
-            and _kept_bytes(model, prompts, part, length, first, budget) + rows <= budget
+            and _kept_bytes(model, prompts, part, length, first, budget) + left + rows <= budget
             and rows <= ENOUGH_BYTES
         )
 
@@ -261,7 +267,10 @@ def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first:
 
 
 def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int) -> int:
-    return z_bytes(model, prompts, length - first) + record_bytes(model, part, length)
+    """While the unpatched runs are made: a recording of one, z alone of the other, from an ordinary forward pass."""
+    captured = z_bytes(model, part, length - first) + forward_bytes(model, part, length)
+    made = max(record_bytes(model, part, length, first), captured + left_by_forward(model, part, length))
+    return z_bytes(model, prompts, length - first) + made
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from architectures import ARCHITECTURES, tiny_bridge
 from batches import ROLES, random_batch, random_role_batch
 from planted import planted_model, slot_batch
 from toys import Toy, backends, tiny_model
 
 import headcats as hc
 from headcats.errors import OptionError
-from headcats.metrics import Targets
+from headcats.metrics import Targets, measure
 from headcats.models import HookedModel, adapt
 from headcats.sweeps import gradients, memory
 from headcats.sweeps.runs import BaseRuns
@@ -172,6 +173,25 @@ class TestNumbers:
         found = estimate(model, random_batch(2, 5))
         assert np.isnan(found[..., 4:]).all()
         assert np.isfinite(found[..., :4]).all()
+
+    @pytest.mark.parametrize("name", ARCHITECTURES)
+    def test_every_architecture_has_them(self, name: str, record_property: Any) -> None:
+        model, batch = adapt(tiny_bridge(name)), random_batch(2, 10)
+        found = estimate(model, batch)[0].sum(-1)
+        (_, clean), (_, corrupted) = (model.capture(tokens) for tokens in (batch.clean, batch.corrupted))
+        targets, differences = BaseRuns(model, batch).targets, []
+        for place, layer in enumerate(model.layers):
+            # So small that no router and no ReLU switches on the way.
+            along = 0.001 * (clean[layer] - corrupted[layer])
+            sides = []
+            for sign in (1, -1):
+                edits = {layer: lambda z, along=along, sign=sign: z + sign * along}
+                sides.append(measure(("logit_diff",), model.logits(batch.corrupted, edits=edits), targets)[0])
+            differences.append(np.abs(found[:, place] - ((sides[0] - sides[1]) / 0.002).numpy()).max())
+        record_property("largest difference", float(max(differences)))
+        assert max(differences) < 3e-3
+        assert np.abs(found).max() > 0.1
+        assert np.isfinite(estimate(model, batch, ig_steps=1)).all()
 
 
 class TestParts:

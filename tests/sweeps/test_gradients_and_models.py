@@ -68,6 +68,11 @@ class TestModelIsLeftAsItIs:
     def test_the_lock_is_held_from_forward_to_backward(self, toy: Toy) -> None:
         model, free = adapt(toy.model), []
 
+        def look() -> None:
+            free.append(model.lock.acquire(blocking=False))
+            if free[-1]:
+                model.lock.release()
+
         class Watch(torch.autograd.Function):
             @staticmethod
             def forward(ctx: Any, logits: torch.Tensor) -> torch.Tensor:
@@ -75,7 +80,7 @@ class TestModelIsLeftAsItIs:
 
             @staticmethod
             def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-                other = threading.Thread(target=lambda: free.append(model.lock.acquire(blocking=False)))
+                other = threading.Thread(target=look)
                 other.start()
                 other.join()
                 return gradient

@@ -1,0 +1,135 @@
+"""Estimates of memory against measured peaks: never below, and not much above."""
+
+from typing import Any
+
+import pytest
+import torch
+import toys
+from architectures import hf_architecture
+from peaks import peak_bytes
+from prefixes import prefixed_batch
+from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model, word_tokenizer
+
+from headcats.methods import denoising_patch
+from headcats.metrics import Targets, measure
+from headcats.models import HookedModel, adapt
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import Reference, footprint, memory, sweep
+from headcats.sweeps.batch_sweep import sweep_runs
+from headcats.sweeps.runs import BaseRuns
+
+DTYPES = (torch.float32, torch.bfloat16)
+GPT2_SMALL = {"n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257, "n_positions": 1024}
+GROUPED = {
+    "num_hidden_layers": 6,
+    "hidden_size": 1024,
+    "intermediate_size": 2816,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 4,
+    "head_dim": 64,
+    "vocab_size": 32000,
+    "max_position_embeddings": 1024,
+}
+
+
+def shaped(layout: str, backend: str, sizes: dict[str, int]) -> HookedModel:
+    """A random model of a layout with sizes of its own."""
+    hf = hf_architecture(layout, **sizes)
+    with torch.no_grad():
+        for weight in hf.parameters():
+            weight.mul_(0.2 if weight.ndim > 1 else 1)
+    if backend == "hooked":
+        return adapt(toys._hooked(hf))
+    from transformer_lens.model_bridge import TransformerBridge
+
+    tokenizer = word_tokenizer()
+    tokenizer.init_kwargs |= {"name_or_path": "toy", "add_bos_token": True}
+    return adapt(TransformerBridge.boot_transformers("toy", hf_model=hf, tokenizer=tokenizer, device="cpu").eval())
+
+
+def forward_ratio(model: HookedModel, rows: int, length: int, metric: str) -> float:
+    """Estimated by measured peak of a forward and its metric."""
+    tokens = random_tokens(rows, length)
+
+    def work() -> None:
+        logits = model.logits(tokens)
+        measure((metric,), logits, Targets(tokens[:, 0], tokens[:, 1], logits))
+
+    work()
+    expected = footprint.forward_bytes(model, rows, length) + footprint.left_by_forward(model, rows, length)
+    return expected / peak_bytes(work)
+
+
+def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: str, metric: str, limit: str) -> float:
+    """Estimated by measured peak of a sweep, its unpatched runs included."""
+    options = {"metrics": [metric], "positions": positions, "path": path}
+    first = sweep(model, batch, "denoising_patch", memory=limit, **options)  # with its self-check, once per model
+    assert first.attrs["path"] == path
+    different = int((batch.clean != batch.corrupted).any(0).nonzero()[0])
+    expected = memory.plan(
+        model,
+        prompts=len(batch),
+        length=batch.length,
+        first=batch.length - 1 if positions == "last" else different,
+        rows=sum(model.n_heads.values()),
+        path=path,
+        budget=memory.budget(limit, model.device),
+        metrics=[metric],
+    )
+
+    def work() -> None:
+        runs = BaseRuns(model, batch, limit=limit)
+        sweep_runs(runs, denoising_patch.intervention, reference=Reference(batch), **options)
+
+    return expected.peak / peak_bytes(work)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_forwards(layout: Any, backend: Any, dtype: torch.dtype, record_property: Any) -> None:
+    model = adapt(tiny_model(layout, backend, n_layers=3).model.to(dtype))
+    ratios = [forward_ratio(model, 8, length, "kl") for length in (12, 48)]
+    record_property("estimate / peak", ratios)
+    assert all(1 <= ratio <= 2.5 for ratio in ratios), ratios
+
+
+@pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sweeps(layout: Any, backend: Any, path: str, positions: str, record_property: Any) -> None:
+    model = adapt(tiny_model(layout, backend, n_layers=4).model)
+    ratios = [
+        sweep_ratio(model, prefixed_batch(8, 40, shared), path, positions, metric, "1GB")
+        for shared, metric in ((0, "logit_diff"), (30, "kl"))
+    ]
+    record_property("estimate / peak", ratios)
+    # What does not grow with the model weighs more in a tiny one.
+    assert all(1 <= ratio <= 3 for ratio in ratios), ratios
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("layout", "sizes"), [("gpt2", GPT2_SMALL), ("llama", GROUPED)])
+def test_shapes_of_real_models(
+    layout: str, sizes: dict[str, int], backend: Any, dtype: torch.dtype, record_property: Any
+) -> None:
+    model = shaped(layout, backend, sizes)
+    model.model.to(dtype)
+    ratios = {
+        f"forward {rows} x {length}": forward_ratio(model, rows, length, "kl") for rows, length in ((16, 48), (4, 256))
+    }
+    for path, positions, shape, metric, limit in (
+        ("last_position", "last", (16, 48, 0), "logit_diff", "8GB"),
+        ("last_position", "last", (16, 48, 0), "kl", "500MB"),
+        ("last_position", "last", (4, 256, 0), "logit_diff", "8GB"),
+        ("suffix", "all", (4, 32, 0), "logit_diff", "8GB"),
+        ("suffix", "all", (16, 48, 40), "kl", "8GB"),
+        ("hooked", "last", (2, 16, 0), "logit_diff", "8GB"),
+    ):
+        ratio = sweep_ratio(model, prefixed_batch(*shape), path, positions, metric, limit)
+        ratios[f"{path} {shape} {metric} {limit}"] = ratio
+    record_property("estimate / peak", ratios)
+    print({what: round(ratio, 2) for what, ratio in ratios.items()})
+    assert all(1 <= ratio <= 2.2 for ratio in ratios.values()), ratios
