@@ -196,7 +196,7 @@ class Reference:
             sums: dict[int, Tensor] = {}
             for part in tokens.split(_ROWS):
                 for of, z in model.capture(part, first=first)[1].items():
-                    total = z.double().sum(0)
+                    total = z.cpu().double().sum(0)  # MPS has no fp64
                     sums[of] = sums[of] + total if of in sums else total
             self._index_means = key, {of: (total / len(tokens)).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
@@ -253,12 +253,14 @@ def _role_sums(
             _, z = model.capture(tokens[rows])
             labels = [label for one in roles[rows] for label in one]
             names = list(dict.fromkeys(labels))
-            index = torch.tensor([names.index(label) for label in labels], device=model.device)
+            index = torch.tensor([names.index(label) for label in labels])
             for label in labels:
                 counts[label] += 1
             for layer, value in z.items():
                 flat = value.flatten(0, 1).float()
-                total = torch.zeros(len(names), *flat.shape[1:], device=flat.device).index_add_(0, index, flat)
+                total = torch.zeros(len(names), *flat.shape[1:], device=flat.device).index_add_(
+                    0, index.to(flat.device), flat
+                )
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
     return sums, dict(counts)

@@ -1,0 +1,91 @@
+"""Sweeps on every kind of device: the numbers of the CPU's hooked path. The CPU itself is one, so this always runs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import random_batch
+from prefixes import prefixed_batch
+from toys import BACKENDS, LAYOUTS, Layout, tiny_model
+
+from headcats.methods import attribution_patch
+from headcats.models import HookedModel, adapt
+from headcats.sweeps import cumulative, joint_sweep, memory, sweep
+from headcats.sweeps.free_memory import free_memory
+
+METRICS = ["logit_diff", "log_prob", "kl"]
+# Other kernels sum in another order; a GPU may also multiply fp32 numbers in its own way.
+TOLERANCE = {"cpu": 1e-5, "cuda": 1e-4, "mps": 1e-4}
+
+
+@pytest.fixture(params=["cpu", "cuda", "mps"])
+def device(request: pytest.FixtureRequest) -> str:
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    if request.param == "mps" and not torch.backends.mps.is_available():
+        pytest.skip("no MPS")
+    return str(request.param)
+
+
+def on_both(layout: Layout, backend: Any, device: str) -> tuple[HookedModel, HookedModel]:
+    """The same model on a device and on the CPU."""
+    here, there = (tiny_model(layout, backend, n_layers=3).model for _ in range(2))
+    return adapt(here.to(device)), adapt(there)
+
+
+@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation"])
+@pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sweeps(layout: Any, backend: Any, path: str, positions: str, method: str, device: str) -> None:
+    here, there = on_both(layout, backend, device)
+    batch = prefixed_batch(3, 12, 5)
+    options: dict[str, Any] = {"metrics": METRICS, "positions": positions}
+    if method == "mean_ablation":
+        options["reference"] = random_batch(4, 12, seed=50)
+    found = sweep(here, batch, method, path=path, **options)
+    expected = sweep(there, batch, method, path="hooked", **options)
+    assert found.attrs["path"] == path
+    assert here.device.type == device
+    for name in ("clean", "corrupted", "patched"):
+        assert np.abs(found[name] - expected[name]).max() <= TOLERANCE[device]
+    assert np.abs(expected.patched - expected[expected.attrs["base"]]).max() > 0.01
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_sets_of_heads(layout: Any, backend: Any, device: str) -> None:
+    here, there = on_both(layout, backend, device)
+    batch, sets = prefixed_batch(3, 12, 5), cumulative(["L0H1", "L1H0", "L2H1"])
+    found = joint_sweep(here, batch, "denoising_patch", sets, metrics=METRICS)
+    expected = joint_sweep(there, batch, "denoising_patch", sets, metrics=METRICS, path="hooked")
+    assert found.attrs["path"] == "last_position"
+    assert np.abs(found.patched - expected.patched).max() <= TOLERANCE[device]
+
+
+@pytest.mark.parametrize("ig_steps", [0, 2])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_screen(backend: Any, ig_steps: int, device: str) -> None:
+    here, there = on_both("llama", backend, device)
+    batch = random_batch(3, 12)
+    found, expected = (
+        attribution_patch(model, batch, metrics=["logit_diff"], ig_steps=ig_steps) for model in (here, there)
+    )
+    assert np.abs(found.patched - expected.patched).max() <= TOLERANCE[device]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_sixteen_bits(backend: Any, dtype: torch.dtype, device: str) -> None:
+    here, there = on_both("llama", backend, device)
+    batch = prefixed_batch(3, 12, 5)
+    found = sweep(adapt(here.model.to(dtype)), batch, "denoising_patch", metrics=METRICS, positions="last")
+    expected = sweep(there, batch, "denoising_patch", metrics=METRICS, positions="last")
+    assert np.abs(found.patched - expected.patched).max() <= (0.5 if dtype == torch.bfloat16 else 0.1)
+    assert float(found.noise.max()) > 0
+
+
+def test_free_memory_is_a_limit(device: str) -> None:
+    assert memory.budget(None, torch.device(device)) == pytest.approx(free_memory(torch.device(device)) // 2, rel=0.2)
+    assert memory.budget(None, torch.device(device)) > 0
