@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import ModelError, UnknownNameError
+from headcats.errors import ModelError, OptionError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
@@ -118,6 +118,7 @@ def measure(
 
     Raises:
         UnknownNameError: A name that is no registered metric.
+        OptionError: A metric that gives anything but one number per row.
         ModelError: NaN logits, which some metrics would read as a perfect answer.
     """
     metrics: list[Metric] = [lookup("metric", name) for name in names]
@@ -131,7 +132,13 @@ def measure(
         if bool(part.amax(-1).isnan().any()):
             raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
         theirs = targets.select(rows) if of is None else targets.at(of[rows])
-        parts.append(torch.stack([metric(part, theirs) for metric in metrics]))
+        values = [metric(part, theirs) for metric in metrics]
+        for name, value in zip(names, values, strict=True):
+            if value.shape != part.shape[:1]:
+                raise OptionError(
+                    f"Metric {name!r} must give one number per row, shape ({len(part)},); got {tuple(value.shape)}."
+                )
+        parts.append(torch.stack(values))
     return torch.cat(parts, 1)
 
 

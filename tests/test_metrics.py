@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats import registry
-from headcats.errors import HeadcatsError, UnknownNameError
+from headcats.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.metrics import Targets, measure, metric
 
 NAMES = registry.names("metric")
@@ -131,6 +131,15 @@ def test_rows_are_compared_with_the_targets_they_name(at_a_time: int, monkeypatc
     logits = PROBABILITIES.log()[[0, 1, 0, 0, 1]]
     expected = [measure(names, logits[[row]], TARGETS.at(of[[row]])) for row in range(5)]
     torch.testing.assert_close(measure(names, logits, TARGETS, of=of), torch.cat(expected, 1))
+
+
+def test_a_metric_gives_one_number_per_row() -> None:
+    @metric
+    def loudness(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
+        return logits
+
+    with pytest.raises(OptionError, match=r"'loudness' must give one number per row, shape \(2,\); got \(2, 3\)"):
+        measure(("loudness",), PROBABILITIES.log(), TARGETS)
 
 
 def test_an_unknown_metric_lists_near_matches_and_all() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from headcats.sweeps import self_check
 from sweep_speed.shapes import Shape
 from sweep_speed.sides import Found, Side
 from sweep_speed.works import Job
@@ -51,6 +52,8 @@ def timings(
     # One head and one prompt are enough to warm up the slow sides; ours does the whole work.
     short = job.of(job.heads[:1], alone=job.alone[:1])
     first, found = {}, {}
+    # Or an earlier work on the same model would have spared this one its self-check.
+    self_check.forget(job.model)
     for name, side in sides.items():
         note(f"{job.work.title}: warming up {side.title}")
         first[name] = clocked(short, side)[0] if side.warm_up else float("nan")

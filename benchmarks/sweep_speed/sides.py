@@ -1,4 +1,4 @@
-"""Who computes it: TransformerLens' own patching, a loop over single prompts, batched hooks and headcats.
+"""Who computes it: TransformerLens' own patching, loops over single prompts, batched hooks and headcats.
 
 Every side gets the same model object, the same tokens and the clean run, and reads the same metric from the logits at
 the last position. Slow sides may be asked for some of the heads: one forward pass costs the same whichever head is
@@ -90,8 +90,31 @@ def transformer_lens(job: Job) -> Found:
 
 
 @torch.no_grad()
+def plain_loop(job: Job) -> Found:
+    """As in function_vectors: plain transformers, batch 1, last token only, one forward pass per head and prompt."""
+    model, tokens = job.plain, job.batch.corrupted.to(job.model.device)
+    blocks = model.transformer.h if job.shape.layout == "gpt2" else model.model.layers
+    outputs = [block.attn.c_proj if job.shape.layout == "gpt2" else block.self_attn.o_proj for block in blocks]
+    values = torch.full((len(tokens), len(job.heads)), float("nan"))
+    for prompt in job.alone:
+        targets = job.targets.select(slice(prompt, prompt + 1))
+        for place, (layer, head) in enumerate(job.heads):
+            new = job.cache[hook_z(layer)][prompt, -1, head]
+            columns = slice(head * job.shape.d_head, (head + 1) * job.shape.d_head)
+
+            def set_last(module: Any, args: tuple[Tensor], *, columns: slice = columns, new: Tensor = new) -> None:
+                args[0][:, -1, columns] = new
+
+            handle = outputs[layer].register_forward_pre_hook(set_last)
+            logits = model(tokens[prompt : prompt + 1]).logits
+            handle.remove()
+            values[prompt, place] = measure((job.work.metric,), logits[:, -1], targets)[0, 0].cpu()
+    return Found(_placed(job, values))
+
+
+@torch.no_grad()
 def one_by_one(job: Job) -> Found:
-    """As in function_vectors: batch 1, last token only, one forward pass per head and prompt."""
+    """The same loop with hooks of the TransformerLens model."""
     model, tokens = job.model.model, job.batch.corrupted.to(job.model.device)
     values = torch.full((len(tokens), len(job.heads)), float("nan"))
     for prompt in job.alone:
@@ -179,13 +202,16 @@ def _replays(job: Job, *, unpatched: int) -> int:
 
 SIDES = {
     "transformer_lens": Side("TransformerLens patching", transformer_lens, _every_forward),
-    "one_by_one": Side("loop, batch 1 (function_vectors)", one_by_one, _every_forward),
+    "plain_loop": Side("loop, batch 1, plain transformers (function_vectors)", plain_loop, _every_forward),
+    "one_by_one": Side("loop, batch 1, hooks of TransformerLens", one_by_one, _every_forward),
     "batched_hooks": Side("batched hooks (path=hooked)", batched_hooks, _hooked_forwards),
     "ours": Side("headcats, clean run given", ours, lambda job: _replays(job, unpatched=1)),
     "ours_whole": Side("headcats, both runs", ours_whole, lambda job: _replays(job, unpatched=2), warm_up=False),
 }
 
+_ALONE = ("plain_loop", "one_by_one")
+
 
 def sides_of(job: Job) -> dict[str, Side]:
     """The sides that are measured on a work."""
-    return {name: side for name, side in SIDES.items() if name != "one_by_one" or job.work.one_by_one}
+    return {name: side for name, side in SIDES.items() if name not in _ALONE or job.work.one_by_one}

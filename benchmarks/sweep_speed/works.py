@@ -15,7 +15,7 @@ from headcats.sweeps.checked import find_intervention
 from headcats.sweeps.reference import as_reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements
-from sweep_speed.shapes import Shape, random_batch
+from sweep_speed.shapes import Shape, random_batch, random_model
 
 INTERVENTION = find_intervention("denoising_patch")
 
@@ -118,10 +118,18 @@ class Job:
         """Answers and distractors."""
         return self.runs.targets
 
+    @cached_property
+    def plain(self) -> Any:
+        """The same weights in plain transformers, with the attention that it takes by itself."""
+        model = random_model(self.shape).to(self.model.device, self.model.dtype)
+        model.set_attn_implementation("sdpa")
+        return model
+
     def of(self, heads: Sequence[tuple[int, int]], *, alone: Sequence[int]) -> "Job":
         """The same work with other heads and single prompts for the slow sides."""
         job = replace(self, heads=heads, alone=alone)
-        job.__dict__.update({name: getattr(self, name) for name in ("batch", "runs", "first", "cache")})
+        kept = ("batch", "runs", "first", "cache", *(["plain"] * self.work.one_by_one))
+        job.__dict__.update({name: getattr(self, name) for name in kept})
         return job
 
 

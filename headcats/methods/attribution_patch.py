@@ -17,6 +17,8 @@ from headcats.sweeps.checked import checked_runs
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
 from headcats.sweeps.labels import labelled, of_model
 from headcats.sweeps.memory import MemoryPlan
+from headcats.sweeps.noise import mark_noise, measured_noise
+from headcats.sweeps.paths import choose
 from headcats.sweeps.runs import BaseRuns
 
 _IG_STEPS = WholeNumber(default=0)
@@ -139,10 +141,11 @@ class AttributionPatch:
         ig_steps: int,
         advance: Callable[[int], None] = lambda heads: None,
     ) -> xr.Dataset:
+        mask = runs.batch.positions(positions)
         estimate = estimated_changes(
             runs,
             metrics=metrics,
-            mask=runs.batch.positions(positions),
+            mask=mask,
             ig_steps=ig_steps,
             advance=advance,
         )
@@ -158,7 +161,10 @@ class AttributionPatch:
         }
         axes = {"layer": list(model.layers), "head": list(range(model.max_heads))}
         corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()
-        return labelled(runs, metrics, corrupted[:, :, None, None] + estimate, axes, provenance)
+        ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, axes, provenance)
+        first = int(mask.any(0).nonzero()[0])
+        plain = choose(runs.corrupted, first=first, path="hooked")
+        return mark_noise(ds, measured_noise(runs, "corrupted", metrics, first=first, choice=plain))
 
 
 attribution_patch = register("method", AttributionPatch.name, AttributionPatch())

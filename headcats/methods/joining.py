@@ -20,7 +20,10 @@ def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
     joined.attrs = parts[0].attrs | {"dropped": sum(part.attrs["dropped"] for part in parts)}
     _say_of_all(joined, parts)
-    return mark_noise(joined, torch.tensor(np.sqrt(np.mean(np.square(noises), axis=0)))) if noises else joined
+    if not noises:
+        return joined
+    sizes = [part.sizes["prompt"] for part in parts]
+    return mark_noise(joined, torch.tensor(np.sqrt(np.average(np.square(noises), axis=0, weights=sizes))))
 
 
 def _say_of_all(joined: xr.Dataset, parts: Sequence[xr.Dataset]) -> None:

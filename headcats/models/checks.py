@@ -140,7 +140,8 @@ def check_clean_unchanged(
         ModelError: the logits have changed.
     """
     floor = noise_floor(before, model.dtype)
-    difference = _largest(model.logits(tokens) - before.to(model.device))
+    now = model.logits(tokens)
+    difference = _largest(now - before.to(now.device))
     if not difference <= floor:
         raise ModelError(
             f"The logits of model {model.name!r} on unpatched prompts changed by {difference:.3g} during the sweep; "

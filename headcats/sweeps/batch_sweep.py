@@ -120,7 +120,8 @@ def sweep_runs(
         choice=choice,
         advance=advance,
     )
-    patched = torch.full((len(names), len(batch), len(model.layers), model.max_heads), float("nan"))
+    shape = (len(names), len(batch), len(model.layers), model.max_heads)
+    patched = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
     patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
     ds = labelled(
         runs,

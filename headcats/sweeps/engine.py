@@ -64,7 +64,8 @@ def measure_sets(
     order = sorted(range(len(sets)), key=lambda place: sets[place])
     ordered = [sets[place] for place in order]
     parts = _hooked_parts if choice.path == "hooked" else _replayed_parts
-    values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"))
+    shape = (len(names), len(runs.batch), len(sets))
+    values = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
     for prompts, rows, work in parts(runs, base, len(sets), replacements, names):
         done = 0
         while done < len(ordered):

@@ -6,7 +6,7 @@ It is read from zeros that are added to z. They are the only leaf tensors asked 
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -71,12 +71,15 @@ def estimated_changes(
     with _differentiating(model):
         if ig_steps:
             _check_path(model, batch)
-        estimate = torch.empty(len(metrics), n, len(model.layers), model.max_heads)
+        shape = (len(metrics), n, len(model.layers), model.max_heads)
+        estimate = torch.empty(shape, dtype=torch.float32, device="cpu")
         most = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
         start = 0
         while start < n:
             found = memory.halving(functools.partial(work, start), min(most, n - start), device=model.device)
             stop = start + found.shape[1]
+            # What did not fit now would not fit next time either.
+            most = min(most, found.shape[1]) if stop < n else most
             estimate[:, start:stop] = found
             advance(heads * stop // n - heads * start // n)
             start = stop
@@ -86,12 +89,16 @@ def estimated_changes(
 @contextmanager
 def _differentiating(model: HookedModel) -> Iterator[None]:
     """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
+    # The bridge keeps the attention of its last run, and so the graph behind it: then that of a short run.
+    clear = functools.partial(model.run, torch.zeros(1, 1, dtype=torch.long), hooks={})
     with torch.inference_mode(False):
         try:
             yield
-        finally:
-            # The bridge keeps the attention of its last run, and so the graph behind it: now that of a short run.
-            model.run(torch.zeros(1, 1, dtype=torch.long), hooks={})
+        except BaseException:
+            with suppress(RuntimeError):  # it must not take the place of the first error
+                clear()
+            raise
+        clear()
 
 
 def _changes(
@@ -112,7 +119,8 @@ def _changes(
         here = mask[:, first:, None, None].to(clean[layer].device)
         difference[layer] = torch.where(here, clean[layer].float() - corrupted[layer].float(), 0.0)
     del clean, corrupted
-    total = torch.full((len(metrics), len(batch), len(model.layers), model.max_heads), float("nan"))
+    shape = (len(metrics), len(batch), len(model.layers), model.max_heads)
+    total = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
     for place, layer in enumerate(model.layers):
         total[:, :, place, : model.n_heads[layer]] = 0
     for start in _starts(model, batch, ig_steps):
@@ -121,8 +129,8 @@ def _changes(
                 change = (gradients[layer][:, first:].float() * difference[layer]).sum((1, 3)).cpu()
                 if not bool(change.isfinite().all()):
                     raise ModelError(
-                        f"Gradients of model {model.name!r} hold NaN or infinite values: {model.dtype} overflows. "
-                        f"Load it in float32."
+                        f"Gradients of {metrics[m]!r} hold NaN or infinite values on model {model.name!r}: the metric "
+                        f"has none there, or {model.dtype} overflows (then load the model in float32)."
                     )
                 total[m, :, place, : change.shape[1]] += change
     return total / max(1, ig_steps)
@@ -218,16 +226,21 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
     Raises:
         OptionError: Not even one prompt fits.
     """
-    n = len(batch)
-    with _differentiating(model):
-        one, *two = (_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics) for k in range(1, min(n, 2) + 1))
-    if one > budget:
+    n, measured = len(batch), list[int]()
+    with _differentiating(model), suppress(memory.OutOfMemory):
+        for k in range(1, min(n, 2) + 1):
+            with memory.running_out():
+                measured.append(_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics))
+    if not measured or measured[0] > budget:
+        needs = f"about {memory.readable_bytes(measured[0])}" if measured else "more than there is"
         raise OptionError(
-            f"The gradient of one prompt of {batch.length} tokens keeps about {memory.readable_bytes(one)} of "
-            f"activations of model {model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, "
-            f"memory=...), take shorter prompts, or use denoising_patch, which keeps none."
+            f"The gradient of one prompt of {batch.length} tokens keeps {needs} of activations of model "
+            f"{model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, memory=...), take "
+            f"shorter prompts, or use denoising_patch, which keeps none."
         )
-    each = max(1, two[0] - one) if two else one
+    one = measured[0]
+    # Where two prompts were too many, one at a time.
+    each = max(1, measured[1] - one) if len(measured) > 1 else max(one, min(budget, KEPT_BYTES))
     fit = 1 + max(0, min(budget, KEPT_BYTES) - one) // each
     prompts = n if fit >= n else 1 << (fit.bit_length() - 1)
     return memory.MemoryPlan(

@@ -9,6 +9,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +37,11 @@ ENOUGH_BYTES = 1 << 28
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*(?:b(?:ytes)?)?\s*", re.IGNORECASE)
+
+_OUT_OF_MEMORY = (
+    "can't allocate memory", "not enough memory", "out of memory", "alloc_failed", "insufficient memory",
+    "outofmemory", "invalid buffer size",
+)  # fmt: skip
 
 _log = logging.getLogger("headcats")
 T = TypeVar("T")
@@ -183,7 +189,7 @@ def _cut(
     active, left = chunk_bytes(count)
     readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics), left))
     chunk = left + max(active, readout_bytes(model, readouts, metrics))
-    return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first))
+    return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first, budget))
 
 
 def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> int:
@@ -194,7 +200,7 @@ def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: in
         left = left_by_replay(model, part, 1, length=length, first=first)
         return (
             4 * recording_bytes(model, part, length, first) <= budget
-            and _recording_peak(model, prompts, part, length, first) <= budget
+            and _recording_peak(model, prompts, part, length, first, budget) <= budget
             and _kept_bytes(model, prompts, part, length, first, budget) + left + rows <= budget
             and rows <= ENOUGH_BYTES
         )
@@ -239,15 +245,28 @@ def halving(work: Callable[[int], T], size: int, *, device: torch.device) -> T:
         size = max(1, size // 2)
 
 
+class OutOfMemory(Exception):
+    """Memory ran out, on any kind of device; `__cause__` is the error of PyTorch."""
+
+
+@contextmanager
+def running_out() -> Iterator[None]:
+    """Where memory runs out inside, an `OutOfMemory` comes out, whatever PyTorch calls it on this device."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        if is_out_of_memory(error):
+            raise OutOfMemory(str(error)) from error
+        raise
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out, on any kind of device."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
     text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(
-        words in text for words in ("can't allocate memory", "not enough memory", "out of memory", "alloc_failed")
-    )
+    return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)
 
 
 def readable_bytes(size: int) -> str:
@@ -266,11 +285,13 @@ def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first:
     return 2 * z_bytes(model, prompts, length - first) + recording_bytes(model, part, length, first)
 
 
-def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int) -> int:
-    """While the unpatched runs are made: a recording of one, z alone of the other, from an ordinary forward pass."""
-    captured = z_bytes(model, part, length - first) + forward_bytes(model, part, length)
-    made = max(record_bytes(model, part, length, first), captured + left_by_forward(model, part, length))
-    return z_bytes(model, prompts, length - first) + made
+def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
+    """While the unpatched runs are made: one is recorded, an ordinary forward pass gives z of the other."""
+    z = z_bytes(model, prompts, length - first)
+    recordings = recording_bytes(model, prompts, length, first)
+    forward = forward_bytes(model, part, length) + left_by_forward(model, part, length)
+    captured = (recordings if 4 * recordings <= budget else z) + z + forward
+    return max(z + record_bytes(model, part, length, first), captured)
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

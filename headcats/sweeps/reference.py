@@ -83,7 +83,9 @@ class Reference:
         if self._means is None or self._means[0] is not model.model:
             self._means = (model.model, self._role_means(model))
         means = self._means[1][layer]
-        zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=model.device)
+        # Where the layer is, in a model that is spread over devices.
+        device = next((mean.device for mean in means.values()), model.device)
+        zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
         rows = []
         uncovered: dict[int, str] = {}
         for prompt, (all_labels, wanted) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
@@ -117,17 +119,7 @@ class Reference:
         if self.by_index or batch.labels is None:
             return model.capture(self._donor_tokens_by_index(batch), first=first)[1]
         chosen = self._choose_donors(batch, mask)
-        z = {
-            layer: torch.zeros(
-                len(batch),
-                batch.length - first,
-                model.n_heads[layer],
-                model.d_head[layer],
-                dtype=model.dtype,
-                device=model.device,
-            )
-            for layer in model.layers
-        }
+        z: dict[int, Tensor] = {}
         by_batch: dict[int, list[int]] = defaultdict(list)
         for prompt, (source, _) in enumerate(chosen):
             by_batch[source].append(prompt)
@@ -135,6 +127,8 @@ class Reference:
             donor_batch = self.batches[source].select([chosen[prompt][1] for prompt in prompts])
             donor_labels = self._labels(donor_batch)
             _, donor_z = model.capture(self._tokens(donor_batch))
+            for layer, value in donor_z.items():
+                z.setdefault(layer, value.new_zeros(len(batch), batch.length - first, *value.shape[2:]))
             for row, prompt in enumerate(prompts):
                 place_of = {label: place for place, label in enumerate(donor_labels[row])}
                 places = [place for place in mask[prompt].nonzero().flatten().tolist() if place >= first]
@@ -196,7 +190,8 @@ class Reference:
             sums: dict[int, Tensor] = {}
             for part in tokens.split(_ROWS):
                 for of, z in model.capture(part, first=first)[1].items():
-                    total = z.cpu().double().sum(0)  # MPS has no fp64
+                    # Apple's processors have no fp64.
+                    total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
                     sums[of] = sums[of] + total if of in sums else total
             self._index_means = key, {of: (total / len(tokens)).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]

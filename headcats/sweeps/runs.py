@@ -73,9 +73,9 @@ class Run:
         self._results()
         if first != self._first:
             # Wider rows than needed would cost more than another unpatched run.
-            yield from self._record(first)
+            yield from self._record_again(first)
             return
-        yield from self._recordings or self._record(first)
+        yield from self._recordings or self._record_again(first)
 
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
@@ -106,6 +106,18 @@ class Run:
     def _record(self, first: int) -> Iterator[tuple[slice, Recording]]:
         for part in self._parts:
             yield part, record(self.model, self.tokens[part], first=first)
+
+    def _record_again(self, first: int) -> Iterator[tuple[slice, Recording]]:
+        start, most = 0, self._part
+
+        def recorded(count: int) -> Recording:
+            return record(self.model, self.tokens[start : start + count], first=first)
+
+        while start < len(self.tokens):
+            recording = memory.halving(recorded, min(most, len(self.tokens) - start), device=self.model.device)
+            most = min(most, len(recording.tokens))
+            yield slice(start, start + len(recording.tokens)), recording
+            start += len(recording.tokens)
 
     @property
     def _parts(self) -> list[slice]:

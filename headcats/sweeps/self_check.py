@@ -73,6 +73,11 @@ def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: 
     return outcome
 
 
+def forget(model: HookedModel) -> None:
+    """Check the model again before a fast path is used on it next."""
+    _outcomes.pop(model.model, None)
+
+
 def path_of(first: int, length: int) -> Path:
     """Name of the fast path for changes from position `first` on."""
     return "last_position" if first == length - 1 else "suffix"

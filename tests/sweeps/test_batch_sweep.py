@@ -289,3 +289,16 @@ def test_both_model_classes_agree(layout: Any, method: str) -> None:
         for backend in ("bridge", "hooked")
     ]
     assert np.abs(found[0] - found[1]).max() < 2e-5
+
+
+@pytest.mark.parametrize("path", ["auto", "hooked"])
+def test_numbers_stay_fp32_whatever_torch_makes_by_default(toy: Toy, path: str) -> None:
+    batch = random_batch(3)
+    expected = sweep(toy.model, batch, "denoising_patch", path=path)
+    torch.set_default_dtype(torch.float16)
+    try:
+        found = sweep(toy.model, batch, "denoising_patch", path=path)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found.patched.dtype == np.float32
+    np.testing.assert_array_equal(found.patched, expected.patched)

@@ -245,6 +245,36 @@ class TestParts:
         ):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
+    @pytest.mark.parametrize("room", [0, 1])
+    def test_running_out_while_the_plan_is_made(self, toy: Toy, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        batch, original = random_batch(3, 6), gradients._traced
+        whole = estimate(toy.model, batch)
+
+        def small(model: Any, tokens: torch.Tensor, *rest: Any) -> Any:
+            if len(tokens) > room:
+                raise RuntimeError("MPS backend out of memory")
+            return original(model, tokens, *rest)
+
+        monkeypatch.setattr(gradients, "_traced", small)
+        if room:
+            assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-5
+        else:
+            with pytest.raises(OptionError, match="gradient of one prompt of 6 tokens keeps more than there is"):
+                estimate(toy.model, batch)
+
+    def test_what_did_not_fit_is_not_tried_again(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        batch, original, tried = random_batch(7, 6), gradients._changes, list[int]()
+
+        def small(model: Any, part: hc.PromptBatch, *rest: Any, **options: Any) -> torch.Tensor:
+            tried.append(len(part))
+            if len(part) > 2:
+                raise torch.OutOfMemoryError("out of memory")
+            return original(model, part, *rest, **options)
+
+        monkeypatch.setattr(gradients, "_changes", small)
+        estimate(toy.model, batch)
+        assert tried == [7, 3, 1, 1, 1, 1, 1, 1, 1]
+
     def test_running_out_of_memory_goes_on_with_less(
         self, toy: Toy, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:

@@ -222,6 +222,8 @@ class TestHalving:
         (RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: not enough memory: you tried"), True),
         (RuntimeError("MPS backend out of memory (MPS allocated: 8.1 GB, max allowed: 9.0 GB)"), True),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (RuntimeError("Invalid buffer size: 24.00 GiB"), True),
+        (RuntimeError("Internal Error: Insufficient Memory (kIOGPUCommandBufferCallbackErrorOutOfMemory)"), True),
         (RuntimeError("CUDA error: device-side assert triggered"), False),
         (ValueError("out of memory"), False),
     ],

@@ -69,8 +69,8 @@ def test_marks_compare_the_mean_change_with_twice_the_noise_of_a_prompt() -> Non
 
 
 def test_batches_of_a_task_are_marked_together() -> None:
-    joined = join_batches([block([1.0, 1.0], 0.3), block([-1.0, -0.8], 0.4, path="hooked")])
+    joined = join_batches([block([1.0, 1.0], 0.3), block([-1.0, -0.8, -0.2], 0.4, path="hooked")])
     assert joined.attrs["path"] == json.loads(joined.attrs["provenance"])["path"] == "suffix; hooked"
     assert joined.attrs["dropped"] == 2
-    np.testing.assert_allclose(joined.noise, [np.sqrt((0.09 + 0.16) / 2)])
+    np.testing.assert_allclose(joined.noise, [np.sqrt((2 * 0.09 + 3 * 0.16) / 5)])
     assert bool(joined.below_noise.all())

@@ -1,5 +1,7 @@
 """Means by role and donors, by hand: the model's z is the token id."""
 
+from typing import Any
+
 import pytest
 import torch
 from batches import TokenModel, random_batch, random_role_batch, role_batch
@@ -227,6 +229,31 @@ class TestDonors:
         batch = PromptBatch.from_tokens([[1, 2]], [[0, 0]], [1], [2])
         with pytest.raises(DataError, match="needs at least 2 prompts"):
             Reference(batch).donors(model, batch, everywhere(batch))
+
+
+class SpreadModel(TokenModel):
+    """Its second layer lies on another device than its first, one that computes shapes alone."""
+
+    def capture(self, tokens: torch.Tensor, **options: Any) -> Any:
+        logits, z = super().capture(tokens, **options)
+        return logits, {layer: value.to("meta" if layer else "cpu") for layer, value in z.items()}
+
+
+@pytest.mark.parametrize("by_role", [True, False])
+def test_means_and_donors_lie_where_their_layer_is(model: TokenModel, by_role: bool) -> None:
+    scored, others = random_role_batch(3), [random_role_batch(16, task="b", seed=5)]
+    if not by_role:
+        scored, others = random_batch(3), [random_batch(16, seed=5)]
+    reference, mask = Reference(others), everywhere(scored)
+    mask[0, 1] = False  # masked and unmasked positions in one prompt
+    for layer, device in ((0, "cpu"), (1, "meta")):
+        expected = (reference.mean(model, scored, layer, mask), reference.donors(model, scored, mask)[layer])
+        spread = SpreadModel()
+        found = (reference.mean(spread, scored, layer, mask), reference.donors(spread, scored, mask)[layer])
+        for one, other in zip(found, expected, strict=True):
+            assert one.device.type == device
+            assert one.shape == other.shape
+            assert device == "meta" or torch.equal(one, other)
 
 
 @given(n=st.integers(2, 40), seed=st.integers(0, 10**6))

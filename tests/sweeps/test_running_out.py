@@ -52,7 +52,7 @@ def test_prompts_are_halved_in_unpatched_runs(toy: Toy, path: str, monkeypatch: 
     monkeypatch.setattr(HookedModel, "capture", tired(whole, 2, tried, lambda args, options: len(args[1])))
     model = adapt(toy.model)
     found = sweep(model, batch, "denoising_patch", path=path)
-    assert tried[:3] != []
+    assert [rows for rows in tried if rows > 1][:3] == [5, 2, 2]
     assert np.abs(found.patched - exact.patched).max() < 1e-5
 
 
@@ -75,6 +75,21 @@ def test_nothing_is_left_half_done_after_parts_that_failed(toy: Toy, monkeypatch
     assert covered == list(range(8))
 
 
+def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headcats.sweeps import runs
+
+    tried: list[int] = []
+    monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 8)
+    monkeypatch.setattr(Run, "_keeps_recordings", False)
+    run = Run(adapt(toy.model), random_batch(8).clean, budget=10**9)
+    run.replay(6)
+    assert run.logits is not None  # made with all the memory there was
+    monkeypatch.setattr(runs, "record", tired(runs.record, 3, tried, lambda args, options: len(args[1])))
+    covered = [place for prompts, _ in run.recordings(6) for place in range(*prompts.indices(8))]
+    assert covered == list(range(8))
+    assert tried == [8, 4, 2, 2, 2, 2]
+
+
 def test_not_even_one_row(toy: Toy) -> None:
     def never(size: int) -> int:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
@@ -95,7 +110,7 @@ def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pyt
     model = adapt(toy.model)
     with monkeypatch.context() as patch:
         patch.setattr(self_check, "record", tired(self_check.record, 0, [], lambda args, options: 1))
-        self_check._outcomes.pop(toy.model, None)
+        self_check.forget(model)
         assert self_check.self_check(model, random_batch().clean, first=6).reason == "memory ran out during its check"
     assert self_check.self_check(model, random_batch().clean, first=6).passed
 

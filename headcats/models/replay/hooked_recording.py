@@ -89,7 +89,7 @@ class HookedTransformerRecording(Recording):
             x = self._normed(residual)
             if x.dtype == torch.float32:
                 return self._capped(torch.addmm(unembed.b_U, x, unembed.W_U))
-            logits = torch.empty(len(x), unembed.W_U.shape[1], device=x.device)
+            logits = torch.empty(len(x), unembed.W_U.shape[1], dtype=torch.float32, device=x.device)
             for part, into in zip(x.split(_READ_CHUNK), logits.split(_READ_CHUNK), strict=True):
                 into.copy_(self._capped(torch.addmm(unembed.b_U, part, unembed.W_U)))
         return logits
