@@ -320,7 +320,9 @@ def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder,
         done = headcats("run", "--model", model_folder, *QUICK, "--methods", method, "--out", folder)
         assert done.code == 0, done.err
         assert f"Heads by {method.split('@')[0]} at last" in done.text
-        assert f"{method.split('@')[0]} at last" in (folder / "overlap_map.html").read_text(encoding="utf-8")
+    assert "headcats map r --method noising_patch@last --csv" in done.text.replace(str(folder), "r")
+    for name, method in (("overlap_map", "denoising_patch"), ("overlap_map-noising_patch@last", "noising_patch")):
+        assert f"{method} at last" in (folder / f"{name}.html").read_text(encoding="utf-8")
     assert "Smallest reachable p" in done.text
     assert "change their sign with the distractor task" in done.text
 
@@ -332,6 +334,16 @@ def test_a_map_of_another_method_does_not_replace_the_first(headcats, results):
     assert "overlap_map-mean_ablation@all.html" in done.text
     assert (results / "overlap_map.html").read_bytes() == first
     assert "mean_ablation at all" in (results / "overlap_map-mean_ablation@all.html").read_text(encoding="utf-8")
+
+
+def test_a_method_can_be_named_as_run_names_it(headcats, results):
+    done = headcats("map", results, "--method", "mean_ablation@all", "--csv")
+    assert done.code == 0, done.err
+    assert "Heads by mean_ablation at all" in done.text
+    assert (results / "heads-mean_ablation@all.csv").exists()
+    refused = headcats("map", results, "--method", "mean_ablation@all", "--positions", "last")
+    assert "--method mean_ablation@all and --positions last contradict each other" in refused.text
+    assert refused.code != 0
 
 
 def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, monkeypatch):

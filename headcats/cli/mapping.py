@@ -55,12 +55,13 @@ def parse_min_tasks(text: str) -> int | str:
 
 
 def default_method(results: xr.DataTree) -> tuple[str, str]:
-    """The method and positions to map when none is named: the first of the plan that has blocks, else any."""
+    """The method and positions to map when none is named: the first that was run, an exact one before a screen."""
     labels = list(dict.fromkeys(label for task in results.children.values() for label in task.children))
     if not labels:
         raise OptionError("These results hold no scored task yet.")
     order = json.loads(results.attrs["manifest"]).get("methods", [])
-    first = next((label for label in order if label in labels), labels[0])
+    scored = [label for label in order if label in labels] or labels
+    first = next((label for label in scored if shown_label(results, label) == label), scored[0])
     name, _, positions = first.rpartition("@")
     return name, positions
 
@@ -77,6 +78,12 @@ def tables(
     """`scores`, `members` and `overlap` of results; what is not named is the first there is."""
     if method is None:
         method, positions = default_method(results)
+    elif "@" in method:
+        # As `run` names it.
+        method, _, named = method.rpartition("@")
+        if positions not in (None, named):
+            raise OptionError(f"--method {method}@{named} and --positions {positions} contradict each other: name one.")
+        positions = named
     metric = metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
     judge = parse_rule(rule)
     # As many sign draws as the rule's own level needs.
@@ -101,11 +108,10 @@ def shown_label(results: xr.DataTree, label: str) -> str:
     return f"{label} ({screen})" if screen else label
 
 
-def map_file(found: dict[str, xr.Dataset], first: tuple[str, str]) -> str:
-    """File of a map in its results folder: the first method's is `overlap_map.html`, others carry their name."""
-    attrs = found["members"].attrs
-    shown = (attrs["method"], attrs["positions"])
-    return "overlap_map.html" if shown == first else f"overlap_map-{slug('@'.join(shown))}.html"
+def file_of(stem: str, suffix: str, found: dict[str, xr.Dataset], results: xr.DataTree) -> str:
+    """File of a map or list in its results folder: `stem.suffix` for the default method; others carry their name."""
+    shown = (found["members"].attrs["method"], found["members"].attrs["positions"])
+    return f"{stem}{'' if shown == default_method(results) else '-' + slug('@'.join(shown))}.{suffix}"
 
 
 def print_map(found: dict[str, xr.Dataset]) -> None:
@@ -169,7 +175,7 @@ def print_map(found: dict[str, xr.Dataset]) -> None:
     if "below_noise" in scores:
         out.print(
             f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
-            "lie below the noise of the model's 16-bit numbers: rounding alone could have made them."
+            "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
         )
     large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
     out.print(f"\n{scores.attrs['reach']}")
@@ -179,8 +185,11 @@ def print_map(found: dict[str, xr.Dataset]) -> None:
     )
 
 
-def write_heads(found: dict[str, xr.Dataset], folder: Path) -> Path:
-    """The head list as `heads.csv` of a results folder."""
-    text = head_table(found["overlap"]).to_csv(index=False, lineterminator="\n")
-    ResultsFolder(folder).write_bytes("heads.csv", text.encode("utf-8"))
-    return folder / "heads.csv"
+def write_heads(found: dict[str, xr.Dataset], results: xr.DataTree, folder: Path) -> Path:
+    """The head list as `heads.csv` of a results folder (see `file_of`)."""
+    text, name = (
+        head_table(found["overlap"]).to_csv(index=False, lineterminator="\n"),
+        file_of("heads", "csv", found, results),
+    )
+    ResultsFolder(folder).write_bytes(name, text.encode("utf-8"))
+    return folder / name

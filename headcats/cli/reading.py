@@ -14,7 +14,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
 
 Folder = Annotated[Path, typer.Argument(help="A results folder.")]
-Method = Annotated[str | None, typer.Option("--method", help="Method to map; default: the first of the run.")]
+Method = Annotated[str | None, typer.Option("--method", help="Method to map; default: the first exact one of the run.")]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, where the method was run at several.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="Metric to map; default: the first of the run.")]
 RuleText = Annotated[str, typer.Option("--rule", help="Rule as name:option=value,...")]
@@ -47,14 +47,19 @@ def map_command(
     metric: Metric = None,
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
-    csv: Annotated[bool, typer.Option("--csv", help="Write the head list to DIR/heads.csv.")] = False,
+    csv: Annotated[
+        bool,
+        typer.Option(
+            "--csv", help="Write the head list to DIR/heads.csv (with the name of a method that is not the default)."
+        ),
+    ] = False,
 ) -> None:
     """The heads of every category, and the overlap map as a page in DIR.
 
     Examples: [bold]headcats map results/mini-icl --csv[/] ·
     [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/]
     """
-    from headcats.cli.mapping import default_method, map_file, print_map, tables, title, write_heads
+    from headcats.cli.mapping import file_of, print_map, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
@@ -62,10 +67,12 @@ def map_command(
     results = load(folder)
     found = tables(results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
     print_map(found)
-    page = write(overlap_map(found["overlap"], title=title(found)), folder / map_file(found, default_method(results)))
+    page = write(
+        overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
+    )
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
-        out.print(f"Head list: [bold]{write_heads(found, folder)}[/]")
+        out.print(f"Head list: [bold]{write_heads(found, results, folder)}[/]")
 
 
 def figure_command(

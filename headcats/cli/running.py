@@ -92,7 +92,7 @@ def run_command(
         "memory": memory,
     }
     chosen = settings(study_file, given)
-    from headcats.cli.mapping import print_map, shown_label, tables, title
+    from headcats.cli.mapping import default_method, file_of, print_map, shown_label, tables, title
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.methods.spec import MethodSpec
@@ -116,14 +116,17 @@ def run_command(
     first = MethodSpec.parse(study["methods"][0])
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
     print_map(found)
-    page = write(overlap_map(found["overlap"], title=title(found)), folder / "overlap_map.html")
+    page = write(
+        overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
+    )
     others = [shown_label(results, label) for label in manifest["methods"] if label != first.label]
     if others:
         out.print(
             f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "
             f"[bold]headcats map {folder} --method NAME[/]"
         )
-    out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder} --csv[/]")
+    named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
+    out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder}{named} --csv[/]")
 
 
 def validate_command(

@@ -88,6 +88,14 @@ def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
     ]
 
 
+def other_paths(manifest: Mapping[str, Any], labels: list[str], path: str) -> list[str]:
+    """Labels with a block that another path than this one made."""
+    made = {
+        (label, entry.get("path", path)) for entries in manifest["blocks"].values() for label, entry in entries.items()
+    }
+    return [label for label in labels if any(one == label and used != path for one, used in made)]
+
+
 def _worse(check: str) -> tuple[bool, float]:
     """Order of self-checks: one that failed is worse than any that passed, then the larger difference."""
     differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]

@@ -17,7 +17,7 @@ from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_model, check_residual, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.assessment import base_runs
-from headcats.study.estimate import memory_plan, paths_used
+from headcats.study.estimate import memory_plan, other_paths, paths_used
 from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest, versions
 from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
@@ -115,8 +115,16 @@ def run(
         for task in study.tasks:
             work.score_task(task, advance)
     work.report_refusals()
-    for line in paths_used(manifest, [spec.label for spec in study.methods]):
+    labels = [spec.label for spec in study.methods]
+    for line in paths_used(manifest, labels):
         _log.info("%s", line)
+    if path != "auto" and (others := other_paths(manifest, labels, path)):
+        _log.warning(
+            "path=%r did nothing for %s: scored before by another path, or no sweep at all. Choose another folder to "
+            "score it that way.",
+            path,
+            ", ".join(others),
+        )
     return load(folder.path) if folder is not None else tree(work.blocks, manifest)
 
 

@@ -55,10 +55,11 @@ def sweep(
     Returns:
         `patched (metric, prompt, layer, head)`, `clean (metric, prompt)`, `corrupted (metric, prompt)`, in each
         metric's own unit. Attributes name the method, the base run, positions, reference, the path that ran and what
-        its self-check found; with `base`
-        "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean" (clean - patched) / gap, positive
-        = the head helps. For a model in 16 bits also `noise (metric)` and `below_noise (metric, layer, head)`: how far
-        the metric of one prompt moves by rounding alone, and which heads move it by less than twice as much.
+        its self-check found; with `base` "corrupted" the effect of a head is (patched - corrupted) / gap, with "clean"
+        (clean - patched) / gap, positive = the head helps. For a model in 16 bits also `noise (metric)`, how far the
+        metric of one prompt moves by rounding alone (root mean square), and `below_noise (metric, layer, head)`: the
+        mean change over the prompts is less than twice that. Much of the rounding is the same for all prompts, so a
+        mean over more of them does not lower the limit.
 
     Raises:
         UnknownNameError: Unknown method, metric or path.
@@ -147,6 +148,13 @@ def prepare(
         warnings.warn(
             "zero_ablation depends on weight processing: folded value biases change what a zeroed head removes (up to "
             "0.45 nats on a GPT-2-like model). Load the model without processing, or use mean_ablation.",
+            ModelWarning,
+            stacklevel=4,
+        )
+    if intervention.keeps_agreement and torch.equal(runs.batch.clean, runs.batch.corrupted):
+        warnings.warn(
+            f"Clean and corrupted prompts are the same, so {intervention.name} changes nothing: every effect is 0 of a "
+            "gap of 0.",
             ModelWarning,
             stacklevel=4,
         )

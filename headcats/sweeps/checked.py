@@ -26,6 +26,11 @@ def checked_runs(
         ModelError: NaN in the weights, active dropout, a model that is not causal.
     """
     adapted = adapt(model)
+    if not isinstance(batch, PromptBatch):
+        raise DataError(
+            f"batch must be a PromptBatch; got a {type(batch).__name__}. Make one of token ids with "
+            "hc.PromptBatch.from_tokens(clean, corrupted, answer, distractor)."
+        )
     if isinstance(metrics, str) or not metrics:
         raise OptionError(f"metrics must be a list of metric names, such as ['logit_diff']; got {metrics!r}.")
     for name in metrics:
@@ -51,12 +56,16 @@ def find_intervention(method: "str | Intervention") -> Intervention:
     """
     if isinstance(method, Intervention):
         return method
+    if isinstance(method, str) and (":" in method or "@" in method):
+        raise OptionError(
+            f"A sweep takes the plain name of a method, got {method!r}: give positions=, reference= and other options "
+            f"as arguments of their own. The short form is for hc.run."
+        )
     item = lookup("method", method) if isinstance(method, str) else method
     found = getattr(item, "intervention", None)
     if not isinstance(found, Intervention):
-        raise OptionError(
-            f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
-        )
+        instead = f"; call hc.methods.{method} itself" if isinstance(method, str) else ""
+        raise OptionError(f"{method!r} does not intervene on heads, so it cannot be swept{instead}.")
     return found
 
 

@@ -54,7 +54,8 @@ def joint_sweep(
 
     Returns:
         `patched (metric, prompt, set)`, `clean` and `corrupted (metric, prompt)`, in each metric's own unit. `set`
-        holds the heads by name ("L0H1+L2H3", "none" for an empty set) and `size (set)` their number. For a model in 16
+        holds the heads by name, in the order they were given ("L2H3+L0H1", "none" for an empty set) and `size (set)`
+        their number. For a model in 16
         bits also `noise (metric)` and `below_noise (metric, set)`, as in `hc.sweep`.
 
     Raises:
@@ -62,7 +63,8 @@ def joint_sweep(
     """
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
-    chosen = [_heads(runs.model, heads) for heads in sets]
+    listed = [_heads(runs.model, heads) for heads in sets]
+    chosen: list[HeadSet] = [tuple(sorted(heads)) for heads in listed]
     if not chosen:
         raise DataError("joint_sweep needs at least one set of heads.")
     where = positions or intervention.positions
@@ -79,7 +81,7 @@ def joint_sweep(
         runs,
         names,
         torch.stack([values[heads] for heads in chosen], -1),
-        {"set": ["+".join(map(str, heads)) or "none" for heads in chosen]},
+        {"set": [_label(heads) for heads in listed]},
         provenance(runs, intervention, positions=where, choice=choice, reference=used),
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
@@ -92,17 +94,30 @@ def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
     Example:
         >>> [[str(head) for head in heads] for heads in cumulative(["L1H0", (0, 2)])]
         [['L1H0'], ['L1H0', 'L0H2']]
+
+    Raises:
+        DataError: A head that comes twice, or something that is no head.
     """
+    if isinstance(heads, str):
+        raise DataError(f"cumulative takes a list of heads, such as ['L0H1', 'L2H3']; got {heads!r}.")
     ordered = [_head(head) for head in heads]
+    twice = next((head for head in ordered if ordered.count(head) > 1), None)
+    if twice is not None:
+        raise DataError(f"Head {twice} comes twice: each set of cumulative has one head more than the one before.")
     return [tuple(ordered[: size + 1]) for size in range(len(ordered))]
 
 
-def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> HeadSet:
+def _label(heads: tuple[Head, ...]) -> str:
+    return "+".join(map(str, heads)) or "none"
+
+
+def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
+    """The heads of a set, in their order."""
     if isinstance(heads, str | Head) or (isinstance(heads, tuple) and heads and isinstance(heads[0], int)):
         raise DataError(
             f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."
         )
-    found = tuple(sorted({_head(head) for head in heads}))
+    found = tuple(dict.fromkeys(_head(head) for head in heads))
     for head in found:
         if not 0 <= head.head < model.n_heads.get(head.layer, 0):
             raise DataError(

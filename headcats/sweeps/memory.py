@@ -270,11 +270,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def readable_bytes(size: int) -> str:
-    """`1.2 GB`, `34 MB`."""
+    """`1.2 GB`, `34 MB`, `10 kB`, `7 B`."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9)):
         if size >= 0.9995 * scale:
             return f"{size / scale:.1f} {unit}"
-    return f"{max(1, round(size / 1e6))} MB"
+    for unit, scale in (("MB", 1e6), ("kB", 1e3)):
+        if size >= 0.9995 * scale:
+            return f"{round(size / scale)} {unit}"
+    return f"{size} B"
 
 
 def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:

@@ -57,8 +57,8 @@ def choose(run: Run, *, first: int, path: str = "auto") -> Choice:
         return Choice("hooked", "not needed: path='hooked' was asked for")
     if path not in ("auto", fast):
         raise OptionError(
-            f"path={path!r} cannot run here: prompts change from position {first} of {run.tokens.shape[1]} on, which "
-            f"is the work of path={fast!r}. Use path='auto'."
+            f"path={path!r} cannot run here: this intervention changes prompts of {run.tokens.shape[1]} tokens from "
+            f"position {first} on, which is the work of path={fast!r}. Use path='auto'."
         )
     model = run.model
     try:

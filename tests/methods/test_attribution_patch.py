@@ -253,11 +253,14 @@ class TestCommandLine:
         assert (
             (tmp_path / "screen" / "heads.csv").read_text(encoding="utf-8").splitlines()[0].endswith(",approximation")
         )
+        hc.run(counting, methods=["denoising_patch"], out=tmp_path / "screen", **STUDY)
+        assert "Heads by denoising_patch at last" in self.said("map", tmp_path / "screen", capfd=capfd)
         said = self.said("map", tmp_path / "exact", capfd=capfd)
         assert "screen" not in said.replace(str(tmp_path), "")
-        said = self.said("compare", tmp_path / "exact", tmp_path / "screen", capfd=capfd)
+        hc.run(counting, methods=["attribution_patch"], out=tmp_path / "only", **STUDY)
+        said = self.said("compare", tmp_path / "exact", tmp_path / "only", capfd=capfd)
         assert "Different kinds of numbers: the first exact and the second a screen (first order)." in said
-        said = self.said("compare", tmp_path / "screen", tmp_path / "screen", capfd=capfd)
+        said = self.said("compare", tmp_path / "only", tmp_path / "only", capfd=capfd)
         assert "Both are a screen (first order)" in said
         assert "kinds of numbers" not in self.said("compare", tmp_path / "exact", tmp_path / "exact", capfd=capfd)
 

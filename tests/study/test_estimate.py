@@ -7,7 +7,7 @@ import pytest
 
 import headcats as hc
 from headcats.errors import OptionError, UnknownNameError
-from headcats.study.estimate import memory_plan, paths_used
+from headcats.study.estimate import memory_plan, other_paths, paths_used
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 
@@ -60,3 +60,13 @@ def test_paths_are_counted_per_method() -> None:
         "m@all: 2 tasks by path 'suffix'; self-check passed",
         "n@last: 1 task by path 'hooked'",
     ]
+
+
+def test_a_path_that_changes_nothing_is_said(model: Any, tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
+    study: dict[str, Any] = {"suite": "counting", "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
+    hc.run(model, out=tmp_path, **study)
+    with caplog.at_level(logging.WARNING, logger="headcats"):
+        hc.run(model, out=tmp_path, path="hooked", **study)
+    assert "path='hooked' did nothing for denoising_patch@last: scored before by another path" in caplog.text
+    made = {"a": {"m@all": {"path": "suffix"}, "n@last": {"path": "hooked"}, "o@all": {"refusal": "x"}}}
+    assert other_paths({"blocks": made}, ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]

@@ -1,5 +1,6 @@
 """`hc.sweep`: what it returns, what it records and what it refuses."""
 
+import inspect
 import json
 import re
 import warnings
@@ -18,6 +19,7 @@ from headcats.metrics import metric
 from headcats.models import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import Reference, sweep
+from headcats.sweeps.checked import checked_runs
 
 
 @pytest.fixture(scope="module")
@@ -289,6 +291,28 @@ def test_both_model_classes_agree(layout: Any, method: str) -> None:
         for backend in ("bridge", "hooked")
     ]
     assert np.abs(found[0] - found[1]).max() < 2e-5
+
+
+def test_patches_between_the_same_prompts_are_warned_of(model: Any) -> None:
+    batch = random_batch(3)
+    same = changed(batch, corrupted=batch.clean)
+    with pytest.warns(ModelWarning, match="prompts are the same, so denoising_patch changes nothing"):
+        sweep(model, same, "denoising_patch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sweep(model, same, "mean_ablation")
+
+
+@pytest.mark.parametrize("method", ["mean_ablation:reference=task", "denoising_patch@all"])
+def test_the_short_form_of_a_run_is_refused_with_a_hint(model: Any, method: str) -> None:
+    with pytest.raises(OptionError, match="give positions=, reference= and other options as arguments"):
+        sweep(model, random_batch(3), method)
+
+
+def test_a_tensor_is_no_batch(model: Any) -> None:
+    unchecked = inspect.unwrap(checked_runs)  # without the type checks of the tests
+    with pytest.raises(DataError, match=r"must be a PromptBatch; got a Tensor.*PromptBatch\.from_tokens"):
+        unchecked(model, random_batch(3).clean, metrics=["kl"], path="auto", memory=None)
 
 
 @pytest.mark.parametrize("path", ["auto", "hooked"])

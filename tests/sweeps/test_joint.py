@@ -12,7 +12,7 @@ from batches import random_batch
 from prefixes import prefixed_batch
 from toys import Toy
 
-from headcats.errors import HeadcatsError, ModelWarning
+from headcats.errors import DataError, HeadcatsError, ModelWarning
 from headcats.models import Head, HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import joint_sweep
@@ -116,7 +116,8 @@ class TestWhatASetIs:
         sets: list[Any] = [["L0H1", "L2H3"], [Head(0, 1), Head(2, 3)], [(0, 1), (2, 3)], [(2, 3), "L0H1"]]
         for written in sets:
             ds = joint_sweep(tiny_bridge("gpt2"), random_batch(2, 6), "denoising_patch", [written])
-            assert ds.set.values.tolist() == ["L0H1+L2H3"]
+            # As they were given: a growing set ends with the head that is new in it.
+            assert ds.set.values.tolist() == ["L0H1+L2H3" if written is not sets[-1] else "L2H3+L0H1"]
 
     def test_a_head_that_is_named_twice_is_one_head(self) -> None:
         ds = joint_sweep(tiny_bridge("gpt2"), random_batch(2, 6), "denoising_patch", [["L0H1"], ["L0H1", (0, 1)]])
@@ -164,7 +165,7 @@ def test_growing_sets(positions: str) -> None:
     model, batch = adapt(tiny_bridge("llama")), prefixed_batch(2, 9, 3)
     ds = joint_sweep(model, batch, "noising_patch", sets, metrics=METRICS, positions=positions)
     assert ds.attrs["path"] != "hooked"
-    assert ds.sizes["set"] == 6
+    assert ds.set.values.tolist() == ["+".join(order[: size + 1]) for size in range(6)]
     corrupted = model.capture(batch.corrupted)[1]
     where = [-1] if positions == "last" else slice(None)
     for place in range(6):
@@ -172,3 +173,10 @@ def test_growing_sets(positions: str) -> None:
         assert (
             np.abs(ds.patched[..., place].values - numbers(model.logits(batch.clean, edits=edits), batch)).max() < 1e-5
         )
+
+
+def test_growing_sets_of_a_head_twice_or_of_a_name_are_refused() -> None:
+    with pytest.raises(DataError, match="Head L0H1 comes twice"):
+        cumulative(["L0H1", "L1H0", (0, 1)])
+    with pytest.raises(DataError, match=r"takes a list of heads, such as .* got 'L0H1'"):
+        cumulative("L0H1")

@@ -119,7 +119,7 @@ class TestPlan:
     @pytest.mark.parametrize("path", ["hooked", "replayed"])
     def test_too_little_is_refused_with_what_is_needed(self, model: HookedModel, path: str) -> None:
         with pytest.raises(
-            OptionError, match=r"24 prompts of 20 tokens needs at least about .*; the limit is 1 MB"
+            OptionError, match=r"24 prompts of 20 tokens needs at least about .*; the limit is 1 kB"
         ) as e:
             plan(model, **WORK, path=path, budget=1000)
         suggested = str(e.value).split("memory='")[1].split("'")[0]
@@ -131,8 +131,8 @@ class TestPlan:
             "about 1.2 GB beside 500 MB of weights: 16 prompts, 48 rows at a time; limit 8.0 GB"
         )
         assert "1 prompt, 1 row at a time" in MemoryPlan(1, 1, 1, 9, 9, 9).describe()
-        assert [readable_bytes(size) for size in (3, 34_400_000, 999_600_000, 2 * 10**12)] == [
-            "1 MB", "34 MB", "1.0 GB", "2.0 TB",
+        assert [readable_bytes(size) for size in (3, 10_400, 34_400_000, 999_600_000, 2 * 10**12)] == [
+            "3 B", "10 kB", "34 MB", "1.0 GB", "2.0 TB",
         ]  # fmt: skip
 
 

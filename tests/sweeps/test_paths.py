@@ -143,6 +143,7 @@ class TestPaths:
         with pytest.raises(UnknownNameError, match="suffix"):
             sweep(tiny_bridge("llama"), prefixed_batch(), "denoising_patch", path="sufix")
 
+    @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
     @pytest.mark.parametrize("name", ["gpt2", "mistral"])
     @pytest.mark.parametrize("n_shared", [0, 1, 9, 10])
     def test_wherever_the_prompts_part(self, name: str, n_shared: int) -> None:
@@ -165,6 +166,7 @@ class TestPaths:
                 "all": [True] * 3, "t1": [False] * 3, "t4": [False, True, False], "t8": [True] * 3,
             }[positions]  # fmt: skip
 
+    @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
     @pytest.mark.parametrize("name", ["gpt2", "gptj", "gemma3"])
     @pytest.mark.parametrize("n_pos", [1, 2, 3])
     @pytest.mark.parametrize("positions", ["last", "all"])
