@@ -21,7 +21,7 @@ _WIDEST = 1440  # pixels
 _LEFT, _RIGHT, _BOTTOM = 54, 34, 12
 _TITLE, _TICKS, _NAME, _HEADING, _BETWEEN = 19, 20, 18, 26, 40
 _COLOUR_BAR = 92
-_LETTER = 6.6
+_LETTER, _TITLE_LETTER = 6.6, 8.2
 _SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open", "no value": "x-thin"}
 
 
@@ -44,7 +44,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels, 0 in the middle (blue = the head
     helps, red = it hurts), clipped at the 99th percentile of the absolute effects; where values lie beyond, the last
     tick ends in "+" (and the first starts with "≤"). Tasks are grouped by category, in the order of the attribute
-    `categories`. A dot marks heads that help, a triangle heads that hurt; heads without a value are grey with a cross.
+    `categories`. A dot marks heads that help, a triangle heads that hurt, an open circle (in place of either) heads whose
+    effect is not told from the rounding of a 16-bit model; heads without a value are grey with a cross.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate
@@ -157,8 +158,9 @@ def _draw(
     limits = colour_limit(frame.effect.to_numpy())
     top = 40 + (30 if title else 0)
     slots, headings, right, bottom = _place(groups, (cell[0] * n_layers, cell[1] * n_heads), top=top)
-    # At least as large as the caption and the colour bar.
-    width, height = max(right + _COLOUR_BAR + _RIGHT, 620), max(bottom, top + 230) + _BOTTOM
+    # At least as large as the title, the caption and the colour bar.
+    width = max(right + _COLOUR_BAR + _RIGHT, 620, min(_WIDEST, 32 + math.ceil(_TITLE_LETTER * len(title or ""))))
+    height = max(bottom, top + 230) + _BOTTOM
     canvas = Canvas(width=width, height=height)
     fig = new_figure(canvas, title=title)
     fig.update_layout(plot_bgcolor=NO_VALUE)
