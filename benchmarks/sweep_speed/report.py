@@ -126,7 +126,9 @@ def write_section(path: Path, name: str, text: str) -> None:
         page = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: section, page, flags=re.DOTALL)
     else:
         page = f"{page.rstrip()}\n\n{section}\n"
-    path.write_text(page, encoding="utf-8")
+    unfinished = path.with_name(f"{path.name}.tmp")
+    unfinished.write_text(page, encoding="utf-8")
+    unfinished.replace(path)
 
 
 def _grouped(rows: Sequence[Row]) -> list[tuple[str, ...]]:

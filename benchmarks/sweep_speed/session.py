@@ -145,6 +145,10 @@ def _set_up(chosen: argparse.Namespace) -> None:
         unknown = [name for name in wanted if name not in known]
         if unknown:
             raise SystemExit(f"There is no {kind} {unknown[0]!r}; there are: {', '.join(known)}.")
+    if chosen.write and not chosen.write.is_file():
+        raise SystemExit(f"--write replaces a section of a page, and there is no file {chosen.write}.")
+    if chosen.json and not chosen.json.parent.is_dir():
+        raise SystemExit(f"--json {chosen.json}: there is no folder {chosen.json.parent}.")
     torch.set_num_threads(chosen.threads)
     warnings.filterwarnings("ignore", "HookedTransformer is deprecated", DeprecationWarning)
 

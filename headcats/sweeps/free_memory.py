@@ -20,7 +20,7 @@ def free_memory(device: torch.device) -> int:
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
     if device.type == "mps":
-        return max(0, torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory())
+        return max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
     return max(0, min([psutil.virtual_memory().available, *_container_limits()]))
 
 

@@ -93,6 +93,12 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
             session.run(speed.options([f"--{argument}", "small"]), script=SCRIPT)
 
 
+def test_a_page_or_folder_that_is_not_there_is_said_before_anything_is_measured(tmp_path):
+    for option, text in (("--write", "there is no file"), ("--json", "there is no folder")):
+        with pytest.raises(SystemExit, match=text):
+            session.run(speed.options([option, str(tmp_path / "no" / "page.md")]), script=SCRIPT)
+
+
 # ----------------------------------------------------------------------------------------------------------- prompts
 @pytest.mark.parametrize(("shared", "first"), [(0.0, 0), (2 / 3, 8)])
 def test_prompts_share_exactly_the_tokens_they_should(shared, first):

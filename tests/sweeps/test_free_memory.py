@@ -95,7 +95,7 @@ def test_cuda_counts_what_torch_holds_unused(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_mps_has_what_the_system_recommends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: 1000)
-    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 300)
+    monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: 300)
     assert free_memory(torch.device("mps")) == 700
-    monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1300)
+    monkeypatch.setattr(torch.mps, "current_allocated_memory", lambda: 1300)
     assert free_memory(torch.device("mps")) == 0
