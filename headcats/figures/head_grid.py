@@ -44,8 +44,8 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels, 0 in the middle (blue = the head
     helps, red = it hurts), clipped at the 99th percentile of the absolute effects; where values lie beyond, the last
     tick ends in "+" (and the first starts with "≤"). Tasks are grouped by category, in the order of the attribute
-    `categories`. A dot marks heads that help, a triangle heads that hurt, an open circle (in place of either) heads whose
-    effect is not told from the rounding of a 16-bit model; heads without a value are grey with a cross.
+    `categories`. A dot marks heads that help, a triangle heads that hurt, an open circle (in place of either) heads
+    whose effect is not told from the rounding of a 16-bit model; heads without a value are grey with a cross.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate

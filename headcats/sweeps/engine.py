@@ -16,6 +16,7 @@ from headcats.sweeps.hooked import hooked
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import measured, replayed
+from headcats.sweeps.running_out import halving
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 
@@ -70,7 +71,7 @@ def measure_sets(
         done = 0
         while done < len(ordered):
             left = ordered[done:]
-            found = memory.halving(partial(_first, work, left), min(rows, len(left)), device=runs.model.device)
+            found = halving(partial(_first, work, left), min(rows, len(left)), device=runs.model.device)
             # What did not fit now would not fit next time either.
             rows = min(rows, found.shape[2]) if found.shape[2] < len(left) else rows
             values[:, prompts, done : done + found.shape[2]] = found

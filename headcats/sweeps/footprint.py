@@ -2,7 +2,7 @@
 
 Estimates, compared with measured peaks on GPT-2 and Llama shapes, both model classes, fp32 and bf16: from the peak to
 about twice it, three times in tiny models. Weights are not counted. What does not fit all the same is halved
-(`headcats.sweeps.memory.halving`).
+(`headcats.sweeps.running_out.halving`).
 """
 
 from collections.abc import Sequence

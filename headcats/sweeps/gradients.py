@@ -19,6 +19,7 @@ from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.footprint import weights_bytes
+from headcats.sweeps.running_out import OutOfMemory, halving, running_out
 from headcats.sweeps.runs import BaseRuns
 
 _EMBEDDINGS = "blocks.0.hook_resid_pre"
@@ -76,7 +77,7 @@ def estimated_changes(
         most = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
         start = 0
         while start < n:
-            found = memory.halving(functools.partial(work, start), min(most, n - start), device=model.device)
+            found = halving(functools.partial(work, start), min(most, n - start), device=model.device)
             stop = start + found.shape[1]
             # What did not fit now would not fit next time either.
             most = min(most, found.shape[1]) if stop < n else most
@@ -227,9 +228,9 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
         OptionError: Not even one prompt fits.
     """
     n, measured = len(batch), list[int]()
-    with _differentiating(model), suppress(memory.OutOfMemory):
+    with _differentiating(model), suppress(OutOfMemory):
         for k in range(1, min(n, 2) + 1):
-            with memory.running_out():
+            with running_out():
                 measured.append(_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics))
     if not measured or measured[0] > budget:
         needs = f"about {memory.readable_bytes(measured[0])}" if measured else "more than there is"

@@ -1,21 +1,17 @@
-"""The memory plan of a sweep: how much work at a time stays below a limit, and what is done if it did not.
+"""The memory plan of a sweep: how much work at a time stays below a limit.
 
 Work is cut where its estimate (see `headcats.sweeps.footprint`) would exceed the limit, in powers of two below the
 whole, so that a little more or less free memory cuts it in the same places.
 """
 
-import gc
-import logging
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
 
 import torch
 
-from headcats.errors import ModelError, OptionError
+from headcats.errors import OptionError
 from headcats.models import HookedModel
 from headcats.sweeps.footprint import (
     forward_bytes,
@@ -37,14 +33,6 @@ ENOUGH_BYTES = 1 << 28
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*(?:b(?:ytes)?)?\s*", re.IGNORECASE)
-
-_OUT_OF_MEMORY = (
-    "can't allocate memory", "not enough memory", "out of memory", "alloc_failed", "insufficient memory",
-    "outofmemory", "invalid buffer size",
-)  # fmt: skip
-
-_log = logging.getLogger("headcats")
-T = TypeVar("T")
 
 
 def budget(memory: str | int | None, device: torch.device) -> int:
@@ -208,67 +196,6 @@ def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: in
     return _largest(prompts, fits)
 
 
-def halving(work: Callable[[int], T], size: int, *, device: torch.device) -> T:
-    """`work(size)`; where memory runs out, `work` of half the size, down to 1.
-
-    One warning is logged.
-
-    Args:
-        work: Does as much work at a time as it is told.
-        size: How much to try first.
-        device: Whose memory is given back in between.
-
-    Raises:
-        ModelError: It runs out with the smallest piece of work too.
-    """
-    at_first = size
-    while True:
-        try:
-            return work(size)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error):
-                raise
-        # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
-        if size == 1:
-            raise ModelError(
-                f"Memory of {device} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
-                "dtype bfloat16, or another device; close what else uses the memory."
-            )
-        if size == at_first:
-            _log.warning(
-                "Memory of %s ran out with %d rows at a time: going on with fewer. A limit (--memory, memory=...) "
-                "avoids the attempt.",
-                device,
-                size,
-            )
-        _give_back(device)
-        size = max(1, size // 2)
-
-
-class OutOfMemory(Exception):
-    """Memory ran out, on any kind of device; `__cause__` is the error of PyTorch."""
-
-
-@contextmanager
-def running_out() -> Iterator[None]:
-    """Where memory runs out inside, an `OutOfMemory` comes out, whatever PyTorch calls it on this device."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            raise OutOfMemory(str(error)) from error
-        raise
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out, on any kind of device."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
-    text = str(error).lower()
-    return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)
-
-
 def readable_bytes(size: int) -> str:
     """`1.2 GB`, `34 MB`, `10 kB`, `7 B`."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9)):
@@ -305,14 +232,6 @@ def _steps(whole: int) -> Iterator[int]:
     """The whole, then the powers of two below it, downwards."""
     yield whole
     yield from (2**power for power in reversed(range(max(0, math.ceil(math.log2(max(1, whole)))))))
-
-
-def _give_back(device: torch.device) -> None:
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
 
 
 def _count(number: int, word: str) -> str:

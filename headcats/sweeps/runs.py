@@ -14,6 +14,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.footprint import recording_bytes
 from headcats.sweeps.intervention import Z
+from headcats.sweeps.running_out import halving
 
 
 class Run:
@@ -80,7 +81,7 @@ class Run:
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
             planned = memory.prompts_per_part(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
-            self._made = memory.halving(self._make, planned, device=self.model.device)
+            self._made = halving(self._make, planned, device=self.model.device)
         return self._made
 
     def _make(self, prompts: int) -> tuple[Tensor, dict[int, Tensor]]:
@@ -114,7 +115,7 @@ class Run:
             return record(self.model, self.tokens[start : start + count], first=first)
 
         while start < len(self.tokens):
-            recording = memory.halving(recorded, min(most, len(self.tokens) - start), device=self.model.device)
+            recording = halving(recorded, min(most, len(self.tokens) - start), device=self.model.device)
             most = min(most, len(recording.tokens))
             yield slice(start, start + len(recording.tokens)), recording
             start += len(recording.tokens)

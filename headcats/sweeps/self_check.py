@@ -16,8 +16,8 @@ from torch import Tensor
 from headcats.models import Head, HookedModel
 from headcats.models.replay import Unreplayable, record
 from headcats.sweeps.hooked import edits
-from headcats.sweeps.memory import is_out_of_memory
 from headcats.sweeps.replayed import replayed
+from headcats.sweeps.running_out import is_out_of_memory
 from headcats.sweeps.tree import HeadSet
 
 Path = Literal["last_position", "suffix"]

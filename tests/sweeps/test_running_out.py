@@ -1,6 +1,8 @@
 """Memory that runs out all the same: work is halved and goes on, whichever part of a sweep it happens in."""
 
+import gc
 import logging
+import weakref
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from headcats.errors import DataError, ModelError
 from headcats.metrics import Targets, metric
 from headcats.models import HookedModel, adapt
 from headcats.sweeps import engine, joint_sweep, memory, self_check, sweep
+from headcats.sweeps.running_out import halving, is_out_of_memory
 from headcats.sweeps.runs import Run
 
 
@@ -95,7 +98,7 @@ def test_not_even_one_row(toy: Toy) -> None:
         raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
 
     with pytest.raises(ModelError, match="ran out with one row at a time"):
-        memory.halving(never, 8, device=torch.device("cpu"))
+        halving(never, 8, device=torch.device("cpu"))
 
 
 def test_other_errors_are_no_lack_of_memory() -> None:
@@ -103,7 +106,7 @@ def test_other_errors_are_no_lack_of_memory() -> None:
         raise RuntimeError("shapes do not match")
 
     with pytest.raises(RuntimeError, match="shapes do not match"):
-        memory.halving(wrong, 8, device=torch.device("cpu"))
+        halving(wrong, 8, device=torch.device("cpu"))
 
 
 def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,3 +149,119 @@ def test_a_head_is_no_set(toy: Toy, sets: Any) -> None:
 )
 def test_memory_as_people_write_it(text: str, size: int) -> None:
     assert memory.budget(text, torch.device("cpu")) == size
+
+
+CPU = torch.device("cpu")
+
+
+def out_of_memory(
+    text: str = "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes.",
+) -> Exception:
+    return RuntimeError(text)
+
+
+class TestHalving:
+    def test_work_that_fits_is_done_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        tried: list[int] = []
+        assert halving(lambda size: tried.append(size) or size, 48, device=CPU) == 48
+        assert tried == [48]
+        assert not caplog.records
+
+    def test_half_and_half_again_with_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
+        tried: list[int] = []
+
+        def work(size: int) -> str:
+            tried.append(size)
+            if size > 7:
+                raise out_of_memory()
+            return f"did {size}"
+
+        with caplog.at_level(logging.WARNING, "headcats"):
+            assert halving(work, 48, device=CPU) == "did 6"
+        assert tried == [48, 24, 12, 6]
+        (record,) = caplog.records
+        assert record.getMessage().startswith("Memory of cpu ran out with 48 rows at a time: going on with fewer.")
+
+    @pytest.mark.parametrize("size", [1, 5])
+    def test_the_smallest_piece_too_large(self, size: int) -> None:
+        tried: list[int] = []
+
+        def work(size: int) -> None:
+            tried.append(size)
+            raise out_of_memory()
+
+        with pytest.raises(ModelError, match=r"ran out with one row at a time. Use fewer or shorter prompts"):
+            halving(work, size, device=CPU)
+        assert tried == {1: [1], 5: [5, 2, 1]}[size]
+
+    def test_other_errors_pass(self) -> None:
+        def work(size: int) -> None:
+            raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+        with pytest.raises(RuntimeError, match="mat1 and mat2"):
+            halving(work, 8, device=CPU)
+
+    def test_what_the_failed_attempt_held_is_gone_before_the_next(self) -> None:
+        held: list[weakref.ref[torch.Tensor]] = []
+
+        def work(size: int) -> bool:
+            before = [ref() is None for ref in held]
+            big = torch.zeros(size)
+            held.append(weakref.ref(big))
+            if size > 2:
+                raise out_of_memory()
+            return all(before)
+
+        gc.disable()
+        try:
+            assert halving(work, 8, device=CPU)
+        finally:
+            gc.enable()
+        assert len(held) == 3
+
+    def test_a_real_one(self) -> None:
+        """An allocation that no machine can make."""
+        sizes: list[int] = []
+
+        def work(size: int) -> int:
+            sizes.append(size)
+            return len(torch.empty(1 << 50 if size > 1 else 1))
+
+        assert halving(work, 4, device=CPU) == 1
+        assert sizes == [4, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (MemoryError(), True),
+        (out_of_memory(), True),
+        (RuntimeError("[enforce fail at alloc_cpu.cpp:117] . DefaultCPUAllocator: not enough memory: you tried"), True),
+        (RuntimeError("MPS backend out of memory (MPS allocated: 8.1 GB, max allowed: 9.0 GB)"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), True),
+        (RuntimeError("Invalid buffer size: 24.00 GiB"), True),
+        (RuntimeError("Internal Error: Insufficient Memory (kIOGPUCommandBufferCallbackErrorOutOfMemory)"), True),
+        (RuntimeError("CUDA error: device-side assert triggered"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_out_of_memory_on_any_device(error: BaseException, expected: bool) -> None:
+    assert is_out_of_memory(error) is expected
+
+
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_caches_of_the_device_are_given_back(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    emptied: list[str] = []
+    for name in ("cuda", "mps"):
+        monkeypatch.setattr(getattr(torch, name), "empty_cache", lambda name=name: emptied.append(name))
+    sizes: list[int] = []
+
+    def work(size: int) -> None:
+        sizes.append(size)
+        if size > 1:
+            raise torch.OutOfMemoryError("out of memory")
+
+    halving(work, 2, device=torch.device(kind))
+    assert sizes == [2, 1]
+    assert emptied == [kind]
