@@ -69,6 +69,7 @@ def test_a_patch_with_the_heads_own_output_changes_nothing(name: str, shape: Sha
     assert np.abs(ds.patched - ds[base]).max() <= LIMIT
 
 
+@pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
 @few
 @given(name=names, seed=st.integers(0, 10_000), positions=positions, method=st.sampled_from(["denoising", "noising"]))
 def test_two_equal_prompts_patch_nothing(name: str, seed: int, positions: str, method: str) -> None:
