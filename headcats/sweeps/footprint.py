@@ -107,14 +107,14 @@ def weights_bytes(model: HookedModel) -> int:
 def z_bytes(model: HookedModel, prompts: int, width: int) -> int:
     """Head outputs of all layers at the last `width` positions, and the last logits, of one run."""
     g = geometry(model)
-    return prompts * (g.layers * width * g.d_z * g.number + 4 * g.d_vocab)
+    return int(_ALIGNMENT * prompts * (g.layers * width * g.d_z * g.number + 4 * g.d_vocab))
 
 
 def recording_bytes(model: HookedModel, prompts: int, length: int, first: int) -> int:
     """What a `Recording` keeps: keys and values before `first`; residual stream and z from there on; logits."""
     g, width = geometry(model), length - first
     kept = 2 * first * g.d_kv + width * g.d_model
-    return z_bytes(model, prompts, width) + prompts * g.layers * kept * g.number
+    return z_bytes(model, prompts, width) + int(_ALIGNMENT * prompts * g.layers * kept * g.number)
 
 
 def forward_bytes(model: HookedModel, rows: int, length: int) -> int:
