@@ -248,8 +248,8 @@ class HookedModel:
             output = self.model.run_with_hooks(
                 tokens.to(self.device), fwd_hooks=fwd_hooks, return_type="logits", **self.forward_options(tokens)
             )
-        # Slice before the cast: fp32 logits of every position can be larger than the model.
-        return output[:, -1].float()
+        # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
+        return output[:, -1].to(torch.float32, copy=True)
 
     def forward_options(self, tokens: Tensor) -> dict[str, Any]:
         """Options of a forward pass on prompts without padding that is read at the last position."""

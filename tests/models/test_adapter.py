@@ -41,6 +41,10 @@ class TestAgainstTransformers:
         difference = (logits.log_softmax(-1) - oracle_log_probs(toy, tokens)).abs().max()
         assert difference < TOLERANCE
 
+    def test_logits_of_the_other_positions_are_not_kept(self, toy: Toy) -> None:
+        logits = adapt(toy.model).logits(random_tokens(2, 9))
+        assert logits.untyped_storage().nbytes() == logits.numel() * logits.itemsize
+
     @pytest.mark.parametrize("position", [-1, slice(None)], ids=["last", "all"])
     def test_every_head_is_edited_alone(self, toy: Toy, position: Any) -> None:
         tokens, model = random_tokens(), adapt(toy.model)

@@ -105,7 +105,7 @@ def test_sweeps(layout: Any, backend: Any, path: str, positions: str, record_pro
     ]
     record_property("estimate / peak", ratios)
     # What does not grow with the model weighs more in a tiny one.
-    assert all(1 <= ratio <= 3 for ratio in ratios), ratios
+    assert all(1 <= ratio <= 3.5 for ratio in ratios), ratios
 
 
 @pytest.mark.slow

@@ -208,7 +208,8 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
         one = BlockArguments(block, args, kwargs, cache=cache, shape=(tokens.shape[0], tokens.shape[1]))
         one.residual = kept(one.residual, slice(first, None), 1)
         arguments.append(one)
-    return BridgeRecording(model, tokens, first, output[:, -1].float(), z, arguments, prefixes, final[0])
+    logits = output[:, -1].to(torch.float32, copy=True)
+    return BridgeRecording(model, tokens, first, logits, z, arguments, prefixes, final[0])
 
 
 def _prefixes(cache: DynamicCache, n_layers: int, length: int, first: int) -> list[tuple[Tensor, Tensor]]:
