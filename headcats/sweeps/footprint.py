@@ -1,7 +1,7 @@
 """How many bytes a sweep needs, from the model's geometry alone.
 
 Estimates, compared with measured peaks on GPT-2 and Llama shapes, both model classes, fp32 and bf16: from the peak to
-about twice it, 3.2 times in tiny models. Weights are not counted. What does not fit all the same is halved
+2.3 times it, 3.2 times in tiny models. Weights are not counted. What does not fit all the same is halved
 (`headcats.sweeps.running_out.halving`).
 """
 

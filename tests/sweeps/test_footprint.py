@@ -132,4 +132,4 @@ def test_shapes_of_real_models(
         ratios[f"{path} {shape} {metric} {limit}"] = ratio
     record_property("estimate / peak", ratios)
     print({what: round(ratio, 2) for what, ratio in ratios.items()})
-    assert all(1 <= ratio <= 2.2 for ratio in ratios.values()), ratios
+    assert all(1 <= ratio <= 2.5 for ratio in ratios.values()), ratios
