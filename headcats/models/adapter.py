@@ -178,7 +178,7 @@ class HookedModel:
                 tensor of the same shape, dtype and device. It may change `z` in place, but must return it.
 
         Returns:
-            On the model's device, without gradient.
+            On the device of the unembedding, without gradient.
 
         Raises:
             DataError: see `check_tokens`.
@@ -204,8 +204,8 @@ class HookedModel:
             edits: As in `logits`; the captured value of an edited layer is the edited one.
 
         Returns:
-            Logits, and layer -> `z` `[prompt, pos, head, d_head]` of positions `first` and later. Both on the model's
-            device, without gradient.
+            Logits, and layer -> `z` `[prompt, pos, head, d_head]` of positions `first` and later. Each where
+            it was computed, without gradient.
         """
         wanted = self.layers if layers is None else tuple(layers)
         self._check_layers([*wanted, *edits])
