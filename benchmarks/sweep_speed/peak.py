@@ -57,8 +57,8 @@ def in_fresh_process(script: Path, arguments: Sequence[str]) -> dict[str, dict[s
 def peaks(job: Job, rehearsal: Job, sides: dict[str, Side]) -> dict[str, int]:
     """Side -> bytes beside the model, the tokens and the clean run.
 
-    The slow sides replace two heads: each forward pass takes the same again. Batched hooks would take more where the plan
-    lets them do more heads at a time.
+    The slow sides replace two heads: each forward pass takes the same again. Batched hooks would take more where the
+    plan lets them do more heads at a time.
 
     Args:
         job: The work.
