@@ -14,7 +14,7 @@ from toys import tiny_model
 from headcats.errors import HeadcatsError, ModelWarning
 from headcats.models import adapt
 from headcats.models.replay import record
-from headcats.models.replay.bridge import BridgeRecording
+from headcats.models.replay.bridge_recording import BridgeRecording
 from headcats.sweeps import joint_sweep, self_check, sweep
 
 Block = Callable[..., torch.Tensor]
