@@ -99,6 +99,14 @@ class BlockArguments:
         Returns:
             The residual stream after the block, shaped as before it.
         """
+        args, kwargs = self.adapted(residual, prefix=prefix, positions=positions, one_sequence=one_sequence)
+        output = self._block(*args, **kwargs)
+        return output[0] if isinstance(output, tuple) else output
+
+    def adapted(
+        self, residual: Tensor, *, prefix: FixedPrefix, positions: slice, one_sequence: bool
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """What the block is called with in `call`: positional and keyword arguments."""
         # Copies in the batch: only what differs between prompts is repeated for them.
         copies = 1 if one_sequence else len(residual) // self._prompts
         width = residual.shape[1] if one_sequence else None
@@ -111,13 +119,29 @@ class BlockArguments:
                 return mask
             return self._at(name, value, positions, width, copies)
 
-        args = [adapted(name, value) for name, value in self._named.items()]
+        args = tuple(adapted(name, value) for name, value in self._named.items())
         kwargs = {name: adapted(name, value) for name, value in self._kwargs.items()}
         if self._by_position:
-            output = self._block(residual, *args, **kwargs)
-        else:
-            output = self._block(hidden_states=residual, **kwargs)
-        return output[0] if isinstance(output, tuple) else output
+            return (residual, *args), kwargs
+        return (), {"hidden_states": residual, **kwargs}
+
+    def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice) -> tuple[Tensor, Tensor]:
+        """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run.
+
+        Args:
+            residual: The residual stream before the block.
+            prefix: Keys and values before `positions`; they are not in the result.
+            positions: Where in the recorded run it stands.
+
+        Raises:
+            Unreplayable: The block does not ask the cache for its keys and values.
+        """
+        stop = FixedPrefix(prefix.keys, prefix.values, stop=True)
+        try:
+            self.call(residual, prefix=stop, positions=positions, one_sequence=False)
+        except StopAtKeys as known:
+            return known.keys, known.values
+        raise Unreplayable("its blocks do not use the key-value cache")
 
     def _shared(self, name: str, value: Any) -> Any:
         """Masks and positions that are the same for every prompt, once for all of them: nothing is padded."""

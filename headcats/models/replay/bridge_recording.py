@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
-from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, StopAtKeys
+from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix
 from headcats.models.replay.recording import Recording, RowEdit, Rows, reads_alike
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -133,15 +133,9 @@ class BridgeRecording(Recording):
 
     def _keys_before_last(self, layer: int, batch: Tensor, rows: int) -> tuple[Tensor, Tensor]:
         """Keys and values of every row at all positions but the last; the rest of the block is not run for them."""
-        keys, values = self._prefixes[layer]
-        stop = FixedPrefix(keys, values, stop=True)
+        prefix = FixedPrefix(*self._prefixes[layer], rows=rows)
         positions = slice(self.first, self.tokens.shape[1] - 1)
-        try:
-            self._arguments[layer].call(batch[:, :-1], prefix=stop, positions=positions, one_sequence=False)
-        except StopAtKeys as known:
-            joined = FixedPrefix(keys, values, rows=rows)
-            return joined.update(known.keys, known.values)
-        raise Unreplayable("its blocks do not use the key-value cache")
+        return prefix.update(*self._arguments[layer].keys_and_values(batch[:, :-1], prefix=prefix, positions=positions))
 
     def _editing(
         self, layer: int, edit: RowEdit | None, spread: Callable[[Tensor], Tensor], gather: Callable[[Tensor], Tensor]
