@@ -140,14 +140,16 @@ def left_by_forward(model: HookedModel, rows: int, length: int) -> int:
 def record_bytes(model: HookedModel, prompts: int, length: int, first: int) -> int:
     """Peak of the run that makes a `Recording` for positions `first` and later.
 
-    A bridge does it in one forward pass, and everything is held at all positions until that is done. The blocks of a
-    HookedTransformer are computed one by one, and what is not needed later is given back.
+    A bridge does it in one forward pass, whose cache holds keys and values of all positions until it is done. The blocks
+    of a HookedTransformer are computed one by one, and what is not needed later is given back.
     """
     g = geometry(model)
     if g.hooked:
         return recording_bytes(model, prompts, length, first) + replay_bytes(model, prompts, 1, length=length, first=0)
-    held = prompts * g.layers * length * (g.d_model + g.d_z + (0 if g.caches else 2 * g.d_kv)) * g.number
-    return forward_bytes(model, prompts, length) + left_by_forward(model, prompts, length) + held
+    width = length - first
+    held = width * (g.d_model + g.d_z) + (0 if g.caches else 2 * length * g.d_kv)
+    forward = forward_bytes(model, prompts, length) + left_by_forward(model, prompts, length)
+    return forward + prompts * g.layers * held * g.number
 
 
 def replay_bytes(model: HookedModel, prompts: int, rows: int, *, length: int, first: int) -> int:

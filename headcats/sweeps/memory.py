@@ -216,12 +216,12 @@ def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first:
 
 
 def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
-    """While the unpatched runs are made: one is recorded, an ordinary forward pass gives z of the other."""
+    """While the second of the unpatched runs is made: a recording too, or an ordinary forward pass that gives its z."""
     z = z_bytes(model, prompts, length - first)
     recordings = recording_bytes(model, prompts, length, first)
     forward = forward_bytes(model, part, length) + left_by_forward(model, part, length)
-    captured = (recordings if 4 * recordings <= budget else z) + z + forward
-    return max(z + record_bytes(model, part, length, first), captured)
+    kept = recordings if 4 * recordings <= budget else z
+    return kept + z + max(forward, record_bytes(model, part, length, first))
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

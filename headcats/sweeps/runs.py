@@ -20,8 +20,8 @@ from headcats.sweeps.running_out import halving
 class Run:
     """One unpatched run of some prompts, clean or corrupted.
 
-    Nothing is computed before it is asked for. What was announced by `keep` and `replay` by then comes out of one
-    forward pass; what is asked for later takes another one.
+    Nothing is computed before it is asked for. What was announced by `keep`, `record` and `replay` by then comes out of
+    one forward pass; what is asked for later takes another one.
 
     Attributes:
         model: The model.
@@ -33,6 +33,7 @@ class Run:
         self.tokens = tokens
         self._budget = budget
         self._first = tokens.shape[1] - 1
+        self._records = False
         self._replays = False
         self._part = len(tokens)
         self._made: tuple[Tensor, dict[int, Tensor]] | None = None
@@ -44,8 +45,13 @@ class Run:
             self._first = first
             self._forget()
 
+    def record(self) -> None:
+        """Announce that a recording will do in place of an ordinary forward pass, which takes longer."""
+        self._records = True
+
     def replay(self, first: int) -> None:
         """Announce that blocks will be run again at positions `first` and later."""
+        self.record()
         if not self._replays:
             self._replays = True
             self._forget()
@@ -86,17 +92,17 @@ class Run:
 
     def _make(self, prompts: int) -> tuple[Tensor, dict[int, Tensor]]:
         self._part = prompts
-        return self._recorded() if self._replays else self._captured()
+        return self._recorded() if self._records else self._captured()
 
     def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
         parts, kept = [], []
         try:
             for prompts, recording in self._record(self._first):
                 parts.append((recording.logits, dict(recording.z)))
-                if self._keeps_recordings:
+                if self._replays and self._keeps_recordings:
                     kept.append((prompts, recording))
         except Unreplayable:
-            self._replays = False
+            self._records = self._replays = False
             return self._captured()
         self._recordings = kept
         return _joined(parts)

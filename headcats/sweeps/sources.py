@@ -103,10 +103,13 @@ class Replacements:
 
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:
     """Tell the unpatched runs what a sweep will ask of them, so that each is made in one forward pass."""
+    base = runs.of(intervention.base)
+    other = runs.clean if base is runs.corrupted else runs.corrupted
     if replays:
-        runs.of(intervention.base).replay(first)
+        base.replay(first)
+        other.record()
     if not intervention.uses_reference:
-        (runs.clean if intervention.base == "corrupted" else runs.corrupted).keep(first)
+        other.keep(first)
 
 
 def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"]) -> int:
