@@ -14,12 +14,13 @@ from pathlib import Path
 import torch
 from rich.console import Console
 from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.metrics import measure
 from headcats.models import HookedModel
 from sweep_speed import peak, report
-from sweep_speed.clock import gemm_rate, timings
+from sweep_speed.clock import clocked, gemm_rate, timings
 from sweep_speed.report import Row
 from sweep_speed.shapes import SHAPES, TINY, Shape, random_hooked_model
 from sweep_speed.sides import sides_of
@@ -27,6 +28,9 @@ from sweep_speed.works import WORKS, Job, spread, works_of
 
 ALONE = 2
 """Prompts that the loop over single prompts takes, unless all are asked for."""
+
+OPERATIONS = 15
+"""Lines of a profile."""
 
 BUSY = 0.1
 """Change of the GEMM rate from which on seconds are not to be trusted."""
@@ -62,6 +66,20 @@ def _keep(chosen: argparse.Namespace, rows: list[Row], facts: list[str]) -> str:
         content = {"facts": facts, "rows": [row.as_json() for row in rows]}
         chosen.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
     return section
+
+
+def show_operations(chosen: argparse.Namespace) -> None:
+    """Print which operations of PyTorch take the time of `hc.sweep`, clean run given; the profiler adds a little."""
+    _set_up(chosen)
+    for shape in chosen.shape:
+        for _, job in _jobs(chosen, shape):
+            ours = sides_of(job)["ours"]
+            ours.run(job)  # with the self-check
+            activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if job.model.device.type == "cuda" else [])]
+            with profile(activities=activities) as profiled:
+                seconds, _ = clocked(job, ours)
+            print(f"{shape}, {job.work.title}: {seconds:.2f} s")
+            print(profiled.key_averages().table(sort_by="self_cpu_time_total", row_limit=OPERATIONS))
 
 
 def measure_peaks(chosen: argparse.Namespace) -> dict[str, dict[str, int]]:

@@ -140,7 +140,7 @@ def left_by_forward(model: HookedModel, rows: int, length: int) -> int:
 def record_bytes(model: HookedModel, prompts: int, length: int, first: int) -> int:
     """Peak of the run that makes a `Recording` for positions `first` and later.
 
-    A bridge does it in one forward pass, whose cache holds keys and values of all positions until it is done. The blocks
+    A bridge does it in one forward pass, whose cache holds keys and values of all positions until it is done. Blocks
     of a HookedTransformer are computed one by one, and what is not needed later is given back.
     """
     g = geometry(model)

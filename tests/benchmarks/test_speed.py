@@ -65,6 +65,14 @@ def test_every_side_of_every_work_is_measured(measured):
         assert row["done"] == (0.5 if row["side"] in loops else 1)
 
 
+def test_a_profile_names_the_operations(capsys):
+    arguments = ["--shape", "tiny", "--work", "last", "all", "--threads", "1", "--profile"]
+    session.show_operations(speed.options(arguments))
+    printed = capsys.readouterr().out
+    assert printed.count("tiny, ") == 2
+    assert printed.count("aten::addmm") == 2
+
+
 def test_the_table_has_every_column(measured):
     backend, content, page, printed = measured
     head = f"| {' | '.join(report.COLUMNS)} |"

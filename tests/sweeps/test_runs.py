@@ -9,6 +9,7 @@ from toys import Toy
 
 from headcats.models import adapt
 from headcats.models.adapter import HookedModel
+from headcats.models.replay import Unreplayable, record
 from headcats.sweeps import memory, sweep
 from headcats.sweeps.runs import BaseRuns, Run
 
@@ -77,6 +78,28 @@ class TestPositions:
         assert model.prompts_run == 3
         model.handle.remove()
 
+    def test_a_run_that_may_be_a_recording_is_no_ordinary_pass(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        batch, model = random_batch(3, 7), adapt(toy.model)
+        logits, z = model.capture(batch.clean)
+        assert model.max_heads == 4  # looked at once, by an ordinary pass
+        monkeypatch.setattr(HookedModel, "capture", None)
+        run = Run(model, batch.clean, budget=10**9)
+        run.record()
+        run.keep(4)
+        assert (run.logits - logits).abs().max() < 1e-5
+        assert (run.z(1, first=4) - z[1][:, 4:]).abs().max() < 1e-5
+        assert run._recordings == []  # nobody will replay it
+
+    def test_a_model_that_cannot_be_recorded_is_run_as_it_is(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuses(*args: Any, **options: Any) -> Any:
+            raise Unreplayable("its blocks are odd")
+
+        monkeypatch.setattr("headcats.sweeps.runs.record", refuses)
+        batch, model = random_batch(3, 7), adapt(toy.model)
+        run = Run(model, batch.clean, budget=10**9)
+        run.record()
+        assert torch.equal(run.logits, model.logits(batch.clean))
+
     def test_a_recording_from_a_later_position_is_made_anew(self, toy: Toy) -> None:
         run = Run(adapt(toy.model), random_batch(3, 7).clean, budget=10**9)
         run.replay(2)
@@ -113,3 +136,17 @@ class TestParts:
         whole = sweep(toy.model, batch, "denoising_patch", positions=positions, metrics=metrics, path="hooked")
         assert parts.attrs["path"] != "hooked"
         assert float(abs(parts.patched - whole.patched).max()) < 1e-5
+
+
+def test_the_reference_path_records_nothing(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[int] = []
+
+    def counted(*args: Any, **options: Any) -> Any:
+        recorded.append(1)
+        return record(*args, **options)
+
+    monkeypatch.setattr("headcats.sweeps.runs.record", counted)
+    sweep(toy.model, random_batch(3, 7), "denoising_patch", path="hooked")
+    assert len(recorded) == 0
+    sweep(toy.model, random_batch(3, 7), "denoising_patch", path="auto")
+    assert len(recorded) == 2  # both runs

@@ -15,6 +15,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix
 from headcats.models.replay.bridge_recording import FINAL, BridgeRecording
+from headcats.models.replay.fused_activations import fused, written_out
 from headcats.models.replay.kept import kept
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -45,7 +46,7 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
         final.append(value[:, -1].clone())
         return value
 
-    with model.lock, run:
+    with model.lock, fused(written_out(bridge)), run:
         output = bridge.run_with_hooks(
             tokens,
             fwd_hooks=[*((hook_z(layer), keep_z(layer)) for layer in model.layers), (FINAL, keep_final)],

@@ -14,6 +14,7 @@ from torch import Tensor
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix
+from headcats.models.replay.fused_activations import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, reads_alike
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -43,6 +44,7 @@ class BridgeRecording(Recording):
         self._arguments = arguments
         self._prefixes = prefixes
         self._residuals = [one.residual for one in arguments]
+        self._activations = [written_out(block) for block in model.model.blocks]
         self._final = final
         with model.lock:
             self._plain = reads_alike(self._unembed(final), logits, model.dtype)
@@ -58,7 +60,7 @@ class BridgeRecording(Recording):
         residual = self._with_fresh(layer, rows, fresh)
         prompts, count = residual.shape[:2]
         arguments, (keys, values) = self._arguments[layer], self._prefixes[layer]
-        with self._model.lock:
+        with self._model.lock, fused(self._activations[layer]):
             if self.width == 1:
                 with self._editing(layer, edit, lambda z: z.unsqueeze(2), lambda z: z.squeeze(2)):
                     prefix, positions = FixedPrefix(keys, values), slice(self.first, None)

@@ -1,0 +1,104 @@
+"""The recorded run of a bridge: what the model itself computes, without what nothing reads."""
+
+from typing import Any
+
+import pytest
+import torch
+from toys import LAYOUTS, random_tokens, tiny_model
+
+from headcats.models import HookedModel, adapt
+from headcats.models.replay import Unreplayable
+from headcats.models.replay.bridge import _Run, record_bridge
+
+LENGTH = 10
+TOKENS = random_tokens(3, LENGTH)
+FIRSTS = (LENGTH - 1, LENGTH - 3, 1, 0)
+
+
+@pytest.fixture(params=LAYOUTS)
+def model(request: pytest.FixtureRequest) -> HookedModel:
+    return adapt(tiny_model(request.param, "bridge", n_layers=3).model)
+
+
+def torch_hooks(model: HookedModel) -> int:
+    return sum(len(module._forward_hooks) + len(module._forward_pre_hooks) for module in model.model.modules())
+
+
+def positions_of(model: HookedModel, hook: str, *, first: int) -> list[int]:
+    """Number of positions of every value that a hook of the bridge gets while a run is recorded."""
+    seen: list[int] = []
+    point = model.model.hook_dict[hook]
+    handle = point.register_forward_hook(lambda module, args, output: seen.append(output.shape[1]))
+    try:
+        record_bridge(model, TOKENS, first=first)
+    finally:
+        handle.remove()
+    return seen
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+def test_it_is_the_models_own_run(model: HookedModel, first: int) -> None:
+    logits, z = model.capture(TOKENS)
+    recording = record_bridge(model, TOKENS, first=first)
+    assert (recording.logits - logits).abs().max() < 1e-5
+    assert list(recording.z) == list(model.layers)
+    for layer in model.layers:
+        assert recording.z[layer].shape[1] == LENGTH - first
+        assert (recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+def test_the_last_block_does_what_is_read_and_no_more(model: HookedModel, first: int) -> None:
+    for layer in model.layers:
+        expected = LENGTH - first if layer == model.layers[-1] else LENGTH
+        assert positions_of(model, f"blocks.{layer}.mlp.hook_out", first=first) == [expected]
+
+
+@pytest.mark.parametrize("first", FIRSTS)
+def test_keys_and_values_of_the_last_block_are_those_of_a_whole_run(model: HookedModel, first: int) -> None:
+    layer = model.layers[-1]
+    found = record_bridge(model, TOKENS, first=first)._prefixes[layer]
+    # In a run of one token less, no block is cut before that.
+    whole = record_bridge(model, torch.cat([TOKENS, TOKENS[:, :1]], 1), first=LENGTH)._prefixes[layer]
+    for part, expected in zip(found, whole, strict=True):
+        assert part.shape[-2] == first
+        assert torch.allclose(part, expected[..., :first, :], atol=1e-5)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_is_left_on_the_model(model: HookedModel, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    model.logits(TOKENS)  # the bridge puts hooks of its own on some modules in its first forward pass
+    before, own = torch_hooks(model), ["forward" in vars(module) for module in model.model.modules()]
+    if fails:
+
+        def broken(*args: Any, **options: Any) -> Any:
+            raise RuntimeError("broken")
+
+        monkeypatch.setattr("headcats.models.replay.bridge.kept", broken)
+        with pytest.raises(RuntimeError, match="broken"):
+            record_bridge(model, TOKENS, first=LENGTH - 1)
+    else:
+        record_bridge(model, TOKENS, first=LENGTH - 1)
+    assert torch_hooks(model) == before
+    assert ["forward" in vars(module) for module in model.model.modules()] == own
+    assert not model.logits(TOKENS).isnan().any()
+
+
+def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
+    model: HookedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*args: Any, **options: Any) -> Any:
+        raise Unreplayable("its blocks do not use the key-value cache")
+
+    monkeypatch.setattr("headcats.models.replay.block_arguments.BlockArguments.keys_and_values", refuses)
+    assert positions_of(model, f"blocks.{model.layers[-1]}.mlp.hook_out", first=LENGTH - 1) == [LENGTH]
+    logits = model.logits(TOKENS)
+    assert (record_bridge(model, TOKENS, first=LENGTH - 1).logits - logits).abs().max() < 1e-5
+
+
+def test_blocks_that_run_in_another_order_are_refused(model: HookedModel) -> None:
+    with (
+        pytest.raises(Unreplayable, match="one after the other"),
+        _Run(list(model.model.blocks)[::-1], TOKENS, LENGTH - 1),
+    ):
+        model.logits(TOKENS)
