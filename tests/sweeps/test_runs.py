@@ -90,6 +90,15 @@ class TestPositions:
         assert (run.z(1, first=4) - z[1][:, 4:]).abs().max() < 1e-5
         assert run._recordings == []  # nobody will replay it
 
+    def test_numbers_do_not_depend_on_what_else_is_asked(self, toy: Toy) -> None:
+        """Else a study that is resumed, or extended, would not have the bits of one that ran at once."""
+        model, tokens = adapt(toy.model), random_batch(3, 7).clean
+        runs = [record(model, tokens, first=first) for first in (6, 5, 2, 0)]
+        for run in runs[1:]:
+            assert torch.equal(run.logits, runs[0].logits)
+            for layer in model.layers:
+                assert torch.equal(run.z[layer][:, -1], runs[0].z[layer][:, -1])
+
     def test_a_model_that_cannot_be_recorded_is_run_as_it_is(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
         def refuses(*args: Any, **options: Any) -> Any:
             raise Unreplayable("its blocks are odd")

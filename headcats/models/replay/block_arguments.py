@@ -12,13 +12,12 @@ _POSITIONS = ("position_ids", "cache_position")
 _PER_PROMPT = ("attention_mask", "position_embeddings", *_POSITIONS)
 
 
-class StopAtKeys(Exception):
-    """Ends a block as soon as its keys and values are known, and carries them; no error."""
+class Stop(Exception):
+    """Ends a block as soon as what was asked for is known, and carries it; no error."""
 
-    def __init__(self, keys: Tensor, values: Tensor) -> None:
+    def __init__(self, *found: Tensor) -> None:
         super().__init__()
-        self.keys = keys
-        self.values = values
+        self.found = found
 
 
 class FixedPrefix:
@@ -38,7 +37,7 @@ class FixedPrefix:
     def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """The block's keys and values with the earlier ones before them."""
         if self.stop:
-            raise StopAtKeys(keys, values)
+            raise Stop(keys, values)
         return self._join(self.keys, keys), self._join(self.values, values)
 
     def get_seq_length(self, *_: Any, **__: Any) -> int:
@@ -136,11 +135,12 @@ class BlockArguments:
         Raises:
             Unreplayable: The block does not ask the cache for its keys and values.
         """
-        stop = FixedPrefix(prefix.keys, prefix.values, stop=True)
+        stopping = FixedPrefix(prefix.keys, prefix.values, stop=True)
         try:
-            self.call(residual, prefix=stop, positions=positions, one_sequence=False)
-        except StopAtKeys as known:
-            return known.keys, known.values
+            self.call(residual, prefix=stopping, positions=positions, one_sequence=False)
+        except Stop as stop:
+            keys, values = stop.found
+            return keys, values
         raise Unreplayable("its blocks do not use the key-value cache")
 
     def _shared(self, name: str, value: Any) -> Any:

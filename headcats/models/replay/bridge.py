@@ -13,7 +13,7 @@ from transformers import DynamicCache
 
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
-from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix
+from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.bridge_recording import FINAL, BridgeRecording
 from headcats.models.replay.fused_activations import fused, written_out
 from headcats.models.replay.kept import kept
@@ -32,45 +32,57 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
         raise Unreplayable(f"it has no hook {FINAL!r}")
     tokens = tokens.to(model.device)
     run = _Run(list(bridge.blocks), tokens, first)
-    z: dict[int, Tensor] = {}
-    final: list[Tensor] = []
-
-    def keep_z(layer: int) -> Callable[..., Tensor]:
-        def hook_function(value: Tensor, hook: Any) -> Tensor:
-            z[layer] = kept(value, slice(first - tokens.shape[1], None), 1)
-            return value
-
-        return hook_function
-
-    def keep_final(value: Tensor, hook: Any) -> Tensor:
-        final.append(value[:, -1].clone())
-        return value
-
     with model.lock, fused(written_out(bridge)), run:
         output = bridge.run_with_hooks(
             tokens,
-            fwd_hooks=[*((hook_z(layer), keep_z(layer)) for layer in model.layers), (FINAL, keep_final)],
+            fwd_hooks=[*((hook_z(layer), run.keep_z(layer)) for layer in model.layers), (FINAL, run.keep_final)],
             return_type="logits",
             past_key_values=run.cache,
             **model.forward_options(tokens),
         )
     logits = output[:, -1].to(torch.float32, copy=True)
-    return BridgeRecording(model, tokens, first, logits, z, run.arguments, run.prefixes(), final[0])
+    return BridgeRecording(model, tokens, first, logits, run.z, run.arguments, run.prefixes(), run.final)
+
+
+class _Ahead(NamedTuple):
+    """What is found out about the last block before its last position goes through it.
+
+    Attributes:
+        earlier: Residual stream before the block, at all positions but the last.
+        keys: Keys at all positions.
+        values: Values at all positions.
+        z: Head outputs at positions `first` and later, but the last; None if there are none.
+    """
+
+    earlier: Tensor
+    keys: Tensor
+    values: Tensor
+    z: Tensor | None
 
 
 class _Run:
-    """What the blocks get in one forward pass, and what they leave in its cache; `with` it, the pass is run.
+    """What the blocks get and give in one forward pass; `with` it, the pass is run.
 
-    In the last block, positions before `first` stop at their keys and values: nothing reads more of them.
+    The last position goes through the last block alone: of the others only keys, values and z are made there. So the
+    numbers of the last position are the same, to the bit, whatever `first` is.
+
+    Attributes:
+        cache: The key-value cache of the pass.
+        arguments: What each block got.
+        z: Layer -> head outputs at positions `first` and later.
+        final: Residual stream after the last block, at the last position.
     """
 
     def __init__(self, blocks: Sequence[Any], tokens: Tensor, first: int) -> None:
         self.cache = DynamicCache()
         self.arguments: list[BlockArguments] = []
+        self.z: dict[int, Tensor] = {}
+        self.final: Tensor
         self._blocks = blocks
         self._shape = tokens.shape[0], tokens.shape[1]
         self._first = first
-        self._cut: _Cut | None = None
+        self._ahead: _Ahead | None = None
+        self._looks_ahead = False
         self._handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -82,6 +94,24 @@ class _Run:
         for handle in self._handles:
             handle.remove()
 
+    def keep_z(self, layer: int) -> Callable[..., Tensor]:
+        """A hook at z of a layer."""
+
+        def hook_function(value: Tensor, hook: Any) -> Tensor:
+            if self._looks_ahead:
+                raise Stop(value)
+            ahead = self._ahead.z if self._ahead is not None else None
+            z = kept(value, slice(self._first - self._shape[1], None), 1)
+            self.z[layer] = z if ahead is None else torch.cat([ahead, z], 1)
+            return value
+
+        return hook_function
+
+    def keep_final(self, value: Tensor, hook: Any) -> Tensor:
+        """A hook at the residual stream after the last block."""
+        self.final = value[:, -1].clone()
+        return value
+
     def prefixes(self) -> list[tuple[Tensor, Tensor]]:
         """Keys and values before `first`, layer by layer.
 
@@ -89,8 +119,8 @@ class _Run:
             Unreplayable: The cache does not hold those of every block and position.
         """
         layers = [(layer.keys, layer.values) for layer in self.cache.layers if layer.is_initialized]
-        if self._cut is not None:
-            layers.append((self._cut.keys, self._cut.values))
+        if self._ahead is not None:
+            layers.append((self._ahead.keys, self._ahead.values))
         if len(layers) != len(self._blocks):
             raise Unreplayable("not every block keeps keys and values")
         if any(keys.shape[-2] != self._shape[1] for keys, _ in layers):
@@ -98,37 +128,43 @@ class _Run:
         return [(kept(keys, slice(self._first), 2), kept(values, slice(self._first), 2)) for keys, values in layers]
 
     def _before(self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if len(self.arguments) == len(self._blocks):
-            return None  # the last block's keys and values are being asked for, below
+        if self._looks_ahead:
+            return None
         if block is not self._blocks[len(self.arguments)]:
             raise Unreplayable("its blocks do not run one after the other")
         one = BlockArguments(block, args, kwargs, cache=self.cache, shape=self._shape)
-        residual, since = one.residual, slice(self._first, None)
-        one.residual = kept(residual, since, 1)
+        residual, last = one.residual, self._shape[1] - 1
+        one.residual = kept(residual, slice(self._first, None), 1)
         self.arguments.append(one)
-        if self._first == 0 or len(self.arguments) < len(self._blocks):
+        if len(self.arguments) < len(self._blocks) or last == 0:
             return None
-        nothing = residual.new_empty(len(residual), 1, 0, 1)
+        self._looks_ahead = True
         try:
-            keys, values = one.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
-        except Unreplayable:
+            self._ahead = self._look_ahead(one, residual, last)
+        except Unreplayable:  # run whole
             return None
-        self._cut = _Cut(residual[:, : self._first], keys, values)
+        finally:
+            self._looks_ahead = False
+        prefix = FixedPrefix(self._ahead.keys[..., :last, :], self._ahead.values[..., :last, :])
+        return one.adapted(residual[:, last:], prefix=prefix, positions=slice(last, None), one_sequence=False)
+
+    def _look_ahead(self, one: BlockArguments, residual: Tensor, last: int) -> _Ahead:
+        nothing = residual.new_empty(len(residual), 1, 0, 1)
+        keys, values = one.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
+        if self._first == last:
+            return _Ahead(residual[:, :last], keys, values, None)
+        some = slice(self._first, last)
         prefix = FixedPrefix(keys[..., : self._first, :], values[..., : self._first, :])
-        return one.adapted(one.residual, prefix=prefix, positions=since, one_sequence=False)
+        try:
+            one.call(residual[:, some], prefix=prefix, positions=some, one_sequence=False)
+        except Stop as stop:
+            return _Ahead(residual[:, :last], keys, values, *stop.found)
+        raise Unreplayable("its last block has no head outputs")
 
     def _after(self, block: Any, args: tuple[Any, ...], output: Any) -> Any:
         """What comes after the last block expects every position: any number does at those that are not read."""
-        if self._cut is None:
+        if self._ahead is None:
             return None
         if isinstance(output, tuple):
-            return torch.cat([self._cut.earlier, output[0]], 1), *output[1:]
-        return torch.cat([self._cut.earlier, output], 1)
-
-
-class _Cut(NamedTuple):
-    """The last block's residual stream at the positions that it does not finish; keys and values at all positions."""
-
-    earlier: Tensor
-    keys: Tensor
-    values: Tensor
+            return torch.cat([self._ahead.earlier, output[0]], 1), *output[1:]
+        return torch.cat([self._ahead.earlier, output], 1)

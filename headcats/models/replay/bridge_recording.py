@@ -2,7 +2,8 @@
 
 A block is called again with other residual streams, the arguments that it got in the recorded run at the positions in
 question, and an object in place of the cache that gives back the recorded keys and values. Everything the block does
-(norms, rotary embeddings, soft caps, sinks, experts) is done by the model itself.
+(norms, rotary embeddings, soft caps, sinks, experts) is done by the model itself; of its modules only activations that
+are written out as a formula are computed in another way (`fused_activations`).
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +45,9 @@ class BridgeRecording(Recording):
         self._arguments = arguments
         self._prefixes = prefixes
         self._residuals = [one.residual for one in arguments]
-        self._activations = [written_out(block) for block in model.model.blocks]
         self._final = final
         with model.lock:
+            self._activations = [written_out(block) for block in model.model.blocks]
             self._plain = reads_alike(self._unembed(final), logits, model.dtype)
             alike = self._plain or reads_alike(self._finish(final), logits, model.dtype)
         if not alike:

@@ -24,9 +24,9 @@ class Positions(NamedTuple):
     sin: Float[Tensor, "pos rotary_dim"] | None
     query_scale: Float[Tensor, " pos"] | None
 
-    def since(self, first: int) -> "Positions":
-        """Only those from the one with number `first` on, counted from the end if negative."""
-        return Positions(*(None if table is None else table[first:] for table in self))
+    def at(self, some: slice) -> "Positions":
+        """Only some of them."""
+        return Positions(*(None if table is None else table[some] for table in self))
 
 
 class HookedBlock:

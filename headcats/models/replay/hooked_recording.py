@@ -24,7 +24,9 @@ class RecordedLayer(NamedTuple):
     positions: Positions
     prefix: SharedPrefix
     residual: Float[Tensor, "prompt pos d_model"]
-    """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP."""
+    """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP.
+    In the last layer, of the last position alone.
+    """
 
 
 class HookedTransformerRecording(Recording):
@@ -77,7 +79,7 @@ class HookedTransformerRecording(Recording):
         normed = block.pre_attention(rows)
         keys, values = block.keys(normed, positions), block.values(normed)
         if out.shape[2] < normed.shape[2]:
-            normed, positions = normed[:, :, -1:], positions.since(-1)
+            normed, positions = normed[:, :, -1:], positions.at(slice(-1, None))
         queries = block.queries(normed, positions)
         shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, out=out)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.fused_layers import is_from_transformer_lens
-from headcats.models.replay.hooked_block import HookedBlock
+from headcats.models.replay.hooked_block import HookedBlock, Positions
 from headcats.models.replay.hooked_recording import HookedTransformerRecording, RecordedLayer
 from headcats.models.replay.kept import kept
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
@@ -52,27 +52,49 @@ def record_hooked_transformer(
 def _computed(
     block: HookedBlock, residual: Float[Tensor, "prompt pos d_model"], first: int, *, is_last: bool
 ) -> tuple[RecordedLayer, Float[Tensor, "prompt kept_pos head d_head"], Float[Tensor, "prompt pos d_model"]]:
-    """A layer and its z from `first` on, and the residual stream after it; after the last layer it is not computed."""
+    """A layer and its z from `first` on, and the residual stream after it; after the last layer it is not computed.
+
+    The last layer's last position is computed alone: its numbers are the same, to the bit, whatever `first` is.
+    """
     rows, length = residual.to(block.device).unsqueeze(1), residual.shape[1]
-    begin = first if is_last else 0
+    begin = length - 1 if is_last else 0
     positions = block.positions(length)
     normed = block.pre_attention(rows)
     keys, values = block.keys(normed, positions), block.values(normed)
-    queries = block.queries(normed[:, :, begin:], positions.since(begin))
-    z, shared = torch.empty_like(queries), slice(block.rule.first_visible(first), first)
-    nothing = _prefix(keys[:, 0, :0], values[:, 0, :0])
-    shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, out=z)
+    z = _head_outputs(block, normed, keys, values, positions, slice(begin, length))
+    if first < begin:
+        earlier = _head_outputs(block, normed, keys, values, positions, slice(first, begin))
+        kept_z = torch.cat([earlier, z], 2)[:, 0]
+    else:
+        kept_z = kept(z[:, 0], slice(first - begin, None), 1)
+    shared = slice(block.rule.first_visible(first), first)
     prefix = _prefix(keys[:, 0, shared], values[:, 0, shared])
-    del normed, queries, keys, values
-    own, kept_positions = block.before_attention_output(rows[:, :, begin:]), slice(first - begin, None)
-    recorded = RecordedLayer(block, positions.since(first), prefix, kept(own[:, 0], kept_positions, 1))
-    kept_z = kept(z[:, 0], kept_positions, 1)
+    del normed, keys, values
+    own = block.before_attention_output(rows[:, :, begin:])
+    base = kept(own[:, 0], slice(max(first, begin) - begin, None), 1)
+    recorded = RecordedLayer(block, positions.at(slice(first, None)), prefix, base)
     if not is_last:
         after = block.attention_output(z).add_(own)
         del z, own
         block.finish(after)
         residual = after[:, 0]
     return recorded, kept_z, residual
+
+
+def _head_outputs(
+    block: HookedBlock,
+    normed: Float[Tensor, "prompt row pos d_model"],
+    keys: Float[Tensor, "prompt row pos kv_head d_head"],
+    values: Float[Tensor, "prompt row pos kv_head d_head"],
+    positions: Positions,
+    some: slice,
+) -> Float[Tensor, "prompt row some_pos head d_head"]:
+    """Z at some positions next to each other."""
+    queries = block.queries(normed[:, :, some], positions.at(some))
+    z, nothing = torch.empty_like(queries), _prefix(keys[:, 0, :0], values[:, 0, :0])
+    keys, values = keys[:, :, : some.stop], values[:, :, : some.stop]
+    shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, out=z)
+    return z
 
 
 def _prefix(

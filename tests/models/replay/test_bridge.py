@@ -50,15 +50,22 @@ def test_it_is_the_models_own_run(model: HookedModel, first: int) -> None:
 @pytest.mark.parametrize("first", FIRSTS)
 def test_the_last_block_does_what_is_read_and_no_more(model: HookedModel, first: int) -> None:
     for layer in model.layers:
-        expected = LENGTH - first if layer == model.layers[-1] else LENGTH
+        expected = 1 if layer == model.layers[-1] else LENGTH
         assert positions_of(model, f"blocks.{layer}.mlp.hook_out", first=first) == [expected]
+
+
+def test_a_single_token(model: HookedModel) -> None:
+    recording = record_bridge(model, TOKENS[:, :1], first=0)
+    logits, z = model.capture(TOKENS[:, :1])
+    assert (recording.logits - logits).abs().max() < 1e-5
+    assert (recording.z[0] - z[0]).abs().max() < 1e-5
 
 
 @pytest.mark.parametrize("first", FIRSTS)
 def test_keys_and_values_of_the_last_block_are_those_of_a_whole_run(model: HookedModel, first: int) -> None:
     layer = model.layers[-1]
     found = record_bridge(model, TOKENS, first=first)._prefixes[layer]
-    # In a run of one token less, no block is cut before that.
+    # In a run of one token more, no other position is the last.
     whole = record_bridge(model, torch.cat([TOKENS, TOKENS[:, :1]], 1), first=LENGTH)._prefixes[layer]
     for part, expected in zip(found, whole, strict=True):
         assert part.shape[-2] == first
