@@ -23,7 +23,7 @@ def check_replayable(model: HookedModel) -> None:
     # Hooks that another thread has put on for its forward pass are gone once it lets go of the lock.
     with model.lock:
         if any(module.training for module in model.model.modules()):
-            raise Unreplayable("it is in train mode")
+            raise Unreplayable("it is in train mode (call its .eval())")
         # The bridge itself puts permanent hooks on some architectures (OPT); they act whoever calls its blocks.
         own = model.model_class == "TransformerBridge"
         hooked = [
