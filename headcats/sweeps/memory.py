@@ -180,6 +180,11 @@ def _cut(
     return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first, budget))
 
 
+def keeps_recordings(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> bool:
+    """Whether recordings of both runs of a batch are kept, with as much room again for the rows."""
+    return 4 * recording_bytes(model, prompts, length, first) <= budget
+
+
 def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> int:
     """Prompts whose recording and first rows fit; at least one."""
 
@@ -187,7 +192,7 @@ def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: in
         rows = replay_bytes(model, part, 1, length=length, first=first)
         left = left_by_replay(model, part, 1, length=length, first=first)
         return (
-            4 * recording_bytes(model, part, length, first) <= budget
+            keeps_recordings(model, part, length, first=first, budget=budget)
             and _recording_peak(model, prompts, part, length, first, budget) <= budget
             and _kept_bytes(model, prompts, part, length, first, budget) + left + rows <= budget
             and rows <= ENOUGH_BYTES
@@ -209,18 +214,17 @@ def readable_bytes(size: int) -> str:
 
 def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
     """What stays while rows are computed: z of both runs, and recordings of all prompts or of one part."""
-    recordings = recording_bytes(model, prompts, length, first)
-    if 4 * recordings <= budget:
-        return 2 * recordings
+    if keeps_recordings(model, prompts, length, first=first, budget=budget):
+        return 2 * recording_bytes(model, prompts, length, first)
     return 2 * z_bytes(model, prompts, length - first) + recording_bytes(model, part, length, first)
 
 
 def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
     """While the second of the unpatched runs is made: a recording too, or an ordinary forward pass that gives its z."""
     z = z_bytes(model, prompts, length - first)
-    recordings = recording_bytes(model, prompts, length, first)
     forward = forward_bytes(model, part, length) + left_by_forward(model, part, length)
-    kept = recordings if 4 * recordings <= budget else z
+    keeps = keeps_recordings(model, prompts, length, first=first, budget=budget)
+    kept = recording_bytes(model, prompts, length, first) if keeps else z
     return kept + z + max(forward, record_bytes(model, part, length, first))
 
 

@@ -12,7 +12,6 @@ from headcats.models import HookedModel
 from headcats.models.replay import Recording, Unreplayable, record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
-from headcats.sweeps.footprint import recording_bytes
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.running_out import halving
 
@@ -132,9 +131,7 @@ class Run:
 
     @property
     def _keeps_recordings(self) -> bool:
-        prompts, length = self.tokens.shape
-        # Two runs, and room for the rows.
-        return 4 * recording_bytes(self.model, prompts, length, self._first) <= self._budget
+        return memory.keeps_recordings(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
 
     def _forget(self) -> None:
         self._made = None
