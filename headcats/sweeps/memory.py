@@ -122,7 +122,7 @@ def plan(
     Raises:
         OptionError: Not even one variant of one prompt fits; the message says what it needs.
     """
-    most = prompts_per_part(model, prompts, length, first=first, budget=budget)
+    most = prompts_per_part(model, prompts, length, first=first, budget=budget, records=path != "hooked")
     for part in _steps(most):
         count, readouts, peak = _cut(
             model,
@@ -177,7 +177,8 @@ def _cut(
     active, left = chunk_bytes(count)
     readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics), left))
     chunk = left + max(active, readout_bytes(model, readouts, metrics))
-    return count, readouts, max(kept + chunk, _recording_peak(model, prompts, part, length, first, budget))
+    unpatched = _unpatched_peak(model, prompts, part, length, first, budget, records=path != "hooked")
+    return count, readouts, max(kept + chunk, unpatched)
 
 
 def keeps_recordings(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> bool:
@@ -185,15 +186,15 @@ def keeps_recordings(model: HookedModel, prompts: int, length: int, *, first: in
     return 4 * recording_bytes(model, prompts, length, first) <= budget
 
 
-def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> int:
-    """Prompts whose recording and first rows fit; at least one."""
+def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int, records: bool) -> int:
+    """Prompts whose unpatched run and first rows fit; at least one. `records`: the run is a recording."""
 
     def fits(part: int) -> bool:
         rows = replay_bytes(model, part, 1, length=length, first=first)
         left = left_by_replay(model, part, 1, length=length, first=first)
         return (
             keeps_recordings(model, part, length, first=first, budget=budget)
-            and _recording_peak(model, prompts, part, length, first, budget) <= budget
+            and _unpatched_peak(model, prompts, part, length, first, budget, records=records) <= budget
             and _kept_bytes(model, prompts, part, length, first, budget) + left + rows <= budget
             and rows <= ENOUGH_BYTES
         )
@@ -219,13 +220,16 @@ def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first:
     return 2 * z_bytes(model, prompts, length - first) + recording_bytes(model, part, length, first)
 
 
-def _recording_peak(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
-    """While the second of the unpatched runs is made: a recording too, or an ordinary forward pass that gives its z."""
+def _unpatched_peak(
+    model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, records: bool
+) -> int:
+    """While the second of the unpatched runs is made: a recording like the first one, or an ordinary forward pass."""
     z = z_bytes(model, prompts, length - first)
-    forward = forward_bytes(model, part, length) + left_by_forward(model, part, length)
+    if not records:
+        return 2 * z + forward_bytes(model, part, length) + left_by_forward(model, part, length)
     keeps = keeps_recordings(model, prompts, length, first=first, budget=budget)
     kept = recording_bytes(model, prompts, length, first) if keeps else z
-    return kept + z + max(forward, record_bytes(model, part, length, first))
+    return kept + z + record_bytes(model, part, length, first)
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

@@ -85,7 +85,9 @@ class Run:
 
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
-            planned = memory.prompts_per_part(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
+            planned = memory.prompts_per_part(
+                self.model, *self.tokens.shape, first=self._first, budget=self._budget, records=self._records
+            )
             self._made = halving(self._make, planned, device=self.model.device)
         return self._made
 
