@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 from toys import LAYOUTS, random_tokens, tiny_model
+from transformers.activations import NewGELUActivation
 
 from headcats.models import HookedModel, adapt
 from headcats.models.replay import Unreplayable
@@ -70,6 +71,21 @@ def test_keys_and_values_of_the_last_block_are_those_of_a_whole_run(model: Hooke
     for part, expected in zip(found, whole, strict=True):
         assert part.shape[-2] == first
         assert torch.allclose(part, expected[..., :first, :], atol=1e-5)
+
+
+def test_formulas_of_activations_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in the recorded run nor in blocks that are run again."""
+    model = adapt(tiny_model("gpt2", "bridge", n_layers=3).model)
+    assert model.max_heads == 4  # looked at once, by an ordinary pass
+
+    def refuses(self: Any, x: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("the formula was run")
+
+    monkeypatch.setattr(NewGELUActivation, "forward", refuses)
+    recording = record_bridge(model, TOKENS, first=LENGTH - 1)
+    recording.block(0, None, fresh=2, edit=None, last_only=False)
+    with pytest.raises(AssertionError, match="the formula was run"):
+        model.logits(TOKENS)
 
 
 @pytest.mark.parametrize("fails", [False, True])
