@@ -79,7 +79,8 @@ def show_operations(chosen: argparse.Namespace) -> None:
             with profile(activities=activities) as profiled:
                 seconds, _ = clocked(job, ours)
             print(f"{shape}, {job.work.title}: {seconds:.2f} s")
-            print(profiled.key_averages().table(sort_by="self_cpu_time_total", row_limit=OPERATIONS))
+            device = "cuda" if job.model.device.type == "cuda" else "cpu"
+            print(profiled.key_averages().table(sort_by=f"self_{device}_time_total", row_limit=OPERATIONS))
 
 
 def measure_peaks(chosen: argparse.Namespace) -> dict[str, dict[str, int]]:

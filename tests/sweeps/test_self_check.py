@@ -191,6 +191,22 @@ def test_a_hook_of_pytorch_makes_the_check_run_again() -> None:
     assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"
 
 
+@pytest.mark.parametrize("block", [0, 1])
+def test_a_hook_on_the_last_token_alone_is_noticed(block: int) -> None:
+    """Among rows that stand along the positions it reaches the last one only, in the first block too."""
+    model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
+
+    def steers(module: Any, args: Any, output: Any) -> Any:
+        steered = (output[0] if isinstance(output, tuple) else output).clone()
+        steered[:, -1] += torch.linspace(-1, 1, steered.shape[-1])
+        return (steered, *output[1:]) if isinstance(output, tuple) else steered
+
+    handle = model.blocks[block].register_forward_hook(steers)
+    with pytest.warns(ModelWarning, match="the fast path is not used"):
+        assert sweep(model, batch, "denoising_patch").attrs["path"] == "hooked"
+    handle.remove()
+
+
 def test_a_check_without_any_effect_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
     with monkeypatch.context() as patch:

@@ -47,6 +47,7 @@ class FixedPrefix:
     def _join(self, earlier: Tensor, own: Tensor) -> Tensor:
         if not earlier.shape[-2]:
             return own
+        own = own.to(torch.promote_types(earlier.dtype, own.dtype))
         if len(earlier) == len(own):
             return torch.cat([earlier, own], -2)
         # One copy instead of two: expanding the prefix to all rows and joining it would each make one.

@@ -40,8 +40,10 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRe
             past_key_values=run.cache,
             **model.forward_options(tokens),
         )
-    logits = output[:, -1].to(torch.float32, copy=True)
-    return BridgeRecording(model, tokens, first, logits, run.z, run.arguments, run.prefixes(), run.final)
+    logits, prefixes = output[:, -1].to(torch.float32, copy=True), run.prefixes()
+    # The arguments still name the cache, to know it by.
+    run.cache.layers.clear()
+    return BridgeRecording(model, tokens, first, logits, run.z, run.arguments, prefixes, run.final)
 
 
 class _Ahead(NamedTuple):
@@ -82,7 +84,7 @@ class _Run:
         self._shape = tokens.shape[0], tokens.shape[1]
         self._first = first
         self._ahead: _Ahead | None = None
-        self._looks_ahead = False
+        self._looks_ahead = self._asks_for_z = False
         self._handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -98,7 +100,7 @@ class _Run:
         """A hook at z of a layer."""
 
         def hook_function(value: Tensor, hook: Any) -> Tensor:
-            if self._looks_ahead:
+            if self._asks_for_z:
                 raise Stop(value)
             ahead = self._ahead.z if self._ahead is not None else None
             z = kept(value, slice(self._first - self._shape[1], None), 1)
@@ -144,17 +146,20 @@ class _Run:
         except Unreplayable:  # run whole
             return None
         finally:
-            self._looks_ahead = False
+            self._looks_ahead = self._asks_for_z = False
         prefix = FixedPrefix(self._ahead.keys[..., :last, :], self._ahead.values[..., :last, :])
         return one.adapted(residual[:, last:], prefix=prefix, positions=slice(last, None), one_sequence=False)
 
     def _look_ahead(self, one: BlockArguments, residual: Tensor, last: int) -> _Ahead:
         nothing = residual.new_empty(len(residual), 1, 0, 1)
         keys, values = one.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
+        # As the cache does in the other blocks: some norms give keys in fp32 in a model of 16 bits.
+        values = values.to(torch.promote_types(keys.dtype, values.dtype))
         if self._first == last:
             return _Ahead(residual[:, :last], keys, values, None)
         some = slice(self._first, last)
         prefix = FixedPrefix(keys[..., : self._first, :], values[..., : self._first, :])
+        self._asks_for_z = True
         try:
             one.call(residual[:, some], prefix=prefix, positions=some, one_sequence=False)
         except Stop as stop:
@@ -165,6 +170,6 @@ class _Run:
         """What comes after the last block expects every position: any number does at those that are not read."""
         if self._ahead is None:
             return None
-        if isinstance(output, tuple):
-            return torch.cat([self._ahead.earlier, output[0]], 1), *output[1:]
-        return torch.cat([self._ahead.earlier, output], 1)
+        after = output[0] if isinstance(output, tuple) else output
+        whole = torch.cat([self._ahead.earlier.to(after.device), after], 1)
+        return (whole, *output[1:]) if isinstance(output, tuple) else whole

@@ -28,7 +28,7 @@ def fused(activations: Iterable[nn.Module]) -> Iterator[None]:
     In other types than fp32 nothing changes: in 16 bits the formula rounds after each of its passes, and one of the two
     has a constant of ten digits.
     """
-    replaced: list[Any] = list(activations)
+    replaced: list[Any] = [module for module in activations if "forward" not in vars(module)]
     try:
         for module in replaced:
             module.forward = partial(_tanh_gelu, module)

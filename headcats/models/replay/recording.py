@@ -17,7 +17,7 @@ class Recording(ABC):
 
     A *row* is one variant of every prompt: the residual stream at positions `first` and later, after some head was
     replaced. Earlier positions are those of the unpatched run, and so are their keys and values: a change at `first`
-    cannot reach them. Nothing of the model is changed, and its lock is held while it computes.
+    cannot reach them. Nothing of the model stays changed, and its lock is held while it computes.
 
     Attributes:
         tokens: Prompts of one length, without padding.
@@ -46,8 +46,8 @@ class Recording(ABC):
             fresh: Number of rows of the unpatched run to add after them.
             edit: Changes z of all rows, the fresh ones last; None changes nothing. With `last_only` it is given and
                 returns the last position only.
-            last_only: Give the residual stream at the last position alone (for the last block, where no other
-                position is read any more). The cost of the other positions is saved where possible.
+            last_only: Give the residual stream at the last position alone: always so for the last block, where no
+                other position is read any more. The cost of the other positions is saved where possible.
 
         Returns:
             Residual stream after the block, `[prompt, row, pos, d_model]`, where `pos` has size 1 if `last_only`.

@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 import torch
+from architectures import tiny_bridge
 from toys import LAYOUTS, random_tokens, tiny_model
 from transformers.activations import NewGELUActivation
 
 from headcats.models import HookedModel, adapt
 from headcats.models.replay import Unreplayable
+from headcats.models.replay.block_arguments import FixedPrefix
 from headcats.models.replay.bridge import _Run, record_bridge
 
 LENGTH = 10
@@ -107,16 +109,32 @@ def test_nothing_is_left_on_the_model(model: HookedModel, fails: bool, monkeypat
     assert not model.logits(TOKENS).isnan().any()
 
 
+@pytest.mark.parametrize("first", FIRSTS)
 def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
-    model: HookedModel, monkeypatch: pytest.MonkeyPatch
+    model: HookedModel, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuses(*args: Any, **options: Any) -> Any:
-        raise Unreplayable("its blocks do not use the key-value cache")
+    monkeypatch.setattr(FixedPrefix, "update", lambda self, keys, values, *_, **__: (keys, values))
+    assert positions_of(model, f"blocks.{model.layers[-1]}.mlp.hook_out", first=first) == [LENGTH, LENGTH]
+    logits, z = model.capture(TOKENS)
+    recording = record_bridge(model, TOKENS, first=first)
+    assert (recording.logits - logits).abs().max() < 1e-5
+    assert all((recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5 for layer in model.layers)
 
-    monkeypatch.setattr("headcats.models.replay.block_arguments.BlockArguments.keys_and_values", refuses)
-    assert positions_of(model, f"blocks.{model.layers[-1]}.mlp.hook_out", first=LENGTH - 1) == [LENGTH]
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("first", [LENGTH - 1, 2])
+def test_keys_in_fp32_beside_values_in_16_bits(first: int, dtype: torch.dtype) -> None:
+    """The norm of OLMo-2's keys gives fp32."""
+    model = adapt(tiny_bridge.__wrapped__("olmo2").to(dtype))  # tests share the one that is kept
+    recording = record_bridge(model, TOKENS, first=first)
+    recording.block(0, None, fresh=2, edit=None, last_only=False)
     logits = model.logits(TOKENS)
-    assert (record_bridge(model, TOKENS, first=LENGTH - 1).logits - logits).abs().max() < 1e-5
+    assert (recording.logits - logits).abs().max() < 0.05 * logits.abs().max()
+
+
+def test_a_recording_does_not_hold_the_cache(model: HookedModel) -> None:
+    recording = record_bridge(model, TOKENS, first=LENGTH - 1)
+    assert recording._arguments[0]._cache.layers == []
 
 
 def test_blocks_that_run_in_another_order_are_refused(model: HookedModel) -> None:
