@@ -1,0 +1,7 @@
+"""Tasks to categories, and categories to their overlap."""
+
+from headcats.categories.head_list import head_table
+from headcats.categories.membership import categorize
+from headcats.categories.shared import overlap
+
+__all__ = ["categorize", "head_table", "overlap"]

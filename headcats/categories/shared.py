@@ -1,0 +1,93 @@
+"""How many heads categories share, beside the number that chance would give."""
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool, Int
+
+from headcats.errors import OptionError
+from headcats.streams import stream
+
+
+def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Dataset:
+    """Exact set of categories per head, and how many heads share k categories beside the number expected by chance.
+
+    Only `in` counts. Chance: each category keeps its number of heads, placed at random independently of the others,
+    over all heads (`expected`, `p`) or over the heads of each layer (`expected_within_layers`, `p_within_layers`,
+    where sharing a layer is no evidence). `p = (1 + hits) / (1 + draws)`, a hit being a draw with at least as many
+    heads of exactly k categories as observed: one-sided. **This tests whether categories are independent of each
+    other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number in
+    any category (they do not exist in the model or were not scored) take no part.
+
+    Args:
+        members: What `hc.categorize` returns.
+        draws: Random placements.
+        seed: Seed of the placements.
+
+    Returns:
+        The variables of `members`, and: `n_categories (layer, head)`; `set (layer, head)`: names joined by "+" in the
+        order of the categories, "" for none; `undecided (layer, head)`: in no category and undecided in at least one
+        that has numbers;
+        `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
+        `jaccard (category, other)`: intersection over union, NaN where both are empty or one has
+        no numbers.
+
+    Raises:
+        OptionError: `draws` below 1.
+
+    References:
+        Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
+    """
+    if draws < 1:
+        raise OptionError(f"draws must be at least 1, got {draws}.")
+    order = ("category", "layer", "head")
+    outcome = members["member"].transpose(*order).values
+    known = members["effect"].transpose(*order).notnull().values
+    exists, judged = known.any(axis=0), known.any(axis=(1, 2))
+    names = [str(name) for name in members["category"].values]
+    member = outcome == 1
+    count = member.sum(axis=0)
+    ks = np.arange(1, len(names) + 1)
+    observed = np.array([(count == k).sum() for k in ks])
+
+    result = members.assign_coords(k=ks, other=names)
+    result["n_categories"] = (order[1:], count.astype(np.int8))
+    sets = [
+        "+".join(name for name, inside in zip(names, cell, strict=True) if inside)
+        for cell in member.reshape(len(names), -1).T
+    ]
+    result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
+    result["undecided"] = (order[1:], (count == 0) & (outcome[judged] == 0).any(axis=0) & exists)
+    result["observed"] = ("k", observed)
+    layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
+    for suffix, blocks in (("", np.full_like(layers, -1)), ("_within_layers", layers)):
+        drawn = _chance_counts(member[:, exists], blocks, names, draws=draws, seed=seed)
+        result[f"expected{suffix}"] = ("k", drawn.mean(axis=0))
+        result[f"p{suffix}"] = ("k", (1 + (drawn >= observed).sum(axis=0)) / (1 + draws))
+    flat = member.reshape(len(names), -1).astype(np.float64)
+    both = flat @ flat.T
+    either = flat.sum(axis=1)[:, None] + flat.sum(axis=1) - both
+    result["jaccard"] = (
+        ("category", "other"),
+        np.divide(both, either, where=(either > 0) & np.outer(judged, judged), out=np.full_like(both, np.nan)),
+    )
+    return result
+
+
+def _chance_counts(
+    member: Bool[np.ndarray, "category head"],
+    blocks: Int[np.ndarray, " head"],
+    names: list[str],
+    *,
+    draws: int,
+    seed: int,
+) -> Int[np.ndarray, "draw k"]:
+    # (draw, k): heads in exactly k categories after permuting each category's members within each block of heads.
+    counts = np.zeros((draws, len(names) + 1), dtype=np.int64)
+    for block in np.unique(blocks):
+        total = np.zeros((draws, int((blocks == block).sum())), dtype=np.int8)
+        for name, row in zip(names, member[:, blocks == block], strict=True):
+            rng = stream(seed, name, "overlap by chance", str(block))
+            total += rng.permuted(np.tile(row.astype(np.int8), (draws, 1)), axis=1)
+        for k in range(1, len(names) + 1):
+            counts[:, k] += (total == k).sum(axis=1)
+    return counts[:, 1:]

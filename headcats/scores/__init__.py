@@ -1,0 +1,6 @@
+"""Replicates to estimates: one labelled table of effects per task and head."""
+
+from headcats.scores.items import first_half, of_items
+from headcats.scores.table import FLAG_EFFECT, score, screen_label
+
+__all__ = ["FLAG_EFFECT", "first_half", "of_items", "score", "screen_label"]
