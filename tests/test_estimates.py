@@ -11,7 +11,7 @@ from simulated import clustered_noise
 
 from headcats import estimates
 from headcats.errors import DataError
-from headcats.estimates import PromptEffects, estimate, item_groups, item_weights, sign_flip_p
+from headcats.estimates import PromptEffects, estimate, item_groups, item_weights, sign_flip_p, sign_flips
 from headcats.streams import stream
 
 
@@ -49,7 +49,7 @@ def test_equal_signs_reach_the_smallest_p_and_zeros_never_do() -> None:
 def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(0).normal(0.3, 1, size=(12, 30))
     exact = sign_flip_p(sums, draws=1, rng=stream(0))
-    monkeypatch.setattr(estimates, "EXACT_ITEMS", 0)
+    monkeypatch.setattr(sign_flips, "EXACT_ITEMS", 0)
     drawn = sign_flip_p(sums, draws=50_000, rng=stream(0, "signs"))
     np.testing.assert_allclose(drawn, exact, atol=5 * np.sqrt(0.25 / 50_000))
     hits = 50_001 * drawn - 1
@@ -61,7 +61,7 @@ def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) ->
 def test_memory_blocks_do_not_change_p(n_items: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(0).normal(size=(n_items, 3))
     whole = sign_flip_p(sums, draws=3_000, rng=stream(0, "signs"))
-    monkeypatch.setattr(estimates, "_BLOCK", 1)
+    monkeypatch.setattr(sign_flips, "_BLOCK", 1)
     np.testing.assert_array_equal(sign_flip_p(sums, draws=3_000, rng=stream(0, "signs")), whole)
 
 

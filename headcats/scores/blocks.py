@@ -1,0 +1,109 @@
+"""Blocks of a results tree as plain arrays: what one method did on the prompts of each task."""
+
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.estimates import PromptEffects
+from headcats.registry import unknown_name_message
+
+Grid = dict[str, np.ndarray]
+"""The coordinates `layer` and `head`."""
+
+
+def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
+    """`{"approximation": kind}` where the blocks are estimates of a screen, {} where they are exact.
+
+    Raises:
+        DataError: Some are and some are not, or of different kinds.
+    """
+    kinds = {task: str(block.attrs.get("approximation", "")) for task, block in blocks.items()}
+    (first, kind), *others = kinds.items()
+    for task, other in others:
+        if other != kind:
+            named = [f"task {task!r} {kind or 'exact'}" for task, kind in ((first, kind), (task, other))]
+            raise DataError(
+                f"Estimates of a screen are not mixed with exact numbers or other estimates: {' and '.join(named)}."
+            )
+    return {"approximation": kind} if kind else {}
+
+
+def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
+    """Task -> block of one method, and the positions that were chosen.
+
+    Raises:
+        UnknownNameError: No such method.
+        OptionError: Several positions and none chosen, or one that is not there.
+
+    Warns:
+        StatisticsWarning: Tasks without such a block.
+    """
+    tasks = {name: node for name, node in results.children.items() if not name.startswith("_")}
+    held = {name: [key.partition("@")[::2] for key in node.children] for name, node in tasks.items()}
+    methods = list(dict.fromkeys(m for keys in held.values() for m, _ in keys))
+    if method not in methods:
+        raise UnknownNameError(unknown_name_message("method of these results", method, methods))
+    present = list(dict.fromkeys(p for keys in held.values() for m, p in keys if m == method))
+    if positions is None and len(present) > 1:
+        raise OptionError(f"These results hold {method!r} at {', '.join(present)}: choose one with positions=.")
+    if positions is not None and positions not in present:
+        raise OptionError(f"These results hold {method!r} at {', '.join(present)}, not at {positions!r}.")
+    positions = present[0] if positions is None else positions
+    missing = [name for name, keys in held.items() if (method, positions) not in keys]
+    if missing:
+        warnings.warn(
+            f"{len(missing)} of {len(tasks)} tasks have no {method}@{positions} block "
+            f"and are left out: {', '.join(missing)}.",
+            StatisticsWarning,
+            stacklevel=4,
+        )
+    name = f"{method}@{positions}"
+    return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
+
+
+def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[PromptEffects, Grid]:
+    """Differences `[prompt, layer x head]` and gaps of one block, and its heads.
+
+    Raises:
+        DataError: Not a block of a causal method.
+        UnknownNameError: No such metric.
+    """
+    wanted = {"patched", "clean", "corrupted", "item", "metric"}
+    lacking = sorted(wanted - set(block.variables))
+    if lacking or block.attrs.get("base") not in ("clean", "corrupted"):
+        raise DataError(
+            f"The block of task {task!r} is not one of a causal method: expected patched, clean, corrupted, "
+            f"the coordinates metric and item, and base 'clean' or 'corrupted'; "
+            f"it lacks {', '.join(lacking) or 'a valid base'}."
+        )
+    known = block["metric"].values.tolist()
+    if metric not in known:
+        raise UnknownNameError(unknown_name_message("metric of these results", metric, known))
+    block = block.sel(metric=metric)
+    patched = block["patched"].transpose("prompt", "layer", "head")
+    with np.errstate(invalid="ignore"), xr.set_options(arithmetic_join="exact"):
+        difference = patched - block["corrupted"] if block.attrs["base"] == "corrupted" else block["clean"] - patched
+        gap = (block["clean"] - block["corrupted"]).values.astype(np.float64)
+    effect = difference.transpose("prompt", "layer", "head").values.astype(np.float64).reshape(len(gap), -1)
+    distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
+    grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
+    return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
+
+
+def same_grid(grids: dict[str, Grid]) -> Grid:
+    """The heads that all tasks have.
+
+    Raises:
+        DataError: They differ.
+    """
+    first, expected = next(iter(grids.items()))
+    for task, grid in grids.items():
+        for axis in expected:
+            if not np.array_equal(grid[axis], expected[axis]):
+                raise DataError(
+                    f"Tasks of one table need the same heads: task {task!r} has {axis} {grid[axis].tolist()}, "
+                    f"task {first!r} has {expected[axis].tolist()}."
+                )
+    return expected

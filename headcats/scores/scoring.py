@@ -1,0 +1,200 @@
+"""Replicates to estimates: raw blocks of a results tree become one labelled table of effects per task and head.
+
+The table is the currency of everything downstream (rules, categories, figures). Signs and units: an effect is a share
+of the task's mean clean-corrupted gap, **positive = the head helps**; `raw` and `gap` keep the metric's own unit.
+"""
+
+import json
+import warnings
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from headcats import estimates
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.scores.blocks import approximation, find_blocks, prompt_effects, same_grid
+from headcats.scores.controls import OTHER_ITEM, PATCH, WRONG_TASK, control_blocks, control_table, task_specific
+from headcats.scores.reach import detectable, reach, weak_gap
+from headcats.scores.table import Scored, scores_table
+
+
+def score(
+    results: xr.DataTree,
+    *,
+    method: str,
+    metric: str = "logit_diff",
+    positions: str | None = None,
+    effect: Literal["total", "task_specific"] = "total",
+    alpha: float = 0.05,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Effect of every head on every task, with interval, p, q and reliability.
+
+    `effect = mean over prompts of the difference / mean over prompts of the gap`. The difference is patched - corrupted
+    where the method edits the corrupted run (denoising), clean - patched where it edits the clean run (noising,
+    ablation). Intervals and p values treat query items as the independent unit (see `headcats.estimates`); q is
+    Benjamini-Hochberg over all heads x tasks, two-sided, NaN left out.
+
+    A large part of a denoising effect can be "the wrong task is gone". Where the results hold
+    `second_corruption_patch` at the same positions, its donors show how large: the **task-specific effect** is the
+    effect of the clean donor minus that of the second corruption's donor, prompt by prompt, in shares of the same gap.
+    It stands beside the total effect, or is scored in its place (`effect="task_specific"`).
+
+    Args:
+        results: What `hc.run` or `hc.load` returns: nodes `/<task>/<method>@<positions>` holding
+            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)` with the prompt
+            coordinates `item` and `distractor_task`; `category` in each task's attributes, `categories` (JSON) in the
+            root's.
+        method: Causal method to score.
+        metric: Metric to score; each metric is divided by its own gap.
+        positions: Which positions' block, where the results hold several of this method.
+        effect: "total", or "task_specific" (denoising_patch only): everything below then speaks of the difference.
+        alpha: Level the number of sign draws is chosen for, in (0, 1); rules may use a larger one freely.
+        seed: Seed of sign draws, bootstrap and splits; a task's numbers do not depend on which other tasks are present,
+            except through the number of draws.
+
+    Returns:
+        Dims `task, layer, head`. `effect, low, high, p_value, q_value, raw, standard_error, sign_differs` per head;
+        `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable` per task, `gap_low` to `gap_high`
+        being the 95 % interval of the gap by the bootstrap of items, and `detectable` the smallest effect of a median
+        head that is found with 80 % probability on its own; `resampled (resample, ...)`: effects in 400 bootstrap
+        draws of items, `flipped (flip, ...)`: in 100 draws in which no head has any (see `headcats.estimates`);
+        `distractor_effect (task, distractor, layer, head)` = the effect on the prompts of one distractor task, in
+        shares of the same task gap, where prompts name one. `sign_differs` flags heads of |effect| >= .1 that help
+        against one distractor task and hurt against another.
+        Beside total effects, where their controls were run: `specific_effect, specific_low, specific_high` (the
+        task-specific effect and its interval) and `null_effect` (of the second corruption's donors), per head;
+        `task_share` and `item_share` per task: the share of the effects that is gone with the donor of a second
+        corruption, or of another query item (1 minus the slope of those effects on the clean donor's, through the
+        origin over heads, so that large effects decide).
+        For models in 16 bits also `below_noise (task, layer, head)`: effects that rounding alone could have made.
+        Coordinate `category` along `task`. Attributes `method, metric, positions, effect, categories`, `smallest_p`
+        (largest over tasks) and `reach` (sentences: what p the data can reach, how many discoveries or items that
+        takes, and the smallest effects they would show), both over the tasks with numbers; for a screen (see
+        `hc.methods.attribution_patch`) also `approximation`, and intervals and p then speak of the estimate, not of the
+        patched effect. Where `gap_low` is not above 0, all numbers of heads are NaN.
+
+    Raises:
+        UnknownNameError: no block of `method`, or no such `metric`.
+        OptionError: several positions and none chosen, or one that is not there; `alpha` outside (0, 1); a
+            task-specific effect of another method than denoising_patch.
+        DataError: a task-specific effect without `second_corruption_patch`; blocks that do not fit together (estimates
+            of a screen beside exact numbers, too) or lack a coordinate.
+
+    Warns:
+        StatisticsWarning: tasks without a block of this method or of its control (left out), and tasks whose gap is
+            not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a single item.
+    """
+    if not isinstance(results, xr.DataTree):
+        raise DataError(
+            f"hc.score takes what hc.run or hc.load returns (a DataTree with a node per task and method); got a "
+            f"{type(results).__name__}. A block of hc.sweep has no task: its effects are `patched` minus `corrupted`."
+        )
+    if not 0 < alpha < 1:
+        raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
+    if effect not in ("total", "task_specific"):
+        raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
+    blocks, positions = find_blocks(results, method=method, positions=positions)
+    read = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
+    grid = same_grid({task: grid for task, (_, grid) in read.items()})
+    selected = {task: prompts for task, (prompts, _) in read.items()}
+    controls = {
+        name: control_blocks(results, list(blocks), control=name, positions=positions) if method == PATCH else {}
+        for name in (WRONG_TASK, OTHER_ITEM)
+    }
+    if effect == "task_specific":
+        selected = task_specific(blocks, controls[WRONG_TASK], method=method, metric=metric)
+        _warn_of_missing([task for task in blocks if task not in selected])
+    tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
+    draws = estimates.draws_for(tests, alpha=alpha)
+    scored = {
+        task: Scored(
+            category=_category(results, task),
+            prompts=prompts,
+            estimate=estimates.estimate(prompts, task=task, seed=seed, draws=draws),
+        )
+        for task, prompts in selected.items()
+    }
+    _warn_of_weak_gaps(scored, metric=metric)
+    table = scores_table(scored, grid)
+    table["detectable"] = ("task", [detectable(s.estimate, tests=tests, alpha=alpha) for s in scored.values()])
+    if effect == "total":
+        table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
+    table = table.assign(_below_noise({task: blocks[task] for task in scored}, table, metric=metric))
+    clear = (table["gap_low"] > 0).values
+    counted = table.isel(task=clear) if clear.any() else table
+    table.attrs = {
+        "categories": _categories(results, [s.category for s in scored.values()]),
+        "method": method,
+        "metric": metric,
+        "positions": positions,
+        "effect": effect,
+        **approximation(blocks),
+        "smallest_p": float(counted["smallest_p"].max()),
+        "reach": reach(counted, alpha=alpha),
+    }
+    return table
+
+
+def screen_label(table: xr.Dataset) -> str:
+    """What everything that shows the effects of an approximate method calls them; "" where they are exact.
+
+    Args:
+        table: Scores, or what `hc.categorize` and `hc.overlap` make of them.
+
+    Returns:
+        For example "screen (first order)".
+    """
+    approximation = table.attrs.get("approximation")
+    return f"screen ({approximation})" if approximation else ""
+
+
+def _warn_of_missing(tasks: list[str]) -> None:
+    if tasks:
+        warnings.warn(
+            f"{len(tasks)} tasks have no {WRONG_TASK} block and are left out: {', '.join(tasks)}.",
+            StatisticsWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_weak_gaps(scored: dict[str, Scored], *, metric: str) -> None:
+    weak = [weak_gap(task, s.estimate) for task, s in scored.items() if not s.estimate.gap_low > 0]
+    if weak:
+        warnings.warn(
+            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: "
+            "an effect as a share of it means nothing and is NaN there. Leave these tasks out or use another metric.",
+            StatisticsWarning,
+            stacklevel=3,
+        )
+
+
+def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:
+    """Heads whose effect is not told from the rounding of a 16-bit model, if there is such a model."""
+    if not any("below_noise" in block for block in blocks.values()):
+        return {}
+    marks = [
+        block.below_noise.sel(metric=metric).values
+        if "below_noise" in block
+        else np.zeros((table.sizes["layer"], table.sizes["head"]), dtype=bool)
+        for block in blocks.values()
+    ]
+    return {"below_noise": xr.DataArray(np.stack(marks), dims=("task", "layer", "head"))}
+
+
+def _category(results: xr.DataTree, task: str) -> str:
+    if "category" not in results[task].attrs:
+        raise DataError(f"Task {task!r} of these results has no category in its attributes.")
+    return str(results[task].attrs["category"])
+
+
+def _categories(results: xr.DataTree, used: list[str]) -> str:
+    text = results.attrs.get("categories")
+    if text is None:
+        raise DataError('The results need an attribute `categories`: a JSON list of {"name": ..., "colour": ...}.')
+    listed = [entry["name"] for entry in json.loads(text)]
+    unlisted = sorted(set(used) - set(listed))
+    if unlisted:
+        raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(listed)}.")
+    return str(text)
