@@ -1,0 +1,141 @@
+"""Rules that look at effects alone, not at how sure they are."""
+
+import math
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.rules.rule import Cutoffs, effect_cutoffs, rule, with_cutoffs
+
+# Below this many heads the sample itself bounds how many standard deviations a head can stand out.
+FEW_HEADS = 200
+
+
+def _value_itself(scores: xr.Dataset, *, value: float) -> Cutoffs:
+    rows = next(dim for dim in scores["effect"].dims if dim not in ("layer", "head"))
+    return effect_cutoffs(np.full(scores.sizes[rows], float(value)))
+
+
+@rule
+@with_cutoffs(_value_itself)
+def threshold(scores: xr.Dataset, *, value: float | int) -> xr.DataArray:
+    """Heads whose effect is at least `value`, in shares of the gap; the others are out. Intervals are not looked at."""
+    if not math.isfinite(value):
+        raise OptionError(f"threshold(value) needs a finite number, got {value}.")
+    return _in_or_out(scores["effect"] >= value)
+
+
+@rule
+def top_fraction(scores: xr.Dataset, *, p: float | int) -> xr.DataArray:
+    """The `p` share of each row's heads with the largest effects, at least one head and never one that does not help.
+
+    `floor(p * heads)` heads, heads without a number not counted; heads tied with the last one are in too. Returns heads
+    even for noise.
+    """
+    if not 0 < p <= 1:
+        raise OptionError(f"top_fraction(p) needs a share in (0, 1], got {p}.")
+
+    def cut(effects: Float[np.ndarray, " head"]) -> float:
+        return float(np.sort(effects)[-max(1, math.floor(p * len(effects) + 1e-9))])
+
+    return _above_cut(scores["effect"], cut)
+
+
+@rule
+def sd_above_mean(scores: xr.Dataset, *, k: float | int = 3) -> xr.DataArray:
+    """Heads at least `k` sample standard deviations above the mean of their row, and helping.
+
+    Warns:
+        StatisticsWarning: fewer than 200 heads. A single head among n cannot stand out by more than (n - 1) / sqrt(n)
+            standard deviations, and strong heads inflate the standard deviation they are measured with.
+    """
+    n_heads = int(scores["effect"].notnull().sum(("layer", "head")).max())
+    if n_heads < FEW_HEADS:
+        warnings.warn(
+            f"sd_above_mean(k={k}) on {n_heads} heads: below {FEW_HEADS}, strong heads inflate the standard deviation "
+            "they are measured with, and members are missed. Prefer fdr().",
+            StatisticsWarning,
+            stacklevel=4,
+        )
+
+    def cut(effects: Float[np.ndarray, " head"]) -> float:
+        return float(effects.mean() + k * effects.std(ddof=1)) if len(effects) > 1 else math.inf
+
+    return _above_cut(scores["effect"], cut)
+
+
+@rule
+def elbow(scores: xr.Dataset) -> xr.DataArray:
+    """Heads up to the elbow of each row's sorted positive effects. **Descriptive: returns heads even for noise.**
+
+    The elbow is the point farthest from the chord between the largest and the smallest positive effect; it is in, and
+    so are heads tied with it.
+    """
+
+    def cut(effects: Float[np.ndarray, " head"]) -> float:
+        positive = np.sort(effects[effects > 0])[::-1]
+        if not len(positive):
+            return math.inf
+        # Distances to a straight line are proportional to vertical ones, whatever the scale of the axes.
+        distance = np.abs(positive - np.linspace(positive[0], positive[-1], len(positive)))
+        distance[distance <= 1e-12 * positive[0]] = 0.0
+        return float(positive[int(np.argmax(distance))])
+
+    return _above_cut(scores["effect"], cut)
+
+
+@rule
+def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArray:
+    """Heads whose effect lies above what donors of a second corruption do: above a quantile of those effects.
+
+    The cut-off of a row (task or category) is the `quantile` of `null_effect` over its heads, and a head that does not
+    help is never in. Null effects are what z of a second, independent corruption of the same query does in place of the
+    clean z (`second_corruption_patch`): it takes the wrong task away as well, but brings another wrong one. For
+    categories both effects are reduced over tasks in the same way before they are compared.
+
+    Args:
+        scores: `effect` and `null_effect` with dims `(task | category, layer, head)`, as `hc.score` gives them for
+            denoising_patch where second_corruption_patch was run as well.
+        quantile: Share of null effects below the cut-off, in (0, 1]; 1 = above every head's.
+
+    Raises:
+        OptionError: `quantile` outside (0, 1].
+        DataError: no null effects: a method without such a donor (ablations, noising), or a run without
+            second_corruption_patch.
+    """
+    if not 0 < quantile <= 1:
+        raise OptionError(f"null_calibrated(quantile) needs a share in (0, 1], got {quantile}.")
+    if "null_effect" not in scores:
+        method = scores.attrs.get("method", "this method")
+        why = (
+            "was scored without second_corruption_patch: run that method too"
+            if method == "denoising_patch" and scores.attrs.get("effect", "total") == "total"
+            else "has no donor of a second corruption to compare with (denoising_patch has, for its total effect)"
+        )
+        raise DataError(f"null_calibrated needs null effects, and {method} {why}. Or use another rule, such as fdr().")
+    effect = scores["effect"]
+    row = next(str(dim) for dim in effect.dims if dim not in ("layer", "head"))
+    nulls = scores["null_effect"].transpose(row, ...).values.reshape(scores.sizes[row], -1)
+    cuts = [
+        float(np.quantile(known, quantile)) if len(known := values[np.isfinite(values)]) else math.inf
+        for values in nulls
+    ]
+    return _in_or_out((effect > xr.DataArray(cuts, dims=row)) & (effect > 0))
+
+
+def _above_cut(effect: xr.DataArray, cut: Callable[[np.ndarray], float]) -> xr.DataArray:
+    # One cut per row; a head that hurts is never a member, however low the cut.
+    row = next(str(dim) for dim in effect.dims if dim not in ("layer", "head"))
+    cuts = []
+    for values in effect.transpose(row, ...).values:
+        known = values[np.isfinite(values)]
+        cuts.append(cut(known) if known.size else math.inf)
+    return _in_or_out((effect >= xr.DataArray(cuts, dims=row)) & (effect > 0))
+
+
+def _in_or_out(member: xr.DataArray) -> xr.DataArray:
+    return xr.where(member, 1, -1).astype(np.int8)

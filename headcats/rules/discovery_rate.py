@@ -1,0 +1,78 @@
+"""The rule of this project: an effect that is large enough, at a false-discovery rate."""
+
+import math
+
+import numpy as np
+import xarray as xr
+
+from headcats import estimates
+from headcats.errors import DataError, OptionError
+from headcats.rules.rule import Cutoffs, rule, with_cutoffs
+
+
+def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float) -> Cutoffs:
+    # The largest p that was called; where none was, the one that a single discovery would have needed.
+    p_value, effect = scores["p_value"], scores["effect"]
+    q_value = estimates.benjamini_hochberg(p_value.values)
+    called = p_value.values[q_value <= alpha]
+    largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value.values).sum()))
+    n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
+    return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
+
+
+@rule
+@with_cutoffs(_reached)
+def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.05) -> xr.DataArray:
+    """Heads whose effect is at least `min_effect` at false-discovery rate `alpha`.
+
+    Benjamini-Hochberg over all heads and rows of `scores`. `in`: q <= alpha and low >= min_effect.
+    `out`: high < min_effect. `undecided`: everything else.
+
+    Args:
+        scores: `effect`, `low`, `high`, `p_value` with dims `(task | category, layer, head)`; effects in
+            units of the clean-corrupted gap, positive = the head helps. `smallest_p` per row, where present,
+            lets the rule tell "nothing there" from "nothing could have been found".
+        alpha: Expected share of false members among the heads called, in (0, 1).
+        min_effect: Smallest effect of interest, in the same unit, not negative.
+
+    Returns:
+        int8, dims of `scores.effect`: 1 in, 0 undecided, -1 out. NaN is undecided.
+
+    Raises:
+        OptionError: `alpha` outside (0, 1) or a negative `min_effect`.
+        DataError: so few query items that no number of discoveries could reach `alpha` (the message names the
+            smallest reachable p and the items needed).
+
+    References:
+        Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
+    """
+    if not 0 < alpha < 1:
+        raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
+    if not 0 <= min_effect < math.inf:
+        raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
+    p_value = scores["p_value"].transpose(*scores["effect"].dims)
+    _refuse_unreachable(scores, alpha=alpha)
+    q_value = p_value.copy(data=estimates.benjamini_hochberg(p_value.values))
+    called = (q_value <= alpha) & (scores["low"] >= min_effect)
+    return xr.where(called, 1, xr.where(scores["high"] < min_effect, -1, 0)).astype(np.int8)
+
+
+def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
+    if "smallest_p" not in scores.data_vars or not scores["p_value"].notnull().any():
+        return
+    # Even if every head reached the smallest p of its row: would anything be called?
+    smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
+    if np.nanmin(estimates.benjamini_hochberg(smallest.values)) <= alpha:
+        return
+    row_reach = smallest.min(("layer", "head"))
+    reach = float(row_reach.min())
+    # Every further item halves the smallest p a sign flip can reach.
+    more = math.ceil(math.log2(reach / alpha))
+    have, need = "", f"at least {more} more query items per task"
+    if "n_items" in scores.data_vars:
+        items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
+        have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
+    raise DataError(
+        f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
+        f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values."
+    )
