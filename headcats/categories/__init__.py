@@ -1,7 +1,9 @@
 """Tasks to categories, and categories to their overlap."""
 
+from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.head_list import head_table
 from headcats.categories.membership import categorize
+from headcats.categories.replicates import replicated
 from headcats.categories.shared import overlap
 
-__all__ = ["categorize", "head_table", "overlap"]
+__all__ = ["categorize", "head_table", "overlap", "replicated", "subsampled_overlap"]

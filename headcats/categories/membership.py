@@ -10,9 +10,10 @@ import warnings
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
 
 from headcats import estimates
+from headcats.categories.draws import resampled_members, sizes_without_effect
+from headcats.categories.reduction import Reduction
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule, fdr, negate
 
@@ -40,7 +41,11 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         `effect, low, high, p_value, q_value` after the reduction; `tasks`: comma-separated tasks in which the head is
         `in` on its own, q over heads x tasks. The same six with the prefix `suppressing_`, effects keeping their sign
         (suppressing = negative). Per category: `n_tasks, min_tasks, n_items, smallest_p` (one-sided, after the
-        reduction). Attributes of `scores`, with `rule` and `smallest_p` replaced.
+        reduction); `size` and `suppressing_size`: heads that are in, and beside them `size_expected`:
+        how many the same rule finds on average in either direction if no head has any effect. `probability`
+        (and `suppressing_probability`): share of the bootstrap resamples of items in which the head reaches the
+        cut-offs of the whole data (`resampled_member (resample, category, layer, head)`, `resampled_suppressing`); both
+        of these where the scores carry their draws. Attributes of `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
         OptionError: `min_tasks` neither a positive whole number nor "half".
@@ -56,15 +61,22 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
-    numbered = _numbered_tasks(scores)
+    numbered = tasks_with_numbers(scores)
     counted = {category: tasks for category, tasks in numbered.items() if tasks}
     needed = _needed(counted, min_tasks)
     _warn_of_thin_evidence(scores, numbered, min_tasks)
     helping = _judged(scores, counted, needed, rule=rule)
-    suppressing = _judged(negate(scores), counted, needed, rule=rule)
+    # Without effects both directions are the same: they are drawn once.
+    suppressing = _judged(negate(scores).drop_vars("flipped", errors="ignore"), counted, needed, rule=rule)
 
     members = helping.rename(outcome="member")
     members["suppressing"] = suppressing["outcome"]
+    members["size"] = (members["member"] == 1).sum(("layer", "head"))
+    members["suppressing_size"] = (members["suppressing"] == 1).sum(("layer", "head"))
+    if "resampled_member" in helping:
+        members["probability"] = helping["resampled_member"].mean("resample")
+        members["suppressing_probability"] = suppressing["resampled_member"].mean("resample")
+        members["resampled_suppressing"] = suppressing["resampled_member"]
     bounds = {"effect": -suppressing["effect"], "low": -suppressing["high"], "high": -suppressing["low"]}
     for name in ("effect", "low", "high", "p_value", "q_value", "tasks"):
         members[f"suppressing_{name}"] = bounds.get(name, suppressing[name])
@@ -77,7 +89,12 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     return members
 
 
-def _numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
+def tasks_with_numbers(scores: xr.Dataset) -> dict[str, list[str]]:
+    """Category -> its tasks that have any number, in the order of the scores; categories in the order of figures.
+
+    Raises:
+        DataError: There is none.
+    """
     numbered = scores["effect"].notnull().any(("layer", "head"))
     tasks = {}
     for entry in json.loads(scores.attrs["categories"]):
@@ -128,23 +145,26 @@ def _warn_of_thin_evidence(scores: xr.Dataset, tasks: dict[str, list[str]], min_
 
 def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, int], *, rule: Rule) -> xr.Dataset:
     dims = ("category", "layer", "head")
-    scores = scores.transpose("task", "layer", "head", ...)
+    scores = scores.transpose(..., "task", "layer", "head")
     index = scores.get_index("task")
     rows = {category: index.get_indexer(own) for category, own in tasks.items()}
-    reduced = [_reduce(scores, rows=rows[category], r=r) for category, r in needed.items()]
+    reductions = [Reduction(scores, rows[category], needed[category]) for category in tasks]
+    reduced = [one.of_scores() for one in reductions]
     table = xr.Dataset(
         {name: (dims, np.stack([grids[name] for grids in reduced])) for name in reduced[0]},
         coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
+        attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
     )
     table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
-    reach = [
-        (len(at) - r + 1) * np.sort(scores["smallest_p"].values[at])[r - 1] / 2
-        for at, r in zip(rows.values(), needed.values(), strict=True)
-    ]
-    table["smallest_p"] = ("category", np.minimum(1.0, reach))
+    table["smallest_p"] = ("category", [one.smallest_p() for one in reductions])
     table["n_items"] = ("category", [scores["n_items"].values[at].min() for at in rows.values()])
 
     outcome = rule(table).values
+    if "resampled" in scores:
+        resampled = resampled_members(reductions, rule.cutoffs(table))
+        table["resampled_member"] = (("resample", *dims), resampled)
+    if "flipped" in scores:
+        table["size_expected"] = ("category", sizes_without_effect(reductions, table, rule))
     incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])
     table["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
     try:
@@ -158,21 +178,3 @@ def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, i
             listed[row][alone[task]] = [f"{text},{index[task]}".lstrip(",") for text in listed[row][alone[task]]]
     table["tasks"] = (dims, listed.astype(str))
     return table
-
-
-def _reduce(
-    scores: xr.Dataset, *, rows: Int[np.ndarray, " task"], r: int
-) -> dict[str, Float[np.ndarray, "layer head"]]:
-    # r-th largest effect and bounds, and the partial-conjunction p, over one category's tasks.
-    n = len(rows)
-    effect, low, high, p_value = (scores[name].values[rows] for name in ("effect", "low", "high", "p_value"))
-    one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
-    one_sided = np.where(np.isnan(p_value), 1.0, one_sided)
-    reduced = {
-        name: np.sort(np.where(np.isnan(values), missing, values), axis=0)[n - r]
-        for name, values, missing in (("effect", effect, -np.inf), ("low", low, -np.inf), ("high", high, np.inf))
-    }
-    reduced["p_value"] = np.minimum(1.0, (n - r + 1) * np.sort(one_sided, axis=0)[r - 1])
-    # Fewer than r numbers: nothing is known about the r-th largest effect.
-    known = (~np.isnan(effect)).sum(axis=0) >= r
-    return {name: np.where(known, values, np.nan) for name, values in reduced.items()}

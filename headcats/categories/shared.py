@@ -1,25 +1,47 @@
 """How many heads categories share, beside the number that chance would give."""
 
+from typing import Literal
+
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 
-from headcats.errors import OptionError
+from headcats.errors import DataError, OptionError
 from headcats.streams import stream
 
+# Of the category variables: name of helping heads -> name of suppressing ones.
+_SUPPRESSING = {
+    "member": "suppressing",
+    "resampled_member": "resampled_suppressing",
+    **{
+        name: f"suppressing_{name}"
+        for name in ("effect", "low", "high", "p_value", "q_value", "tasks", "size", "probability")
+    },
+}
 
-def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Dataset:
+
+def overlap(
+    members: xr.Dataset,
+    *,
+    sign: Literal["helping", "suppressing"] = "helping",
+    draws: int = 10_000,
+    seed: int = 0,
+) -> xr.Dataset:
     """Exact set of categories per head, and how many heads share k categories beside the number expected by chance.
 
-    Only `in` counts. Chance: each category keeps its number of heads, placed at random independently of the others,
-    over all heads (`expected`, `p`) or over the heads of each layer (`expected_within_layers`, `p_within_layers`,
-    where sharing a layer is no evidence). `p = (1 + hits) / (1 + draws)`, a hit being a draw with at least as many
-    heads of exactly k categories as observed: one-sided. **This tests whether categories are independent of each
-    other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number in
-    any category (they do not exist in the model or were not scored) take no part.
+    Helping and suppressing heads are two maps, never one. Only `in` counts. Chance: each category keeps its number of
+    heads, placed at random independently of the others, over all heads (`expected`, `p`) or over the heads of each
+    layer (`expected_within_layers`, `p_within_layers`, where sharing a layer is no evidence). `p = (1 + hits) / (1 +
+    draws)`, a hit being a draw with at least as many heads of exactly k categories as observed: one-sided. **This tests
+    whether categories are independent of each other, not whether they are specific:** heads that serve everything give
+    a small p too. Heads without a number in any category (they do not exist in the model or were not scored) take no
+    part.
 
     Args:
         members: What `hc.categorize` returns.
+        sign: Whose overlap: of the heads that help a category, or of those that suppress it. In the result of the
+            latter `member, effect, low, high, p_value, q_value, tasks, size, probability` are those of suppressing
+            heads, effects negative, and the attribute `sign` says so.
         draws: Random placements.
         seed: Seed of the placements.
 
@@ -29,16 +51,20 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
         that has numbers;
         `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
         `jaccard (category, other)`: intersection over union, NaN where both are empty or one has
-        no numbers.
+        no numbers; where the memberships carry their resamples, `jaccard_low, jaccard_high`: 95 % percentile interval
+        over them (items resampled within tasks, tasks and cut-offs fixed; resamples in which both are empty count as
+        0). Resampling adds the noise of the data once more, so such an interval can lie below a large overlap.
 
     Raises:
-        OptionError: `draws` below 1.
+        OptionError: `draws` below 1, or another sign.
+        DataError: Suppressing heads asked of a result that has none.
 
     References:
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
     """
     if draws < 1:
         raise OptionError(f"draws must be at least 1, got {draws}.")
+    members = _of_sign(members, sign)
     order = ("category", "layer", "head")
     outcome = members["member"].transpose(*order).values
     known = members["effect"].transpose(*order).notnull().values
@@ -63,14 +89,37 @@ def overlap(members: xr.Dataset, *, draws: int = 10_000, seed: int = 0) -> xr.Da
         drawn = _chance_counts(member[:, exists], blocks, names, draws=draws, seed=seed)
         result[f"expected{suffix}"] = ("k", drawn.mean(axis=0))
         result[f"p{suffix}"] = ("k", (1 + (drawn >= observed).sum(axis=0)) / (1 + draws))
-    flat = member.reshape(len(names), -1).astype(np.float64)
-    both = flat @ flat.T
-    either = flat.sum(axis=1)[:, None] + flat.sum(axis=1) - both
-    result["jaccard"] = (
-        ("category", "other"),
-        np.divide(both, either, where=(either > 0) & np.outer(judged, judged), out=np.full_like(both, np.nan)),
-    )
+    pairs = ("category", "other")
+    jaccard = jaccards(member.reshape(len(names), -1))
+    result["jaccard"] = (pairs, np.where(np.outer(judged, judged), jaccard, np.nan))
+    if "resampled_member" in members:
+        drawn = members["resampled_member"].transpose("resample", *order).values
+        spread = np.nan_to_num(jaccards(drawn.reshape(len(drawn), len(names), -1)), nan=0.0)
+        for name, quantile in (("jaccard_low", 0.025), ("jaccard_high", 0.975)):
+            bound = np.quantile(spread, quantile, axis=0)
+            result[name] = (pairs, np.where(np.isnan(result["jaccard"].values), np.nan, bound))
     return result
+
+
+def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarray, "*draw category category"]:
+    """Intersection over union of every two categories; NaN where both are empty."""
+    flat = member.astype(np.float64)
+    both = flat @ np.swapaxes(flat, -1, -2)
+    sizes = flat.sum(axis=-1)
+    either = sizes[..., :, None] + sizes[..., None, :] - both
+    return np.divide(both, either, where=either > 0, out=np.full_like(both, np.nan))
+
+
+def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
+    if sign not in ("helping", "suppressing"):
+        raise OptionError(f"sign must be 'helping' or 'suppressing', got {sign!r}.")
+    if sign == "helping":
+        return members.assign_attrs(sign=sign)
+    if "suppressing" not in members:
+        raise DataError("These memberships hold no suppressing heads; take what hc.categorize returns.")
+    swapped = {name: other for name, other in _SUPPRESSING.items() if other in members}
+    kept = members.drop_vars([name for name in swapped if name in members])
+    return kept.rename({other: name for name, other in swapped.items()}).assign_attrs(sign=sign)
 
 
 def _chance_counts(

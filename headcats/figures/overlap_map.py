@@ -2,7 +2,6 @@
 
 import html
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +15,10 @@ from headcats.figures.colours import HATCH, Palette, category_colours, named_pal
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
 from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
+from headcats.figures.overlap_legend import SUPPRESSING, UNCLASSIFIED, UNDECIDED, add_legend, legend_labels
 from headcats.figures.screen import screen_hover, screen_title, with_approximation
 
 ALL = "All Categories"
-UNCLASSIFIED = "Unclassified"
-UNDECIDED = "Undecided"
 NO_VALUE = "no value"
 OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
 
@@ -46,13 +44,15 @@ def overlap_map(
     panel shows every head of one category, shared ones included. Heads for which the data decide neither way are
     hatched: in the first panel by the variable `undecided`, in a category's panel where `member` is 0. Layers
     without attention heads (hybrid models) stay blank, and so do heads that a layer lacks: those whose effect is
-    NaN. Hover over a head for its name, set, effects, intervals, q and tasks.
+    NaN. In a category's panel a triangle marks heads that suppress it, which are never counted with those that help;
+    their own map is that of `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects,
+    intervals, q and tasks.
 
     Args:
         overlap: As `hc.overlap` returns it: `n_categories, set, undecided (layer, head)` and
             `member, effect, low, high, q_value, tasks (category, layer, head)`; effects in shares of the
             clean-corrupted gap, positive = the head helps. 1 to 8 categories; their order and colours come from the
-            attribute `categories`.
+            attribute `categories`. `suppressing (category, layer, head)`, where present: 1 = marked by a triangle.
         palette: Name of the colours; `"headcats"` takes the suite's own.
         title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
 
@@ -60,8 +60,8 @@ def overlap_map(
         The figure, as wide as its panels need. `hc.figures.data(fig)` has one row per panel and head: `panel, layer,
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
-        first panel in every category, with `label` and `colour` ""), `hatched, effect, low, high, q_value, tasks`
-        (the last five empty in the first panel); for a screen also `approximation`.
+        first panel in every category, with `label` and `colour` ""), `hatched, suppresses, effect, low, high, q_value,
+        tasks` (the last six empty in the first panel); for a screen also `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
@@ -82,13 +82,6 @@ def overlap_map(
     frame = _frame(overlap, colours)
     fig = _draw(overlap, frame, colours, title=screen_title(title, overlap))
     return fig, with_approximation(frame, overlap)
-
-
-def legend_labels(colours: Palette) -> dict[str, str]:
-    """Legend entry -> colour, from top to bottom: most categories first, then the categories from last to first."""
-    counts = {f"{k} categories": colours.counts[k] for k in sorted(colours.counts, reverse=True)}
-    single = {name: colours.categories[name] for name in reversed(colours.categories)}
-    return {**counts, **single, UNCLASSIFIED: colours.unclassified}
 
 
 def _in_category_order(overlap: xr.Dataset) -> xr.Dataset:
@@ -122,7 +115,9 @@ def _frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     everything["outcome"] = np.where(common.n_categories > 0, "in", np.where(undecided, "undecided", "out"))
     everything = _without_missing(everything, overlap.effect.notnull().any("category"))
     # Empty columns of the dtypes of the others, so that concatenation does not guess.
-    everything = everything.assign(**{name: np.full(len(heads), np.nan) for name in NUMBERS}, tasks="")
+    everything = everything.assign(
+        **{name: np.full(len(heads), np.nan) for name in NUMBERS}, tasks="", suppresses=False
+    )
 
     panels = [everything]
     for name, values in member.items():
@@ -132,11 +127,12 @@ def _frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
         one["outcome"] = [OUTCOMES[v] for v in values]
         one = _without_missing(one, here.effect.notnull())
         one = one.assign(**{number: _flat(here[number]).astype(float) for number in NUMBERS})
-        panels.append(one.assign(tasks=_flat(here.tasks).astype(str)))
+        suppresses = _flat(here.suppressing) == 1 if "suppressing" in here else False
+        panels.append(one.assign(tasks=_flat(here.tasks).astype(str), suppresses=suppresses))
     frame = pd.concat(panels, ignore_index=True)
     frame["colour"] = frame.label.map({**legend_labels(colours), "": ""})
     first = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
-    return frame[[*first, *NUMBERS, "tasks"]]
+    return frame[[*first, "suppresses", *NUMBERS, "tasks"]]
 
 
 def _without_missing(panel: pd.DataFrame, has_value: xr.DataArray) -> pd.DataFrame:
@@ -160,7 +156,8 @@ def _label(i: int, member: dict[str, np.ndarray]) -> str:
 def _draw(overlap: xr.Dataset, frame: pd.DataFrame, colours: Palette, *, title: str | None) -> go.Figure:
     labels = legend_labels(colours)
     n_layers, n_heads = n_cells(overlap, "layer"), n_cells(overlap, "head")
-    cell = _cell(n_layers, n_heads, at_least=_LEGEND_ENTRY * (len(labels) + 1) + 8)
+    suppressed = bool(frame.suppresses.any())
+    cell = _cell(n_layers, n_heads, at_least=_LEGEND_ENTRY * (len(labels) + 1 + suppressed) + 8)
     width, height = cell[0] * n_layers, cell[1] * n_heads
     sentence = _sentence(overlap, frame)
 
@@ -181,7 +178,7 @@ def _draw(overlap: xr.Dataset, frame: pd.DataFrame, colours: Palette, *, title: 
         panel = Panel(left=left, top=top + 38, width=width, height=height)
         axes = add_panel(fig, panel, canvas=canvas, n_layers=n_layers, n_heads=n_heads, names=(True, True))
         add_text(fig, html.escape(name, quote=False), canvas=canvas, at=(left, top), size=14)
-        add_text(fig, _count(here), canvas=canvas, at=(left, top + 19), size=11, quiet=True)
+        add_text(fig, _count(here, overlap), canvas=canvas, at=(left, top + 19), size=11, quiet=True)
         grid = here.set_index(["layer", "head"]).to_xarray()
         fig.add_trace(_cells(name, grid, overlap, labels, gap=_gap(cell), axes=axes))
         xs, ys = hatch_lines(on_grid(grid.hatched, fill=False).astype(bool), cell=cell)
@@ -189,7 +186,11 @@ def _draw(overlap: xr.Dataset, frame: pd.DataFrame, colours: Palette, *, title: 
         fig.add_trace(
             go.Scatter(x=xs, y=ys, mode="lines", line=lines, hoverinfo="skip", showlegend=False, name=UNDECIDED, **axes)
         )
-    _add_legend(fig, labels, at=(canvas.x(lefts[0] + max(width, 110) + _LEGEND_GAP), canvas.y(top + 34)))
+        if here.suppresses.any():
+            fig.add_trace(_triangles(here[here.suppresses], size=min(9.0, max(3.0, 0.45 * min(cell))), axes=axes))
+    add_legend(
+        fig, labels, suppressed=suppressed, at=(canvas.x(lefts[0] + max(width, 110) + _LEGEND_GAP), canvas.y(top + 34))
+    )
     return fig
 
 
@@ -205,9 +206,28 @@ def _gap(cell: tuple[int, int]) -> int:
     return 0 if smallest < 6 else 1 if smallest < 24 else 2
 
 
-def _count(panel: pd.DataFrame) -> str:
+def _triangles(heads: pd.DataFrame, *, size: float, axes: dict[str, str]) -> go.Scatter:
+    marker = {"symbol": "triangle-down", "size": size, "color": "black"}
+    return go.Scatter(
+        x=heads.layer.to_numpy(),
+        y=heads["head"].to_numpy(),
+        mode="markers",
+        marker=marker,
+        name=SUPPRESSING,
+        hoverinfo="skip",
+        showlegend=False,
+        **axes,
+    )
+
+
+def _count(panel: pd.DataFrame, overlap: xr.Dataset) -> str:
     n = int((panel.outcome == "in").sum())
-    return f"{n or 'no'} {'head' if n < 2 else 'heads'} of {int((panel.outcome != NO_VALUE).sum())}"
+    kind = _kind(overlap)
+    return f"{n or 'no'} {kind}{'head' if n < 2 else 'heads'} of {int((panel.outcome != NO_VALUE).sum())}"
+
+
+def _kind(overlap: xr.Dataset) -> str:
+    return "suppressing " if overlap.attrs.get("sign") == "suppressing" else ""
 
 
 def _sentence(overlap: xr.Dataset, frame: pd.DataFrame) -> str | None:
@@ -218,7 +238,8 @@ def _sentence(overlap: xr.Dataset, frame: pd.DataFrame) -> str | None:
     undecided = int(everything.hatched.sum())
     rest = f"{undecided} undecided (hatched)" if undecided else "none undecided"
     named = f"the rule {rule}" if rule else "the rule"
-    return f"No head passed {named} in any category; {rest} of {int((everything.outcome != NO_VALUE).sum())} heads."
+    heads = int((everything.outcome != NO_VALUE).sum())
+    return f"No {_kind(overlap)}head passed {named} in any category; {rest} of {heads} heads."
 
 
 def _cells(
@@ -252,28 +273,4 @@ def _cells(
         hovertemplate=hover_template(shown, note=screen_hover(overlap)),
         name=name,
         **axes,
-    )
-
-
-def _add_legend(fig: go.Figure, labels: dict[str, str], *, at: tuple[float, float]) -> None:
-    grey = labels[UNCLASSIFIED]
-    hatched = {"shape": "/", "fgcolor": HATCH, "bgcolor": grey, "size": 5, "solidity": 0.2}
-    swatches: dict[str, dict[str, Any]] = {name: {"color": colour} for name, colour in labels.items()}
-    swatches[UNDECIDED] = {"color": grey, "pattern": hatched}
-    for name, marker in swatches.items():
-        shown = html.escape(name, quote=False)
-        fig.add_trace(go.Bar(x=[None], y=[None], name=shown, marker=marker, showlegend=True, hoverinfo="skip"))
-    fig.update_layout(
-        legend={
-            "x": at[0],
-            "y": at[1],
-            "xanchor": "left",
-            "yanchor": "top",
-            "traceorder": "normal",
-            "font": {"size": 12},
-            "borderwidth": 0,
-            # The entries explain colours; nothing would be hidden by clicking them.
-            "itemclick": False,
-            "itemdoubleclick": False,
-        }
     )

@@ -15,7 +15,7 @@ from headcats.rules.rule import Cutoffs, effect_cutoffs, rule, with_cutoffs
 FEW_HEADS = 200
 
 
-def _value_itself(scores: xr.Dataset, *, value: float) -> Cutoffs:
+def _value_itself(scores: xr.Dataset, *, value: float | int) -> Cutoffs:
     rows = next(dim for dim in scores["effect"].dims if dim not in ("layer", "head"))
     return effect_cutoffs(np.full(scores.sizes[rows], float(value)))
 

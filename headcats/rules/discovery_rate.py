@@ -10,7 +10,7 @@ from headcats.errors import DataError, OptionError
 from headcats.rules.rule import Cutoffs, rule, with_cutoffs
 
 
-def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float) -> Cutoffs:
+def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float | int) -> Cutoffs:
     # The largest p that was called; where none was, the one that a single discovery would have needed.
     p_value, effect = scores["p_value"], scores["effect"]
     q_value = estimates.benjamini_hochberg(p_value.values)
@@ -50,16 +50,21 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
         raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
     if not 0 <= min_effect < math.inf:
         raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
-    p_value = scores["p_value"].transpose(*scores["effect"].dims)
     _refuse_unreachable(scores, alpha=alpha)
-    q_value = p_value.copy(data=estimates.benjamini_hochberg(p_value.values))
-    called = (q_value <= alpha) & (scores["low"] >= min_effect)
-    return xr.where(called, 1, xr.where(scores["high"] < min_effect, -1, 0)).astype(np.int8)
+    effect = scores["effect"]
+    # Plain arrays: a rule is called hundreds of times on data without effects.
+    p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
+    called = (estimates.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
+    return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
 
 
 def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
     if "smallest_p" not in scores.data_vars or not scores["p_value"].notnull().any():
         return
+    rows = scores["smallest_p"].dims
+    known = np.isfinite(scores["p_value"].transpose(*rows, ...).values).reshape(scores["smallest_p"].size, -1).any(1)
+    if float(scores["smallest_p"].values.ravel()[known].min()) <= alpha / scores["p_value"].size:
+        return  # a single discovery is within reach
     # Even if every head reached the smallest p of its row: would anything be called?
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
     if np.nanmin(estimates.benjamini_hochberg(smallest.values)) <= alpha:

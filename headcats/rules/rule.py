@@ -54,7 +54,8 @@ class Rule:
                 f"Rule {self.name!r} must return 1, 0 or -1 for each of the {dict(effect.sizes)} cells of `effect`; "
                 f"it returned {dict(outcome.sizes)} with values {np.unique(outcome.values)[:5].tolist()}."
             )
-        return outcome.where(effect.notnull(), 0).astype(np.int8).rename("outcome")
+        judged = np.where(np.isnan(effect.values), 0, outcome.values).astype(np.int8)
+        return effect.copy(data=judged).rename("outcome")
 
     def cutoffs(self, scores: xr.Dataset) -> Cutoffs:
         """What a head had to reach in these scores.

@@ -1,0 +1,76 @@
+"""Categories of unequal numbers of tasks, made comparable: as many tasks of each."""
+
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories.membership import categorize, tasks_with_numbers
+from headcats.categories.shared import jaccards
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.rules import Rule
+from headcats.streams import stream
+
+
+def subsampled_overlap(
+    scores: xr.Dataset,
+    *,
+    rule: Rule | None = None,
+    min_tasks: int | str = "half",
+    subsets: int = 50,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Sizes and overlap of the categories when each is left with as many tasks as the smallest has.
+
+    A category with more tasks has more chances (`min_tasks=1`) or needs more agreement. Random subsets of the tasks of
+    each category are categorized as the whole was; Benjamini-Hochberg runs over the heads x categories of each subset.
+
+    Args:
+        scores: What `hc.score` returns.
+        rule: As in `hc.categorize`.
+        min_tasks: As in `hc.categorize`; "half" is half of the subset.
+        subsets: How many random subsets.
+        seed: Seed of the subsets.
+
+    Returns:
+        `n_tasks` (of each category in every subset); means over the subsets, and with `_low` and `_high` their 2.5 and
+        97.5 % quantiles: `size (category)`, `observed (k)` = heads in exactly k categories, `jaccard (category,
+        other)` (0 where both are empty). Attributes as `hc.categorize`, with `subsets`.
+
+    Raises:
+        OptionError: Fewer than 1 subset.
+        DataError: As `hc.categorize`.
+    """
+    if subsets < 1:
+        raise OptionError(f"subsets must be at least 1, got {subsets}.")
+    # Their draws would be reduced for every subset and are not used.
+    scores = scores.drop_vars(["resampled", "flipped"], errors="ignore")
+    tasks = {category: own for category, own in tasks_with_numbers(scores).items() if own}
+    least = min(map(len, tasks.values()))
+    if isinstance(min_tasks, int) and min_tasks > least:
+        raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
+    names = list(tasks)
+    found: list[np.ndarray] = []
+    members = xr.Dataset()
+    for subset in range(subsets):
+        draws = stream(seed, "equal tasks", str(subset))
+        chosen = [str(task) for own in tasks.values() for task in draws.choice(own, size=least, replace=False)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)  # said of the whole
+            members = categorize(scores.sel(task=chosen), rule=rule, min_tasks=min_tasks)
+        outcome = members["member"].sel(category=names).transpose("category", ...).values == 1
+        found.append(outcome.reshape(len(names), -1))
+    member = np.stack(found)
+    ks = np.arange(1, len(names) + 1)
+    count = member.sum(axis=1)
+    overlaps = np.nan_to_num(jaccards(member), nan=0.0)
+    result = xr.Dataset(coords={"category": names, "other": names, "k": ks})
+    for name, dims, values in (
+        ("size", ("category",), member.sum(axis=2)),
+        ("observed", ("k",), np.stack([(count == k).sum(axis=1) for k in ks], axis=1)),
+        ("jaccard", ("category", "other"), overlaps),
+    ):
+        result[name] = (dims, values.mean(axis=0))
+        result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0))
+        result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0))
+    return result.assign(n_tasks=least).assign_attrs(members.attrs | {"subsets": subsets})

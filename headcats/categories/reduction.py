@@ -1,0 +1,83 @@
+"""From a category's tasks to one number per head: the r-th largest effect and its partial-conjunction p."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+from scipy import stats
+
+Grids = dict[str, Float[np.ndarray, "... layer head"]]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """How the tasks of one category become one.
+
+    Attributes:
+        scores: Table over `(task, layer, head)`, in that order.
+        tasks: Places of the category's tasks.
+        r: In how many of them a head has to matter.
+    """
+
+    scores: xr.Dataset
+    tasks: Int[np.ndarray, " task"]
+    r: int
+
+    def of_scores(self) -> Grids:
+        """`effect, low, high` and one-sided `p_value` (and `null_effect`), `[layer, head]`, of the scores themselves.
+
+        NaN where fewer than r tasks have a number: nothing is known about the r-th largest effect.
+        """
+        effect, low, high, p_value = (self._values(name) for name in ("effect", "low", "high", "p_value"))
+        one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
+        reduced = {
+            "effect": self._largest(effect, -np.inf),
+            "low": self._largest(low, -np.inf),
+            "high": self._largest(high, np.inf),
+            "p_value": self._conjunction(np.where(np.isnan(p_value), 1.0, one_sided)),
+        }
+        if "null_effect" in self.scores:
+            reduced["null_effect"] = self._largest(self._values("null_effect"), -np.inf)
+        known = (~np.isnan(effect)).sum(axis=0) >= self.r
+        return {name: np.where(known, values, np.nan) for name, values in reduced.items()}
+
+    def of_draws(self, name: str) -> Grids:
+        """The same of other effects, `[draw, layer, head]`: `resampled` or `flipped` of the scores.
+
+        Each head keeps the width of its interval in each task, and p is one-sided from t of its standard error with
+        `n_items - 1` degrees of freedom, no smaller than the data can reach.
+        """
+        effect = self.scores[name].values[:, self.tasks]
+        below, above = (self._values("effect") - self._values("low"), self._values("high") - self._values("effect"))
+        error, items = self._values("standard_error"), self.scores["n_items"].values[self.tasks]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            p_value = stats.t.sf(effect / error, np.maximum(items - 1, 1)[:, None, None])
+        smallest = self.scores["smallest_p"].values[self.tasks][:, None, None] / 2
+        p_value = np.where(np.isnan(p_value), 1.0, np.maximum(p_value, smallest))
+        reduced = {
+            "effect": self._largest(effect, -np.inf),
+            "low": self._largest(effect - below, -np.inf),
+            "high": self._largest(effect + above, np.inf),
+            "p_value": self._conjunction(p_value),
+        }
+        known = (~np.isnan(effect)).sum(axis=1) >= self.r
+        return {key: np.where(known, values, np.nan) for key, values in reduced.items()}
+
+    def smallest_p(self) -> float:
+        """The smallest one-sided p that the category can reach."""
+        reach = np.sort(self.scores["smallest_p"].values[self.tasks])[self.r - 1] / 2
+        return float(min(1.0, (len(self.tasks) - self.r + 1) * reach))
+
+    def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
+        return self.scores[name].values[self.tasks]
+
+    def _largest(
+        self, values: Float[np.ndarray, "... task layer head"], missing: float
+    ) -> Float[np.ndarray, "... layer head"]:
+        ordered = np.sort(np.where(np.isnan(values), missing, values), axis=-3)
+        return ordered[..., len(self.tasks) - self.r, :, :]
+
+    def _conjunction(self, p_value: Float[np.ndarray, "... task layer head"]) -> Float[np.ndarray, "... layer head"]:
+        smallest = np.sort(p_value, axis=-3)[..., self.r - 1, :, :]
+        return np.minimum(1.0, (len(self.tasks) - self.r + 1) * smallest)

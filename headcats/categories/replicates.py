@@ -1,0 +1,96 @@
+"""Memberships of several runs as one: heads that are in always, in any, or in a share of them."""
+
+import math
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from headcats.errors import DataError, OptionError
+
+_LARGEST = ("member", "effect", "low", "high")
+_SMALLEST = ("p_value", "q_value")
+_GRID = ("category", "layer", "head")
+
+
+def replicated(
+    members: Mapping[str, xr.Dataset], *, by: Literal["any", "always", "half"] | float = "always"
+) -> xr.Dataset:
+    """Which heads are in a category in `by` of several runs: other prompts, seeds or templates of one model.
+
+    With r = 1 ("any"), n ("always"), ceil(n / 2) ("half") or ceil(share * n): a head is in where at least r of the n
+    runs have it in, out where fewer than r of them leave it open or in, and undecided otherwise; effect, low and high
+    are the r-th largest over the runs, p and q the r-th smallest. Suppressing heads likewise, never merged with
+    helping ones. This describes the runs; it is no test of its own.
+
+    Args:
+        members: Name of a run -> what `hc.categorize` returns, all over the same categories and heads.
+        by: In how many runs.
+
+    Returns:
+        What `hc.overlap` and the figures take: `member, suppressing` and their `effect, low, high, p_value, q_value,
+        tasks` (those listed in at least r runs), `size, suppressing_size`; and `share (category, layer, head)` and
+        `suppressing_share` of the runs in which the head is in. Attributes of the first run, with `replicates` (how
+        many) and `by`.
+
+    Raises:
+        OptionError: A share outside (0, 1].
+        DataError: No run, or runs over different categories or heads.
+    """
+    if not members:
+        raise DataError("replicated needs the memberships of at least one run.")
+    runs = list(members.values())
+    for name, one in members.items():
+        for axis in _GRID:
+            if one[axis].values.tolist() != runs[0][axis].values.tolist():
+                raise DataError(
+                    f"Runs need the same categories and heads: {name!r} has another {axis} axis than "
+                    f"{next(iter(members))!r}. Heads of different models do not correspond."
+                )
+    r = _needed(by, len(runs))
+    result = xr.Dataset(coords={axis: runs[0][axis] for axis in _GRID})
+    for prefix, verdict in (("", "member"), ("suppressing_", "suppressing")):
+        # Suppressing effects are negative: the r-th largest suppression is the r-th smallest of them.
+        sign = -1 if prefix else 1
+        stacked = _stack(runs, verdict)
+        result[verdict] = (_GRID, _ranked(stacked, r, largest=True).astype(np.int8))
+        result[f"{prefix}share"] = (_GRID, (stacked == 1).mean(axis=0))
+        result[f"{prefix}size"] = (result[verdict] == 1).sum(("layer", "head"))
+        for name in (*_LARGEST[1:], *_SMALLEST):
+            values = _stack(runs, prefix + name)
+            largest = (name in _LARGEST) == (sign == 1)
+            result[prefix + name] = (_GRID, _ranked(values, r, largest=largest))
+        result[f"{prefix}tasks"] = (_GRID, _common_tasks(_stack(runs, f"{prefix}tasks"), r))
+    for name in ("n_tasks", "min_tasks"):
+        result[name] = runs[0][name]
+    return result.assign_attrs(runs[0].attrs | {"replicates": len(runs), "by": str(by)})
+
+
+def _needed(by: str | float, n: int) -> int:
+    if by in ("any", "always", "half"):
+        return {"any": 1, "always": n, "half": math.ceil(n / 2)}[str(by)]
+    if isinstance(by, bool) or not isinstance(by, int | float) or not 0 < by <= 1:
+        raise OptionError(f"by must be 'any', 'always', 'half' or a share in (0, 1]; got {by!r}.")
+    return math.ceil(by * n - 1e-9)
+
+
+def _stack(runs: list[xr.Dataset], name: str) -> np.ndarray:
+    return np.stack([one[name].transpose(*_GRID).values for one in runs])
+
+
+def _ranked(values: np.ndarray, r: int, *, largest: bool) -> np.ndarray:
+    # A run without a number is the worst there is: it can only keep a head from being in.
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), -np.inf if largest else np.inf, values)
+    ordered = np.sort(values, axis=0)
+    ranked = ordered[len(ordered) - r] if largest else ordered[r - 1]
+    return np.where(np.isinf(ranked), np.nan, ranked) if ranked.dtype.kind == "f" else ranked
+
+
+def _common_tasks(texts: np.ndarray, r: int) -> np.ndarray:
+    found = np.full(texts.shape[1:], "", dtype=object)
+    for place in np.ndindex(found.shape):
+        listed = [task for text in texts[:, *place] for task in str(text).split(",") if task]
+        found[place] = ",".join(task for task in dict.fromkeys(listed) if listed.count(task) >= r)
+    return found.astype(str)
