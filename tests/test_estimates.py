@@ -253,3 +253,49 @@ def test_draws_and_discoveries() -> None:
     assert estimates.discoveries_needed(estimates.smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
     assert estimates.discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
     assert estimates.discoveries_needed(0.1, tests=48, alpha=0.05) == 96
+
+
+class TestDraws:
+    def test_resamples_are_those_of_the_interval(self) -> None:
+        rng = np.random.default_rng(0)
+        result = estimate(prompts_of(0.3 + rng.normal(size=(60, 4)), item=list(np.arange(60) // 2)), task="t", seed=0)
+        assert result.resampled.shape == (estimates.KEPT_RESAMPLES, 4)
+        np.testing.assert_allclose(np.quantile(result.resampled, 0.025, axis=0), result.low, atol=0.06)
+        np.testing.assert_allclose(np.quantile(result.resampled, 0.975, axis=0), result.high, atol=0.06)
+        np.testing.assert_allclose(result.resampled.mean(axis=0), result.effect, atol=0.03)
+
+    def test_flipped_effects_have_the_scatter_and_no_effect(self) -> None:
+        rng = np.random.default_rng(1)
+        effect = 2.0 + rng.normal(size=(80, 3))  # a large effect must not widen the null
+        result = estimate(prompts_of(effect, item=list(range(80))), task="t", seed=0)
+        np.testing.assert_allclose(result.standard_error, effect.std(axis=0, ddof=1) / np.sqrt(80), rtol=1e-6)
+        assert abs(result.flipped.mean(axis=0)).max() < 4 * result.standard_error.max() / np.sqrt(estimates.FLIPS)
+        np.testing.assert_allclose(result.flipped.std(axis=0), result.standard_error, rtol=0.25)
+
+    def test_an_item_has_the_same_sign_in_every_task(self) -> None:
+        # Each task's only scatter is that of one item pair, so its flipped effects are this item's signs.
+        def signs(task: str, items: list[str]) -> np.ndarray:
+            effect = np.zeros((len(items), 1))
+            effect[items.index("France")] = 1.0
+            return np.sign(estimate(prompts_of(effect, item=items), task=task, seed=0).flipped[:, 0])
+
+        one, other = signs("a", ["France", *map(str, range(20))]), signs("b", [*map(str, range(30, 70)), "France"])
+        assert (one == other).mean() > 0.95
+
+    def test_without_sign_draws_everything_but_p_is_there(self) -> None:
+        prompts = prompts_of(np.random.default_rng(0).normal(size=(30, 2)), item=list(range(30)))
+        whole, fast = (estimate(prompts, task="t", seed=0, draws=draws) for draws in (999, None))
+        assert np.isnan(fast.p_value).all()
+        assert not np.isnan(whole.p_value).any()
+        np.testing.assert_array_equal(fast.low, whole.low)
+
+    def test_a_single_item_and_a_missing_head_are_nan(self) -> None:
+        effect = np.ones((6, 2))
+        effect[0, 1] = np.nan
+        one_item = estimate(prompts_of(effect, item=list("aaaaaa")), task="t", seed=0)
+        assert np.isnan(one_item.resampled).all()
+        assert np.isnan(one_item.standard_error).all()
+        several = estimate(prompts_of(effect, item=list("aabbcc")), task="t", seed=0)
+        assert np.isnan(several.flipped[:, 1]).all()
+        np.testing.assert_allclose(several.resampled[:, 0], 1.0)
+        np.testing.assert_allclose(several.flipped[:, 0], 0.0, atol=1e-12)

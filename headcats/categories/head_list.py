@@ -9,12 +9,18 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     """The head list: one row per head and category it is in, helping and suppressing apart.
 
     Columns: `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the gap
-    (suppressing = negative), `q`, `tasks`. Ordered by category, kind, size of the effect. Also takes what
-    `hc.categorize` returns. Heads of a screen carry its `approximation` in one more column.
+    (suppressing = negative), `q`, `tasks`; and, where memberships were resampled, `probability`: share of resamples in
+    which the head is in. Ordered by category, kind, size of the effect. Takes what `hc.categorize` or `hc.overlap`
+    returns; an overlap of suppressing heads lists these alone. Heads of a screen carry its `approximation` in one more
+    column.
     """
     rows = []
+    kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
+    if overlap.attrs.get("sign") == "suppressing":
+        kinds = [("suppressing", "member", "")]
+    resampled = "probability" in overlap
     for category in overlap["category"].values:
-        for kind, outcome, prefix in (("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")):
+        for kind, outcome, prefix in kinds:
             table = overlap.sel(category=category)
             found = []
             for layer, head in zip(*np.nonzero((table[outcome] == 1).transpose("layer", "head").values), strict=True):
@@ -29,9 +35,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                         "high": cell[f"{prefix}high"].item(),
                         "q": cell[f"{prefix}q_value"].item(),
                         "tasks": str(cell[f"{prefix}tasks"].item()),
+                        **({"probability": cell[f"{prefix}probability"].item()} if resampled else {}),
                     }
                 )
             rows += sorted(found, key=lambda row: -abs(row["effect"]))
-    listed = pd.DataFrame(rows, columns=["head", "category", "kind", "effect", "low", "high", "q", "tasks"])
+    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
+    listed = pd.DataFrame(rows, columns=[*columns, "probability"] if resampled else columns)
     approximation = overlap.attrs.get("approximation")
     return listed.assign(approximation=approximation) if approximation else listed

@@ -128,7 +128,7 @@ def _warn_of_thin_evidence(scores: xr.Dataset, tasks: dict[str, list[str]], min_
         ),
         (
             [category for category, own in tasks.items() if not own],
-            "Categories without any task with numbers stay empty, every head undecided",
+            "Categories without any task with numbers stay empty, nothing is known of their heads",
         ),
         (
             [f"{category} ({own[0]})" for category, own in tasks.items() if len(own) == 1],

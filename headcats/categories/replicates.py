@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -14,9 +13,7 @@ _SMALLEST = ("p_value", "q_value")
 _GRID = ("category", "layer", "head")
 
 
-def replicated(
-    members: Mapping[str, xr.Dataset], *, by: Literal["any", "always", "half"] | float = "always"
-) -> xr.Dataset:
+def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "always") -> xr.Dataset:
     """Which heads are in a category in `by` of several runs: other prompts, seeds or templates of one model.
 
     With r = 1 ("any"), n ("always"), ceil(n / 2) ("half") or ceil(share * n): a head is in where at least r of the n
@@ -67,7 +64,7 @@ def replicated(
     return result.assign_attrs(runs[0].attrs | {"replicates": len(runs), "by": str(by)})
 
 
-def _needed(by: str | float, n: int) -> int:
+def _needed(by: str | float | int, n: int) -> int:
     if by in ("any", "always", "half"):
         return {"any": 1, "always": n, "half": math.ceil(n / 2)}[str(by)]
     if isinstance(by, bool) or not isinstance(by, int | float) or not 0 < by <= 1:

@@ -1,7 +1,5 @@
 """How many heads categories share, beside the number that chance would give."""
 
-from typing import Literal
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
@@ -23,7 +21,7 @@ _SUPPRESSING = {
 def overlap(
     members: xr.Dataset,
     *,
-    sign: Literal["helping", "suppressing"] = "helping",
+    sign: str = "helping",
     draws: int = 10_000,
     seed: int = 0,
 ) -> xr.Dataset:

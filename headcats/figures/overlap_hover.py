@@ -21,7 +21,8 @@ def hover_numbers(here: xr.Dataset) -> Float32[np.ndarray, "head layer number"]:
 
 
 def hover_text(here: xr.Dataset, overlap: xr.Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Two grids of strings: head with its set and undecided categories, e.g. `L9H6: Algorithmic + Knowledge`; tasks.
+    """Two grids of strings: head with its set, undecided and suppressed categories, such as
+    `L9H6: Algorithmic + Knowledge`; tasks.
 
     Args:
         here: The categories of the panel; their undecided verdicts and tasks are named.
@@ -32,12 +33,18 @@ def hover_text(here: xr.Dataset, overlap: xr.Dataset) -> tuple[np.ndarray, np.nd
     still_open = undecided.transpose("layer", "head", "category").to_numpy()
     passed = here.tasks.transpose("layer", "head", "category").to_numpy().astype(str)
     categories = [html.escape(str(c), quote=False) for c in here.category.values]
+    marked = (
+        here.suppressing == 1 if "suppressing" in here else here.member.copy(data=np.zeros(here.member.shape, bool))
+    )
+    suppressed = marked.transpose("layer", "head", "category").to_numpy()
     who, tasks = np.empty(heads.shape, dtype=object), np.empty(heads.shape, dtype=object)
     layer, head, sets = heads["layer"].values, heads["head"].values, heads.values.astype(str)
     for i, j in np.ndindex(heads.shape):
         names = html.escape(str(sets[i, j]), quote=False).replace("+", " + ") or "no category"
         open_ones = [c for c, is_open in zip(categories, still_open[i, j], strict=True) if is_open]
         verdict = f" (undecided: {', '.join(open_ones)})" if open_ones else ""
+        hurt = [c for c, is_hurt in zip(categories, suppressed[i, j], strict=True) if is_hurt]
+        verdict += f" (suppresses: {', '.join(hurt)})" if hurt else ""
         who[i, j] = f"{head_name(int(layer[i]), int(head[j]))}: {names}{verdict}"
         tasks[i, j] = "".join(
             f"<br>tasks of {c}: {html.escape(names, quote=False).replace(',', ', ')}"

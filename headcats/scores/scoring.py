@@ -6,7 +6,6 @@ of the task's mean clean-corrupted gap, **positive = the head helps**; `raw` and
 
 import json
 import warnings
-from typing import Literal
 
 import numpy as np
 import xarray as xr
@@ -25,7 +24,7 @@ def score(
     method: str,
     metric: str = "logit_diff",
     positions: str | None = None,
-    effect: Literal["total", "task_specific"] = "total",
+    effect: str = "total",
     alpha: float = 0.05,
     seed: int = 0,
 ) -> xr.Dataset:

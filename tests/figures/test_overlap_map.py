@@ -308,3 +308,36 @@ def test_input_is_left_as_it_was() -> None:
     before = overlap.copy(deep=True)
     overlap_map(overlap)
     xr.testing.assert_identical(overlap, before)
+
+
+def with_suppression() -> xr.Dataset:
+    overlap = overlap_of(BY_HAND)
+    marks = np.full(BY_HAND.shape, -1, dtype=np.int8)
+    marks[1, 1, 0] = marks[1, 2, 1] = 1
+    return overlap.assign(suppressing=(("category", "layer", "head"), marks))
+
+
+def test_triangles_mark_suppressing_heads_in_their_category_alone() -> None:
+    fig = overlap_map(with_suppression())
+    marks = [trace for trace in fig.data if trace.name == "Suppressing" and trace.x[0] is not None]
+    assert [(list(trace.x), list(trace.y)) for trace in marks] == [([1, 2], [0, 1])]
+    knowledge = heatmaps(fig)[2]
+    assert (marks[0].xaxis, marks[0].yaxis) == (knowledge.xaxis, knowledge.yaxis)
+    assert "suppresses: Knowledge" in knowledge.text[0][1]
+    frame = data(fig)
+    assert frame[frame.suppresses][["panel", "name"]].to_numpy().tolist() == [
+        ["Knowledge", "L1H0"],
+        ["Knowledge", "L2H1"],
+    ]
+    assert [trace.name for trace in fig.data if trace.showlegend is not False][-1] == "Suppressing"
+    # Colours are those of the helping heads, with or without the marks.
+    plain = overlap_map(overlap_of(BY_HAND))
+    assert not [trace for trace in plain.data if trace.name == "Suppressing"]
+    np.testing.assert_array_equal(plain.data[0].z, fig.data[0].z)
+
+
+def test_a_map_of_suppressing_heads_says_so() -> None:
+    fig = overlap_map(overlap_of(BY_HAND).assign_attrs(sign="suppressing"))
+    assert any("suppressing head" in text for text in texts_of(fig))
+    empty = overlap_map(overlap_of(np.full((4, 2, 3), -1)).assign_attrs(sign="suppressing"))
+    assert any(text.startswith("No suppressing head passed") for text in texts_of(empty))

@@ -15,7 +15,7 @@ from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, t
 
 from headcats import rules
 from headcats.categories import categorize, head_table, overlap
-from headcats.cli.mapping import print_map
+from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.scores import score
@@ -199,10 +199,10 @@ def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: 
     nan = full.copy()
     for name in ("effect", "low", "high", "p_value"):
         nan[name] = nan[name].where(nan["category"] != empty)
-    with pytest.warns(StatisticsWarning, match=f"stay empty, every head undecided: {empty}.$"):
+    with pytest.warns(StatisticsWarning, match=f"stay empty, nothing is known of their heads: {empty}.$"):
         members = categorize(refused, rule=rule)
     with (
-        pytest.warns(StatisticsWarning, match=f"stay empty, every head undecided: {empty}.$"),
+        pytest.warns(StatisticsWarning, match=f"stay empty, nothing is known of their heads: {empty}.$"),
         pytest.warns(StatisticsWarning, match="do not count towards their category: t"),
     ):
         xr.testing.assert_identical(categorize(nan, rule=rule), members)
@@ -395,7 +395,7 @@ def test_planted_heads_get_the_right_sets() -> None:
     assert result["set"].values.tolist() == [["", "Algorithmic+Knowledge", ""], ["", "", "Knowledge"]]
     assert not result["undecided"].any()
     table = head_table(result)
-    assert table.columns.tolist() == ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
+    assert table.columns.tolist() == ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
     assert table[["head", "category", "kind"]].to_numpy().tolist() == [
         ["L0H1", "Algorithmic", "helping"],
         ["L0H1", "Knowledge", "helping"],

@@ -1,0 +1,119 @@
+"""Membership probability, sizes without effect, and intervals of the overlap."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, NAMES, block, null_results, tree
+
+from headcats import rules
+from headcats.categories import categorize, head_table, overlap
+from headcats.errors import DataError, OptionError
+from headcats.scores import score
+
+
+def results(effects: dict[tuple[str, int], float], *, sd: float = 0.15, n: int = 60, seed: int = 0) -> xr.DataTree:
+    """Two categories of three tasks and ten heads; `effects` of (category, head) are the same in its tasks."""
+    rng = np.random.default_rng(seed)
+    blocks, categories = {}, {}
+    for category in NAMES[:2]:
+        for number in range(3):
+            differences = sd * rng.normal(size=(n, 1, 10))
+            for (named, head), effect in effects.items():
+                if named == category:
+                    differences[:, 0, head] += effect
+            blocks[f"{category} {number}"] = block(differences, items=np.arange(n) // 2)
+            categories[f"{category} {number}"] = category
+    made = tree(blocks, categories=categories)
+    made.attrs["categories"] = json.dumps(CATEGORIES[:2])
+    return made
+
+
+def members_of(found: xr.DataTree, rule: rules.Rule) -> xr.Dataset:
+    return categorize(score(found, method="denoising_patch"), rule=rule)
+
+
+def test_strong_heads_are_in_always_weak_ones_sometimes_and_others_never() -> None:
+    found = results({("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.1, ("Knowledge", 2): 0.5})
+    members = members_of(found, rules.threshold(value=0.1))
+    probability = members["probability"].sel(category="Algorithmic").values[0]
+    assert probability[0] == 1.0
+    assert 0.15 < probability[1] < 0.85  # an effect at the threshold
+    assert probability[3:].max() == 0.0
+    assert members["probability"].sel(category="Knowledge").values[0, 2] == 1.0
+    assert head_table(members)["probability"].tolist()[0] == 1.0
+
+
+def test_fdr_members_far_above_the_cut_are_in_almost_always() -> None:
+    members = members_of(results({("Algorithmic", 0): 0.3}), rules.fdr(min_effect=0.05))
+    assert members["probability"].sel(category="Algorithmic", head=0).item() > 0.99
+    assert members["probability"].sel(category="Knowledge", head=0).item() < 0.01
+
+
+def test_suppressing_heads_have_a_probability_of_their_own() -> None:
+    members = members_of(results({("Algorithmic", 0): -0.4}), rules.fdr(min_effect=0.05))
+    assert members["suppressing_probability"].sel(category="Algorithmic", head=0).item() > 0.99
+    assert members["probability"].sel(category="Algorithmic", head=0).item() == 0.0
+    assert (members["size"].values.tolist(), members["suppressing_size"].values.tolist()) == ([0, 0], [1, 0])
+
+
+def test_the_size_without_effect_is_what_a_rule_finds_in_noise() -> None:
+    found = null_results(np.random.default_rng(0), tasks=8, shape=(2, 10), prompts=60, n_items=30)
+    scores = score(found, method="denoising_patch")
+    top = categorize(scores, rule=rules.top_fraction(p=0.2))
+    np.testing.assert_array_equal(top["size_expected"], 4.0)  # it always returns heads
+    assert categorize(scores, rule=rules.fdr(min_effect=0))["size_expected"].max() < 0.2
+    loose = categorize(scores, rule=rules.threshold(value=0.1))
+    # Real noise beside noise with drawn signs: the same number, up to chance.
+    assert loose["size"].mean().item() == pytest.approx(loose["size_expected"].mean().item(), abs=2.5)
+
+
+def test_true_effects_do_not_count_as_noise() -> None:
+    strong = members_of(results({("Algorithmic", head): 0.5 for head in range(5)}), rules.threshold(value=0.1))
+    assert strong["size"].sel(category="Algorithmic").item() == 5
+    assert strong["size_expected"].sel(category="Algorithmic").item() < 0.1
+
+
+def test_scores_without_draws_give_memberships_without_probabilities() -> None:
+    scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch").drop_vars(["resampled", "flipped"])
+    members = categorize(scores)
+    assert not {"probability", "size_expected", "resampled_member"} & set(members)
+    assert "jaccard_low" not in overlap(members)
+    assert "probability" not in head_table(members)
+
+
+class TestOverlapIntervals:
+    def test_they_hold_the_overlap_of_clear_heads(self) -> None:
+        effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5, ("Knowledge", 2): 0.105}
+        shared = overlap(members_of(results(effects), rules.threshold(value=0.1)))
+        cell = shared.sel(category="Algorithmic", other="Knowledge")
+        assert cell["jaccard_low"].item() == pytest.approx(1 / 3)
+        assert cell["jaccard_high"].item() == pytest.approx(1 / 2)  # without the head at the threshold
+        assert cell["jaccard_low"].item() <= cell["jaccard"].item() <= cell["jaccard_high"].item()
+
+    def test_a_category_with_itself_is_one(self) -> None:
+        shared = overlap(members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 1): 0.5}), rules.fdr()))
+        np.testing.assert_array_equal(np.diag(shared["jaccard_low"]), 1.0)
+
+
+class TestSign:
+    def test_the_two_signs_are_two_maps(self) -> None:
+        effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): -0.5, ("Knowledge", 1): -0.5, ("Knowledge", 2): 0.5}
+        members = members_of(results(effects), rules.fdr())
+        helping, suppressing = (overlap(members, sign=sign) for sign in ("helping", "suppressing"))
+        assert helping["set"].values[0, :3].tolist() == ["Algorithmic", "", "Knowledge"]
+        assert suppressing["set"].values[0, :3].tolist() == ["", "Algorithmic+Knowledge", ""]
+        assert suppressing["effect"].sel(category="Algorithmic", head=1).item() == pytest.approx(-0.5, abs=0.1)
+        assert (helping.attrs["sign"], suppressing.attrs["sign"]) == ("helping", "suppressing")
+        assert suppressing["size"].values.tolist() == [1, 1]
+        listed = head_table(suppressing)
+        assert (listed["kind"].tolist(), listed["head"].tolist()) == (["suppressing"] * 2, ["L0H1"] * 2)
+        assert head_table(helping)["kind"].tolist() == ["helping", "suppressing", "helping", "suppressing"]
+
+    def test_other_words_and_missing_verdicts_are_refused(self) -> None:
+        members = members_of(results({("Algorithmic", 0): 0.5}), rules.fdr())
+        with pytest.raises(OptionError, match="'helping' or 'suppressing', got 'both'"):
+            overlap(members, sign="both")
+        with pytest.raises(DataError, match="no suppressing heads"):
+            overlap(members.drop_vars("suppressing"), sign="suppressing")

@@ -1,0 +1,65 @@
+"""Categories with as many tasks of each."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, block, tree
+
+from headcats import rules
+from headcats.categories import categorize, subsampled_overlap
+from headcats.errors import DataError, OptionError
+from headcats.scores import score
+
+
+@pytest.fixture(scope="module")
+def scores() -> xr.Dataset:
+    """Head 0 serves all 6 Algorithmic and both Knowledge tasks; head 1 one Algorithmic task in three."""
+    rng = np.random.default_rng(0)
+    blocks, categories = {}, {}
+    for category, n in (("Algorithmic", 6), ("Knowledge", 2)):
+        for number in range(n):
+            differences = 0.05 * rng.normal(size=(40, 1, 6))
+            differences[:, 0, 0] += 0.5
+            if category == "Algorithmic" and number < 2:
+                differences[:, 0, 1] += 0.5
+            blocks[f"{category} {number}"] = block(differences)
+            categories[f"{category} {number}"] = category
+    results = tree(blocks, categories=categories)
+    results.attrs["categories"] = json.dumps(CATEGORIES[:2])
+    return score(results, method="denoising_patch")
+
+
+def test_a_head_of_few_tasks_is_in_as_often_as_a_subset_holds_them(scores: xr.Dataset) -> None:
+    whole = categorize(scores, rule=rules.fdr())
+    assert whole["size"].values.tolist() == [1, 1]
+    found = subsampled_overlap(scores, rule=rules.fdr(), subsets=200)
+    assert found["n_tasks"].item() == 2
+    # "half" of 2 tasks is one: head 1 is in unless both drawn tasks miss it, 1 - C(4,2)/C(6,2) = .6.
+    assert found["size"].sel(category="Algorithmic").item() == pytest.approx(1.6, abs=0.1)
+    assert (found["size_low"].values.tolist(), found["size_high"].values.tolist()) == ([1.0, 1.0], [2.0, 1.0])
+    assert found["size"].sel(category="Knowledge").item() == 1.0
+    assert found["observed"].values.tolist() == pytest.approx([0.6, 1.0], abs=0.1)
+    assert found["jaccard"].sel(category="Algorithmic", other="Knowledge").item() == pytest.approx(0.7, abs=0.05)
+    assert found.attrs["subsets"] == 200
+
+
+def test_equal_numbers_of_tasks_change_nothing(scores: xr.Dataset) -> None:
+    equal = scores.isel(task=[0, 2, 6, 7])
+    found = subsampled_overlap(equal, rule=rules.fdr(), subsets=3)
+    assert found["size"].values.tolist() == categorize(equal, rule=rules.fdr())["size"].values.tolist()
+    assert (found["size_low"] == found["size_high"]).all()
+
+
+def test_the_seed_decides(scores: xr.Dataset) -> None:
+    first, again, other = (subsampled_overlap(scores, subsets=20, seed=seed) for seed in (0, 0, 1))
+    xr.testing.assert_identical(first, again)
+    assert not first["size"].equals(other["size"])
+
+
+def test_bad_input_is_told(scores: xr.Dataset) -> None:
+    with pytest.raises(OptionError, match="subsets must be at least 1"):
+        subsampled_overlap(scores, subsets=0)
+    with pytest.raises(DataError, match="smallest category has 2"):
+        subsampled_overlap(scores, min_tasks=3)
