@@ -25,11 +25,18 @@ _HOMES = {
     "joint_sweep": "headcats.sweeps",
     "sweep": "headcats.sweeps",
     "run": "headcats.study",
+    "run_evidence": "headcats.study",
     "load": "headcats.results",
     "score": "headcats.scores",
     "categorize": "headcats.categories",
     "head_table": "headcats.categories",
     "overlap": "headcats.categories",
+    "replicated": "headcats.categories",
+    "subsampled_overlap": "headcats.categories",
+    "agreement": "headcats.evidence",
+    "category_structure": "headcats.evidence",
+    "half_agreement": "headcats.evidence",
+    "judge_protocols": "headcats.evidence",
 }
 _MODULES = ("figures", "methods", "metrics", "rules")
 
@@ -41,20 +48,27 @@ __all__ = [
     "Suite",
     "Task",
     "__version__",
+    "agreement",
     "categorize",
+    "category_structure",
     "cumulative",
     "figures",
+    "half_agreement",
     "head_table",
     "joint_sweep",
+    "judge_protocols",
     "load",
     "load_model",
     "make_suite",
     "methods",
     "metrics",
     "overlap",
+    "replicated",
     "rules",
     "run",
+    "run_evidence",
     "score",
+    "subsampled_overlap",
     "suite",
     "sweep",
     "task",
@@ -62,13 +76,14 @@ __all__ = [
 
 if TYPE_CHECKING:
     from headcats import figures, methods, metrics, rules
-    from headcats.categories import categorize, head_table, overlap
+    from headcats.categories import categorize, head_table, overlap, replicated, subsampled_overlap
+    from headcats.evidence import agreement, category_structure, half_agreement, judge_protocols
     from headcats.models import Head, HookedModel, load_model
     from headcats.prompts import PromptPair
     from headcats.prompts.batch import PromptBatch
     from headcats.results import load
     from headcats.scores import score
-    from headcats.study import run
+    from headcats.study import run, run_evidence
     from headcats.sweeps import cumulative, joint_sweep, sweep
     from headcats.tasks import Suite, Task, make_suite, suite, task
 

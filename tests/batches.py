@@ -1,6 +1,7 @@
 """Batches of prompts for the tests of sweeps and methods, and a model whose head outputs are known beforehand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -50,6 +51,14 @@ def random_role_batch(n_prompts: int = 4, *, seed: int = 0, task: str = "") -> P
     """Random tokens with the roles `ROLES`."""
     clean, corrupted = (random_tokens(n_prompts, len(ROLES), seed=seed + 7 * i).tolist() for i in range(2))
     return role_batch(clean, [ROLES] * n_prompts, corrupted=corrupted, task=task)
+
+
+def with_second(batch: PromptBatch, *, seed: int = 0, lacking: Sequence[int] = ()) -> PromptBatch:
+    """The batch with random second corruptions; the prompts `lacking` have none."""
+    second = random_tokens(*batch.clean.shape, seed=seed + 2000)
+    second[list(lacking)] = batch.corrupted[list(lacking)]
+    shown = tuple("" if prompt in lacking else f"wrong {prompt % 2}" for prompt in range(len(batch)))
+    return replace(batch, second=second, second_tasks=shown)
 
 
 class TokenModel(HookedModel):

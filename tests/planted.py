@@ -23,13 +23,13 @@ FIRST_CONTENT = 3
 _LAST = 3
 
 
-def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0) -> Any:
+def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0, n_layers: int = N_LAYERS) -> Any:
     """A TransformerBridge in which each head (layer, head) of `slots` moves the token of its slot to the answer."""
     from transformer_lens.model_bridge import TransformerBridge
 
     hf = GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=N_TOKENS, n_embd=4 * _PART, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=8,
+            vocab_size=N_TOKENS, n_embd=4 * _PART, n_layer=n_layers, n_head=N_HEADS, n_positions=8,
             bos_token_id=0, eos_token_id=0, tie_word_embeddings=False,
         )
     )  # fmt: skip
@@ -62,17 +62,18 @@ def planted_model(slots: Mapping[tuple[int, int], int], *, seed: int = 0) -> Any
 
 
 def slot_batch(*changed: int, n: int = 20, seed: int = 0, task: str = "") -> PromptBatch:
-    """Prompts whose answer stands in the slots `changed`, and the distractor in the corrupted prompts.
+    """Prompts whose answer stands in the slots `changed`, the distractor in the corrupted prompts, and a third token in
+    the second corruption.
 
     The other slot holds the same token everywhere.
     """
     draws = torch.Generator().manual_seed(seed)
-    pairs = [FIRST_CONTENT + torch.randperm(N_TOKENS - FIRST_CONTENT, generator=draws)[:2] for _ in range(n)]
-    answer, distractor = torch.stack(pairs).T
+    pairs = [FIRST_CONTENT + torch.randperm(N_TOKENS - FIRST_CONTENT, generator=draws)[:3] for _ in range(n)]
+    answer, distractor, third = torch.stack(pairs).T
     clean = torch.tensor([_BOS, _NEUTRAL, _NEUTRAL, _QUERY]).repeat(n, 1)
-    corrupted = clean.clone()
+    corrupted, second = clean.clone(), clean.clone()
     for slot in changed:
-        clean[:, slot], corrupted[:, slot] = answer, distractor
+        clean[:, slot], corrupted[:, slot], second[:, slot] = answer, distractor, third
     keys = tuple(f"{task} {number}" for number in range(n))
     return PromptBatch(
         clean=clean,
@@ -85,4 +86,6 @@ def slot_batch(*changed: int, n: int = 20, seed: int = 0, task: str = "") -> Pro
         labels=(("bos", "slot1", "slot2", "query"),) * n,
         corrupted_labels=(("bos", "slot1", "slot2", "query"),) * n,
         task=task,
+        second=second,
+        second_tasks=("third",) * n,
     )

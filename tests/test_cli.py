@@ -25,7 +25,7 @@ from headcats import cli, registry
 from headcats.errors import StatisticsWarning
 from headcats.study import DEFAULT_PROMPTS
 
-COMMANDS = ("run", "validate", "map", "figure", "compare", "merge", "list")
+COMMANDS = ("run", "validate", "map", "figure", "compare", "evidence", "merge", "list")
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 
 
@@ -301,12 +301,14 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
     folder = tmp_path / "results" / "counting-model-counting"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
         "manifest.json", "overlap_map.html",
-        *(f"blocks/always_{x}/{m}.nc" for x in "abc" for m in ("denoising_patch@last", "mean_ablation@all")),
+        *(f"blocks/always_{x}/{m}.nc" for x in "abc" for m in (
+            "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
+        )),
     }  # fmt: skip
     assert "Scored 3 of 4 tasks of suite counting on counting-model" in done.text
     assert "shifted: the model cannot do it" in done.text
     assert "Heads by denoising_patch at last, logit_diff, rule fdr" in done.text
-    assert "Knowledge 1 of 2 1 L0H0 none" in done.rows
+    assert "Knowledge 1 of 2 1 0.0 L0H0 none" in done.rows
     assert "results/counting-model-counting/overlap_map.html" in done.text
     assert "headcats map results/counting-model-counting --csv" in done.text
     page = (folder / "overlap_map.html").read_text(encoding="utf-8")
@@ -389,13 +391,13 @@ def test_map_writes_the_head_list(headcats, results):
     text = (results / "heads.csv").read_bytes().decode("utf-8")
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
-    assert list(rows[0]) == ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
+    assert list(rows[0]) == ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
     assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
     scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")
     with pytest.warns(StatisticsWarning, match=r"Algorithmic\.$"), pytest.warns(StatisticsWarning, match="single task"):
         members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05), min_tasks="half")
     for note in (
-        "Note: Categories without any task with numbers stay empty, every head undecided: Algorithmic.",
+        "Note: Categories without any task with numbers stay empty, nothing is known of their heads: Algorithmic.",
         "Note: Categories that rest on a single task cannot be told apart from that task: Linguistic (always_c).",
     ):
         assert note in " ".join(done.err.split())
@@ -451,13 +453,14 @@ def test_figure_needs_a_known_suffix_and_a_folder(headcats, results):
 def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folder, results, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], seed=1, out=tmp_path / "other")
-    same = headcats("compare", results, results)
+    same = headcats("compare", results, results, "--method", "denoising_patch")
     assert same.code == 0, same.err
     assert "Same plan and model." in same.out
     assert "Knowledge 1 1 1 1.00 1.00" in same.rows
     other = headcats("compare", results, tmp_path / "other")
     assert other.code == 0, other.err
     assert "plan seed 0 1" in other.rows
+    assert "3 denoising_patch@last, logit_diff, seed 1" in other.rows
 
 
 def test_merge_joins_folders(headcats, model_folder, results, tmp_path):

@@ -2,8 +2,8 @@
 
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.head_list import head_table
-from headcats.categories.membership import categorize
+from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.replicates import replicated
 from headcats.categories.shared import overlap
 
-__all__ = ["categorize", "head_table", "overlap", "replicated", "subsampled_overlap"]
+__all__ = ["categorize", "head_table", "numbered_tasks", "overlap", "replicated", "subsampled_overlap"]

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from headcats.categories.membership import categorize, tasks_with_numbers
+from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.shared import jaccards
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule
@@ -45,7 +45,9 @@ def subsampled_overlap(
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
     # Their draws would be reduced for every subset and are not used.
     scores = scores.drop_vars(["resampled", "flipped"], errors="ignore")
-    tasks = {category: own for category, own in tasks_with_numbers(scores).items() if own}
+    tasks = {category: own for category, own in numbered_tasks(scores).items() if own}
+    if not tasks:
+        raise DataError("No category has a task with numbers: score tasks with a clear gap.")
     least = min(map(len, tasks.values()))
     if isinstance(min_tasks, int) and min_tasks > least:
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")

@@ -61,7 +61,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
-    numbered = tasks_with_numbers(scores)
+    numbered = numbered_tasks(scores)
+    if not any(numbered.values()):
+        raise DataError(f"No category has a task with numbers ({', '.join(numbered)}): score tasks with a clear gap.")
     counted = {category: tasks for category, tasks in numbered.items() if tasks}
     needed = _needed(counted, min_tasks)
     _warn_of_thin_evidence(scores, numbered, min_tasks)
@@ -89,19 +91,13 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     return members
 
 
-def tasks_with_numbers(scores: xr.Dataset) -> dict[str, list[str]]:
-    """Category -> its tasks that have any number, in the order of the scores; categories in the order of figures.
-
-    Raises:
-        DataError: There is none.
-    """
+def numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
+    """Category -> its tasks that have any number, in the order of the scores; categories in the order of figures."""
     numbered = scores["effect"].notnull().any(("layer", "head"))
     tasks = {}
     for entry in json.loads(scores.attrs["categories"]):
         own = (scores["category"] == entry["name"]) & numbered
         tasks[entry["name"]] = [str(task) for task in scores["task"].values[own.values]]
-    if not any(tasks.values()):
-        raise DataError(f"No category has a task with numbers ({', '.join(tasks)}): score tasks with a clear gap.")
     return tasks
 
 

@@ -1,71 +1,159 @@
-"""How far two category maps agree."""
+"""`headcats compare`: what a map depends on. Reads saved results; loads no torch."""
 
 import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import xarray as xr
-from scipy import stats
+import typer
 
-from headcats.errors import DataError
-from headcats.scores import screen_label
+from headcats.cli.console import out
+from headcats.cli.reading import MinTasks, RuleText
+from headcats.cli.settings import DEFAULT_RULE
+from headcats.errors import OptionError
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
-def plan_differences(first: xr.DataTree, second: xr.DataTree) -> dict[str, list[str]]:
-    """What the plans and models of two results differ in: name -> [first, second]."""
-    stored = [json.loads(one.attrs["manifest"]) for one in (first, second)]
-    differences = {}
-    for part in ("plan", "model"):
-        for name in dict.fromkeys([*stored[0][part], *stored[1][part]]):
-            values = [str(one[part].get(name)) for one in stored]
-            if values[0] != values[1]:
-                differences[f"{part} {name}"] = values
-    return differences
-
-
-def screens(first: xr.Dataset, second: xr.Dataset) -> str:
-    """A sentence where one or both maps are made of estimates; "" where both are exact."""
-    labels = [screen_label(one) for one in (first, second)]
-    if not any(labels):
-        return ""
-    if labels[0] == labels[1]:
-        return f"Both are a {labels[0]}: their agreement says nothing of patched effects."
-    named = " and ".join(
-        f"the {place} {f'a {label}' if label else 'exact'}"
-        for place, label in zip(("first", "second"), labels, strict=True)
-    )
-    return f"Different kinds of numbers: {named}. This shows how far a screen can be trusted; it is no replication."
+Folders = Annotated[list[Path], typer.Argument(help="One or several results folders.")]
+Method = Annotated[str | None, typer.Option("--method", help="Only this method; default: all (models: the first).")]
+Positions = Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")]
+Metric = Annotated[str | None, typer.Option("--metric", help="Only this metric; default: all (models: the first).")]
+Sign = Annotated[str, typer.Option("--sign", help="helping or suppressing heads; they are never merged.")]
+Splits = Annotated[int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")]
+Csv = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as a table to this file.")]
 
 
-def agreement(first: xr.Dataset, second: xr.Dataset) -> list[list[str]]:
-    """Per category both have: heads in each, in both, Jaccard, Spearman correlation of the category effects over heads.
+def compare_command(
+    folders: Folders,
+    method: Method = None,
+    positions: Positions = None,
+    metric: Metric = None,
+    rule: RuleText = DEFAULT_RULE,
+    min_tasks: MinTasks = "half",
+    sign: Sign = "helping",
+    halves: Splits = 5,
+    csv: Csv = None,
+) -> None:
+    """What the heads of a category depend on: how far they agree between protocols, prompts, results or models.
 
-    Raises:
-        DataError: The models have different heads, or no category in common.
+    One folder: between all methods, positions and metrics it holds, and between halves of its prompts. Several folders
+    of one model: between all they hold. Folders of different models: the structure of their categories, since heads
+    of different models do not correspond. --method, --positions and --metric choose among the protocols.
+
+    Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
-    for axis in ("layer", "head"):
-        if first[axis].values.tolist() != second[axis].values.tolist():
-            raise DataError(
-                f"The two results have different {axis}s ({first.sizes[axis]} and "
-                f"{second.sizes[axis]}); heads cannot be compared."
-            )
-    common = [name for name in first["category"].values.tolist() if name in second["category"].values.tolist()]
-    if not common:
-        raise DataError("The two results have no category in common.")
-    rows = []
-    for name in common:
-        a, b = ((one["member"].sel(category=name) == 1).values for one in (first, second))
-        effects = [one["effect"].sel(category=name).values.ravel() for one in (first, second)]
-        known = np.isfinite(effects[0]) & np.isfinite(effects[1])
-        r = stats.spearmanr(effects[0][known], effects[1][known]).statistic if known.sum() > 2 else np.nan
-        union = int((a | b).sum())
-        rows.append(
-            [
-                name,
-                str(int(a.sum())),
-                str(int(b.sum())),
-                str(int((a & b).sum())),
-                f"{(a & b).sum() / union:.2f}" if union else "-",
-                f"{r:.2f}",
-            ]
+    from headcats.cli.agreement_tables import print_plans
+    from headcats.results import load
+
+    results = dict(zip(_labels(folders), map(load, folders), strict=True))
+    if len(results) > 1:
+        print_plans(results)
+    if len(set(map(_weights, results.values()))) > 1:
+        if sign != "helping":
+            raise OptionError("Structures of different models are compared for helping heads only: leave out --sign.")
+        table = _structure(results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+    else:
+        table = _protocols(
+            results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
         )
-    return rows
+        if len(results) == 1 and halves:
+            _halves(
+                next(iter(results.values())),
+                (method, positions, metric),
+                rule=rule,
+                min_tasks=min_tasks,
+                splits=halves,
+                sign=sign,
+            )
+    if csv is not None:
+        _write(table, csv)
+
+
+def _protocols(
+    results: dict[str, "xr.DataTree"], *, rule: str, min_tasks: str, sign: str, **chosen: str | None
+) -> "pd.DataFrame":
+    from headcats.cli.agreement_tables import print_agreement
+    from headcats.cli.mapping import parse_min_tasks, parse_rule
+    from headcats.evidence import agreement, judge_protocols
+    from headcats.evidence.agreeing import pairs
+
+    judged = judge_protocols(results, rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks), **chosen)
+    table = agreement(judged.members, sign=sign)
+    print_agreement(table, judged.left_out)
+    return pairs(table)
+
+
+def _halves(
+    results: "xr.DataTree",
+    chosen: tuple[str | None, str | None, str | None],
+    *,
+    rule: str,
+    min_tasks: str,
+    splits: int,
+    sign: str,
+) -> None:
+    from headcats.categories import categorize
+    from headcats.cli.agreement_tables import print_halves
+    from headcats.cli.mapping import default_method, parse_min_tasks, parse_rule
+    from headcats.evidence import half_agreement
+    from headcats.scores import score
+
+    method, positions, metric = chosen
+    if method is None:
+        method, first = default_method(results)
+        positions = positions or first
+    elif "@" in method:
+        method, _, positions = method.rpartition("@")
+    metric = metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
+    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
+
+    def members(half: "xr.DataTree") -> "xr.Dataset":
+        alpha = judge.options.get("alpha", 0.05)
+        scores = score(half, method=method, metric=metric, positions=positions, alpha=alpha)
+        return categorize(scores, rule=judge, min_tasks=needed)
+
+    where = f" at {positions}" if positions else ""
+    found = half_agreement(results, members, splits=splits, sign=sign)
+    print_halves(found, title=f"{method}{where}, {metric}")
+
+
+def _structure(
+    results: dict[str, "xr.DataTree"],
+    *,
+    method: str | None,
+    positions: str | None,
+    metric: str | None,
+    rule: str,
+    min_tasks: str,
+) -> "pd.DataFrame":
+    from headcats.cli.agreement_tables import print_structure
+    from headcats.cli.mapping import tables
+    from headcats.evidence import category_structure
+
+    overlaps = {
+        label: tables(one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)["overlap"]
+        for label, one in results.items()
+    }
+    found = category_structure(overlaps)
+    print_structure(found)
+    return found[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()
+
+
+def _labels(folders: list[Path]) -> list[str]:
+    """Names that differ, also where one folder is named twice."""
+    named = [str(folder) for folder in folders]
+    before = [named[:place].count(name) for place, name in enumerate(named)]
+    return [f"{name} ({times + 1})" if times else name for name, times in zip(named, before, strict=True)]
+
+
+def _weights(results: "xr.DataTree") -> str | None:
+    weights: str | None = json.loads(results.attrs["manifest"])["model"].get("weights_hash")
+    return weights
+
+
+def _write(table: "pd.DataFrame", path: Path) -> None:
+    from headcats.results import ResultsFolder
+
+    ResultsFolder(path.parent).write_bytes(path.name, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
+    out.print(f"\nNumbers: [bold]{path}[/]")

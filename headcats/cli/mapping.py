@@ -8,14 +8,14 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories import categorize, head_table, overlap
-from headcats.cli.console import out, table
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
 from headcats.results import ResultsFolder, slug
 from headcats.rules import Rule
-from headcats.scores import score, screen_label
+from headcats.scores import first_exact, score, screen_label
 
-LARGE_EFFECT = 0.1
+# What a map or a list can be of, besides total effects of helping heads: their files say so.
+_KINDS = ("task_specific", "suppressing")
 
 
 def parse_rule(text: str) -> Rule:
@@ -56,12 +56,9 @@ def parse_min_tasks(text: str) -> int | str:
 
 def default_method(results: xr.DataTree) -> tuple[str, str]:
     """The method and positions to map when none is named: the first that was run, an exact one before a screen."""
-    labels = list(dict.fromkeys(label for task in results.children.values() for label in task.children))
-    if not labels:
+    first = first_exact(results)
+    if first is None:
         raise OptionError("These results hold no scored task yet.")
-    order = json.loads(results.attrs["manifest"]).get("methods", [])
-    scored = [label for label in order if label in labels] or labels
-    first = next((label for label in scored if shown_label(results, label) == label), scored[0])
     name, _, positions = first.rpartition("@")
     return name, positions
 
@@ -72,8 +69,10 @@ def tables(
     method: str | None = None,
     positions: str | None = None,
     metric: str | None = None,
+    effect: str = "total",
     rule: str,
     min_tasks: str = "half",
+    sign: str = "helping",
 ) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of results; what is not named is the first there is."""
     if method is None:
@@ -88,9 +87,9 @@ def tables(
     judge = parse_rule(rule)
     # As many sign draws as the rule's own level needs.
     alpha = judge.options.get("alpha", 0.05)
-    scores = score(results, method=method, metric=metric, positions=positions, alpha=alpha)
+    scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
     members = categorize(scores, rule=judge, min_tasks=parse_min_tasks(min_tasks))
-    return {"scores": scores, "members": members, "overlap": overlap(members)}
+    return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
 
 
 def title(found: dict[str, xr.Dataset]) -> str:
@@ -98,6 +97,8 @@ def title(found: dict[str, xr.Dataset]) -> str:
     attrs = found["members"].attrs
     screen = screen_label(found["members"])
     said = f", {screen}," if screen else ""
+    said += ", task-specific effects," if attrs.get("effect") == "task_specific" else ""
+    said += ", suppressing heads," if found["overlap"].attrs.get("sign") == "suppressing" else ""
     return f"{attrs['method']}{said} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
 
 
@@ -111,78 +112,11 @@ def shown_label(results: xr.DataTree, label: str) -> str:
 def file_of(stem: str, suffix: str, found: dict[str, xr.Dataset], results: xr.DataTree) -> str:
     """File of a map or list in its results folder: `stem.suffix` for the default method; others carry their name."""
     shown = (found["members"].attrs["method"], found["members"].attrs["positions"])
-    return f"{stem}{'' if shown == default_method(results) else '-' + slug('@'.join(shown))}.{suffix}"
-
-
-def print_map(found: dict[str, xr.Dataset]) -> None:
-    """The head list, the counts of shared heads beside those expected by chance, and what the data can reach."""
-    members, shared = found["members"], found["overlap"]
-    out.print(f"\nHeads by {title(found)}")
-    heads = head_table(shared)
-    rows = []
-    for category in members["category"].values.tolist():
-        n, needed = (int(members[name].sel(category=category)) for name in ("n_tasks", "min_tasks"))
-        mine = heads[heads["category"] == category]
-        helping, suppressing = (mine[mine["kind"] == kind]["head"].tolist() for kind in ("helping", "suppressing"))
-        undecided = int(
-            (members["member"].sel(category=category) == 0)
-            .where(members["effect"].sel(category=category).notnull())
-            .sum()
-        )
-        rows.append(
-            [
-                category,
-                f"{needed} of {n}",
-                str(len(helping)),
-                " ".join(helping) or "none",
-                " ".join(suppressing) or "none",
-                str(undecided),
-            ]
-        )
-    columns = [
-        "category",
-        "tasks needed",
-        "heads",
-        "heads in the category (largest effect first)",
-        "suppressing",
-        "undecided",
+    marks = [slug("@".join(shown))] if shown != default_method(results) else []
+    marks += [
+        kind for kind in (found["members"].attrs.get("effect"), found["overlap"].attrs.get("sign")) if kind in _KINDS
     ]
-    out.print(table("", columns, rows, numeric=frozenset({"heads", "undecided"})))
-    ks = shared["k"].values.tolist()
-    counts = [
-        [
-            f"{k} categor{'y' if k == 1 else 'ies'}",
-            str(int(shared["observed"].sel(k=k))),
-            *(
-                f"{float(shared[name].sel(k=k)):.{digits}f}"
-                for name, digits in (("expected", 1), ("p", 4), ("expected_within_layers", 1), ("p_within_layers", 4))
-            ),
-        ]
-        for k in ks
-    ]
-    columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
-    out.print(
-        table(
-            "\nShared heads against chance (independence of the categories, not specificity)",
-            columns,
-            counts,
-            numeric=frozenset(columns[1:]),
-        )
-    )
-    scores = found["scores"]
-    if screen := screen_label(scores):
-        out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
-    if "below_noise" in scores:
-        out.print(
-            f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
-            "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
-        )
-    large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
-    out.print(f"\n{scores.attrs['reach']}")
-    out.print(
-        f"{int(scores['sign_differs'].sum())} of {large} effects of at least {LARGE_EFFECT} (head x task) change their "
-        "sign with the distractor task: read those per distractor task (`distractor_effect` of hc.score)."
-    )
+    return f"{'-'.join([stem, *marks])}.{suffix}"
 
 
 def write_heads(found: dict[str, xr.Dataset], results: xr.DataTree, folder: Path) -> Path:

@@ -18,6 +18,8 @@ Method = Annotated[str | None, typer.Option("--method", help="Method to map; def
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, where the method was run at several.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="Metric to map; default: the first of the run.")]
 RuleText = Annotated[str, typer.Option("--rule", help="Rule as name:option=value,...")]
+Effect = Annotated[str, typer.Option("--effect", help="total, or task_specific (denoising_patch beside its control).")]
+Sign = Annotated[str, typer.Option("--sign", help="Whose map: helping (the default) or suppressing heads.")]
 MinTasks = Annotated[str, typer.Option("--min-tasks", help="'half' or how many tasks of a category must agree.")]
 KINDS = {
     "tasks": "task",
@@ -45,8 +47,10 @@ def map_command(
     method: Method = None,
     positions: Positions = None,
     metric: Metric = None,
+    effect: Effect = "total",
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
+    sign: Sign = "helping",
     csv: Annotated[
         bool,
         typer.Option(
@@ -57,16 +61,27 @@ def map_command(
     """The heads of every category, and the overlap map as a page in DIR.
 
     Examples: [bold]headcats map results/mini-icl --csv[/] ·
-    [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/]
+    [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/] ·
+    [bold]headcats map results/mini-icl --effect task_specific --sign suppressing[/]
     """
-    from headcats.cli.mapping import file_of, print_map, tables, title, write_heads
+    from headcats.cli.map_tables import print_map
+    from headcats.cli.mapping import file_of, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
 
     results = load(folder)
-    found = tables(results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
-    print_map(found)
+    found = tables(
+        results,
+        method=method,
+        positions=positions,
+        metric=metric,
+        effect=effect,
+        rule=rule,
+        min_tasks=min_tasks,
+        sign=sign,
+    )
+    print_map(found, rule=rule, min_tasks=min_tasks)
     page = write(
         overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
     )
@@ -82,8 +97,10 @@ def figure_command(
     method: Method = None,
     positions: Positions = None,
     metric: Metric = None,
+    effect: Effect = "total",
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
+    sign: Sign = "helping",
 ) -> None:
     """Draw one figure from a results folder.
 
@@ -94,7 +111,16 @@ def figure_command(
     from headcats.figures import reads, write
     from headcats.results import load
 
-    found = tables(load(folder), method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+    found = tables(
+        load(folder),
+        method=method,
+        positions=positions,
+        metric=metric,
+        effect=effect,
+        rule=rule,
+        min_tasks=min_tasks,
+        sign=sign,
+    )
     wanted = reads(drawn)
     if wanted not in found:
         raise OptionError(
@@ -102,41 +128,6 @@ def figure_command(
         )
     heading = {"title": title(found)} if "title" in inspect.signature(drawn).parameters else {}
     out.print(f"Wrote [bold]{write(drawn(found[wanted], **heading), destination)}[/]")
-
-
-def compare_command(
-    first: Folder,
-    second: Folder,
-    method: Method = None,
-    positions: Positions = None,
-    metric: Metric = None,
-    rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
-) -> None:
-    """Two results side by side: what differs in their plans, and how far their heads agree per category.
-
-    Example: [bold]headcats compare results/seed0 results/seed1[/]
-    """
-    from headcats.cli.comparing import agreement, plan_differences, screens
-    from headcats.cli.mapping import tables, title
-    from headcats.results import load
-
-    results = [load(folder) for folder in (first, second)]
-    found = [
-        tables(one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
-        for one in results
-    ]
-    differences = plan_differences(*results)
-    rows = [[name, *values] for name, values in differences.items()]
-    out.print(table("Plan and model", ["", str(first), str(second)], rows) if rows else "Same plan and model.")
-    if sentence := screens(found[0]["members"], found[1]["members"]):
-        out.print(f"\n{first}: {title(found[0])}\n{second}: {title(found[1])}\n{sentence}")
-    columns = ["category", "heads in first", "heads in second", "in both", "Jaccard", "Spearman of effects"]
-    out.print(
-        table(
-            "\nAgreement", columns, agreement(found[0]["members"], found[1]["members"]), numeric=frozenset(columns[1:])
-        )
-    )
 
 
 def merge_command(

@@ -92,10 +92,12 @@ def run_command(
         "memory": memory,
     }
     chosen = settings(study_file, given)
-    from headcats.cli.mapping import default_method, file_of, print_map, shown_label, tables, title
+    from headcats.cli.map_tables import print_map
+    from headcats.cli.mapping import default_method, file_of, shown_label, tables, title
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.methods.spec import MethodSpec
+    from headcats.scores import CONTROLS
     from headcats.study import DEFAULT_PROMPTS, run
 
     folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
@@ -115,11 +117,12 @@ def run_command(
     )
     first = MethodSpec.parse(study["methods"][0])
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
-    print_map(found)
+    print_map(found, rule=DEFAULT_RULE)
     page = write(
         overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
     )
-    others = [shown_label(results, label) for label in manifest["methods"] if label != first.label]
+    exact = [label for label in manifest["methods"] if label.partition("@")[0] not in CONTROLS]
+    others = [shown_label(results, label) for label in exact if label != first.label]
     if others:
         out.print(
             f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "

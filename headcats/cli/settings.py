@@ -11,7 +11,7 @@ DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
 DEFAULTS: dict[str, Any] = {
     "model": "mini",
     "suite": "icl",
-    "methods": ["denoising_patch", "mean_ablation"],
+    "methods": ["denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation"],
     "tasks": None,
     "metrics": None,
     "n_prompts": None,

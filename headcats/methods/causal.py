@@ -6,14 +6,16 @@ from typing import Any
 import xarray as xr
 from torch import Tensor
 
+from headcats.errors import DataError
 from headcats.methods.joining import join_batches
 from headcats.methods.options import Option
 from headcats.methods.task_inputs import TaskInputs
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import register
 from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.intervention import Base, Intervention, Sources
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 
@@ -30,6 +32,12 @@ class CausalMethod:
         self.options: dict[str, Option] = {"reference": references} if references else {}
         self.__doc__ = doc
         self.__name__ = intervention.name
+
+    @property
+    def why_dropped(self) -> str:
+        """What is said of prompts that a study left out."""
+        lacks = ["have no second corruption"] if self.intervention.uses_second else []
+        return " or ".join([*lacks, *(["have token roles without reference prompts"] if self.references else [])])
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
@@ -67,17 +75,34 @@ class CausalMethod:
 
         Returns:
             As `hc.sweep`, with the attribute `dropped`: prompts left out because the reference does not show one of
-            their token roles.
+            their token roles, or because they have no second corruption where it is read.
 
         Raises:
-            DataError: More than half of a batch's prompts would be left out, or roles do not align.
+            DataError: The reference does not cover half of a batch's prompts, no prompt has a second corruption, or
+                roles do not align.
         """
         chosen = inputs.reference(reference or self.references[0]) if self.references else None
-        parts = [self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch)) for runs in inputs.runs]
-        return join_batches(parts)
+        lacking = [runs.batch.lacks_second() if self.intervention.uses_second else [] for runs in inputs.runs]
+        parts = [
+            self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch), left_out)
+            for runs, left_out in zip(inputs.runs, lacking, strict=True)
+            if len(left_out) < len(runs.batch)
+        ]
+        if not parts:
+            raise DataError(
+                f"{self.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: no "
+                "other distractor task answers their demonstrations in as many tokens, and their labels have no other "
+                "wrong order."
+            )
+        joined = join_batches(parts)
+        everything = sum(len(runs.batch) for runs in inputs.runs)
+        return joined.assign_attrs(dropped=everything - joined.sizes["prompt"])
 
-    def _on_batch(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
-        """The sweep over one batch, without the few prompts whose token roles the reference does not cover.
+    def _on_batch(
+        self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference, left_out: Sequence[int]
+    ) -> xr.Dataset:
+        """The sweep over one batch, without the prompts `left_out`, and the few whose token roles the reference does
+        not cover.
 
         Raises:
             UncoveredRoles: It does not cover half of the prompts.
@@ -89,6 +114,10 @@ class CausalMethod:
             if 2 * len(kept) < len(runs.batch):
                 raise
             block = self._sweep(runs.select(kept), inputs, positions, reference)
+        if left_out:
+            # Swept with the others: unpatched runs of the others alone would cost more.
+            keys = {runs.batch.keys[prompt] for prompt in left_out}
+            block = block.isel(prompt=[place for place, key in enumerate(block.key.values) if key not in keys])
         return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
 
     def _sweep(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
@@ -104,21 +133,27 @@ class CausalMethod:
 
 
 def causal_method(
-    *, base: Base, positions: str, references: tuple[str, ...] = (), keeps_agreement: bool = False
+    *,
+    base: Base,
+    positions: str,
+    references: tuple[str, ...] = (),
+    keeps_agreement: bool = False,
+    uses_second: bool = False,
 ) -> Callable[[Callable[[Sources], Tensor]], CausalMethod]:
     """Decorator: turn `replacement(sources) -> z` into a registered causal method of the function's name.
 
     Args:
         base: Run in which heads are replaced, "clean" or "corrupted".
         positions: Where by default: "last", "all" or a token role.
-        references: Names of the reference prompts a study can give it ("suite", "task", "corrupted", "other_tasks"),
-            the default first; empty for a replacement that needs none.
+        references: Names of the reference prompts a study can give it ("suite", "task", "corrupted", "other_tasks",
+            "other_items"), the default first; empty for a replacement that needs none.
         keeps_agreement: See `Intervention`.
+        uses_second: See `Intervention`.
     """
 
     def decorate(replacement: Callable[[Sources], Tensor]) -> CausalMethod:
         name = replacement.__name__
-        intervention = Intervention(name, base, replacement, positions, bool(references), keeps_agreement)
+        intervention = Intervention(name, base, replacement, positions, bool(references), keeps_agreement, uses_second)
         return register("method", name, CausalMethod(intervention, references, replacement.__doc__))
 
     return decorate

@@ -14,7 +14,7 @@ class TaskInputs:
     Attributes:
         runs: Base runs of the task's batches (one per prompt length).
         metrics: Names of the metrics to read.
-        reference: Name of a reference ("suite", "task", "corrupted", "other_tasks") -> its prompts.
+        reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
         advance: To be called with the number of heads done, per batch.
         path: Path of sweeps: "auto", "hooked" or a fast one.
     """

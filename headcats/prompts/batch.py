@@ -30,6 +30,9 @@ class PromptBatch:
             tokens), or None where roles are unknown and positions are matched by index.
         corrupted_labels: The same for the corrupted prompts.
         task: Name of the task, empty for tokens of a script.
+        second: Token ids of a second, independent corruption of every prompt; None if no prompt has one.
+        second_tasks: What each of them shows; "" where a prompt has none, and the row of `second` holds the corrupted
+            tokens. None where `second` is.
     """
 
     # Shapes that do not fit are a mistake of the caller and get our own message: hence the unchecked axes (`_prompt`).
@@ -43,6 +46,8 @@ class PromptBatch:
     labels: tuple[Labels, ...] | None = None
     corrupted_labels: tuple[Labels, ...] | None = None
     task: str = ""
+    second: Int[Tensor, "_prompt _pos"] | None = None
+    second_tasks: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -65,6 +70,7 @@ class PromptBatch:
         *,
         items: Sequence[str] | None = None,
         distractor_tasks: Sequence[str] | None = None,
+        second: Any = None,
     ) -> "PromptBatch":
         """A batch from token ids that a script already has (tensors, arrays or nested lists).
 
@@ -75,22 +81,26 @@ class PromptBatch:
             distractor: `[prompt]` ids, different from `answer` prompt by prompt.
             items: Query of each prompt; default: every prompt is its own item.
             distractor_tasks: Stratum of each prompt; default: one stratum.
+            second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
+                corrupted prompt stands for none.
 
         Raises:
             DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor; the
                 message names the prompt.
         """
         clean_ids = _ids("clean", clean, "[prompt, pos]")
+        corrupted_ids = _ids("corrupted", corrupted, "[prompt, pos]")
         n = clean_ids.shape[0]
         keys = tuple(f"prompt {number}" for number in range(n))
         return cls(
             clean=clean_ids,
-            corrupted=_ids("corrupted", corrupted, "[prompt, pos]"),
+            corrupted=corrupted_ids,
             answer=_ids("answer", answer, "[prompt]"),
             distractor=_ids("distractor", distractor, "[prompt]"),
             keys=keys,
             items=keys if items is None else tuple(map(str, items)),
             distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
+            **_second(corrupted_ids, second),
         )
 
     def select(self, prompts: Sequence[int]) -> "PromptBatch":
@@ -103,6 +113,10 @@ class PromptBatch:
             return tuple(value[i] for i in prompts) if isinstance(value, tuple) else value
 
         return PromptBatch(**{f.name: pick(getattr(self, f.name)) for f in fields(self)})
+
+    def lacks_second(self) -> list[int]:
+        """Places of the prompts without a second corruption."""
+        return [place for place, shown in enumerate(self.second_tasks or [""] * len(self)) if not shown]
 
     def without_roles(self) -> "PromptBatch":
         """The same tokens, to be matched by position index."""
@@ -150,13 +164,31 @@ class PromptBatch:
 
     def fingerprint(self) -> str:
         """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
-        digest = hashlib.blake2b(digest_size=16)
-        for ids in (self.clean, self.corrupted, self.answer, self.distractor):
-            digest.update(repr(tuple(ids.shape)).encode())
-            digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
         words = (self.items, self.distractor_tasks, self.labels, self.corrupted_labels, self.task)
-        digest.update(repr(words).encode("utf-8"))
-        return digest.hexdigest()
+        return _hash((self.clean, self.corrupted, self.answer, self.distractor), words)
+
+    def second_fingerprint(self) -> str:
+        """Hash of the second corruptions, for what reads them; `fingerprint` is the same with and without them."""
+        return _hash(() if self.second is None else (self.second,), self.second_tasks)
+
+
+def _hash(tensors: Sequence[Tensor], words: Any) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for ids in tensors:
+        digest.update(repr(tuple(ids.shape)).encode())
+        digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
+    digest.update(repr(words).encode("utf-8"))
+    return digest.hexdigest()
+
+
+def _second(corrupted: Tensor, second: Any) -> dict[str, Any]:
+    """The second corruption of a script's tokens, as the batch keeps it."""
+    if second is None:
+        return {}
+    ids = _ids("second", second, "[prompt, pos]")
+    same_shape = ids.shape == corrupted.shape  # else the batch refuses it
+    shown = (ids != corrupted.to(ids.device)).any(1).tolist() if same_shape else [True] * len(ids)
+    return {"second": ids, "second_tasks": tuple("second" if other else "" for other in shown)} if any(shown) else {}
 
 
 def _ids(name: str, value: Any, axes: str) -> Tensor:
@@ -180,12 +212,19 @@ def _check(batch: PromptBatch) -> None:
             f"clean and corrupted prompts must have the same shape [prompt, pos]: clean {shape}, corrupted "
             f"{tuple(batch.corrupted.shape)}. Group prompts by length instead of padding."
         )
+    if (batch.second is None) != (batch.second_tasks is None):
+        raise DataError("second and second_tasks belong together: give both, or neither.")
+    if batch.second is not None and tuple(batch.second.shape) != shape:
+        raise DataError(
+            f"second corruptions must have the shape of the clean prompts {shape} [prompt, pos]; got "
+            f"{tuple(batch.second.shape)}."
+        )
     for name in ("answer", "distractor"):
         if tuple(getattr(batch, name).shape) != shape[:1]:
             raise DataError(
                 f"{name} must hold one id per prompt [{shape[0]}]; got {tuple(getattr(batch, name).shape)}."
             )
-    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels"):
+    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels", "second_tasks"):
         value = getattr(batch, name)
         if value is not None and len(value) != shape[0]:
             raise DataError(f"{name} must hold one entry per prompt: {shape[0]} prompts, {len(value)} entries.")

@@ -5,14 +5,19 @@ is the distractor. Both prompts differ in the demonstrated outputs alone, and pr
 
 `shuffled_labels` (Todd et al. 2024, arXiv 2310.15213): the demonstrations keep their inputs but their outputs are
 permuted, so that the prompt shows no task; the distractor is a seeded wrong output among them.
+
+Every pair gets a second corruption of the same query where one can be made (see `headcats.prompts.second_corruption`).
 """
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.prompts.pair import PromptPair
+from headcats.prompts.derangement import derange
+from headcats.prompts.pair import PromptPair, SecondCorruption
+from headcats.prompts.second_corruption import SecondLabels
 from headcats.prompts.template import Template
 from headcats.registry import unknown_name_message
 from headcats.streams import stream
@@ -56,27 +61,75 @@ def build_pairs(
         DataError: Too few pairs, or (other_task) no task that shares `2 * (n_demos + 1)` inputs with other outputs.
         UnknownNameError: An unknown corruption.
     """
+    every = each_pair(
+        task,
+        pairs,
+        others,
+        seed=seed,
+        template=template,
+        n_demos=n_demos,
+        corruption=corruption,
+        repeats=20 * n + 100,
+    )
+    built = list(itertools.islice(every, n))
+    if len(built) < n:
+        raise DataError(
+            f"Task {task!r} gives only {len(built)} different prompts of {n_demos} demonstrations; {n} were asked for."
+        )
+    return built
+
+
+def each_pair(
+    task: str,
+    pairs: Sequence[WordPair],
+    others: Mapping[str, Sequence[WordPair]],
+    *,
+    seed: int,
+    template: Template,
+    n_demos: int,
+    corruption: str,
+    repeats: int,
+) -> Iterator[PromptPair]:
+    """The pairs of `build_pairs`, one after the other for as long as there are new ones.
+
+    Args:
+        task: As in `build_pairs`, like every argument that is not named here.
+        pairs: The task's word pairs.
+        others: Those of every other task.
+        seed: Seed of the study.
+        template: How a prompt is written.
+        n_demos: Demonstrations per prompt.
+        corruption: "other_task" or "shuffled_labels".
+        repeats: How many draws of a prompt that was there before are taken for the end.
+
+    Raises:
+        DataError, UnknownNameError: As `build_pairs`, but for too few prompts.
+    """
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
-    draws = CORRUPTIONS[corruption](task, dict(pairs), others, n_demos, stream(seed, task, "prompts", corruption))
-    built: dict[str, PromptPair] = {}
+    own = dict(pairs)
+    draws = CORRUPTIONS[corruption](task, own, others, n_demos, stream(seed, task, "prompts", corruption))
+    # A stream of its own: the prompts are the same with and without it.
+    second_draws = stream(seed, task, "second corruption", corruption)
+    seconds = SecondLabels(own, others, distractor_tasks(own, others, n_demos=n_demos), corruption=corruption)
+    seen: set[str] = set()
     misses = 0
     for demonstrations, (query, output), labels, distractor, shown in draws:
-        if len(built) == n:
-            break
         clean, clean_spans = template.render(demonstrations, query)
-        if clean in built:
+        if clean in seen:
             misses += 1
-            if misses > 20 * n + 100:
-                raise DataError(
-                    f"Task {task!r} gives only {len(built)} different prompts of {n_demos} "
-                    f"demonstrations; {n} were asked for."
-                )
+            if misses > repeats:
+                return
             continue
-        replaced = [(given, label) for (given, _), label in zip(demonstrations, labels, strict=True)]
-        corrupted, corrupted_spans = template.render(replaced, query)
-        built[clean] = PromptPair(
-            key=f"{task}/{len(built)}",
+        inputs = [given for given, _ in demonstrations]
+        corrupted, corrupted_spans = template.render(list(zip(inputs, labels, strict=True)), query)
+        second = None
+        if found := seconds.draw(demonstrations, labels, shown, second_draws):
+            second_task, second_labels = found
+            text, spans = template.render(list(zip(inputs, second_labels, strict=True)), query)
+            second = SecondCorruption(text, second_task, spans)
+        yield PromptPair(
+            key=f"{task}/{len(seen)}",
             item=query,
             clean=clean,
             corrupted=corrupted,
@@ -84,8 +137,9 @@ def build_pairs(
             distractor=template.answer(distractor),
             distractor_task=shown,
             roles={role: (clean_spans[role], corrupted_spans[role]) for role in clean_spans},
+            second=second,
         )
-    return list(built.values())
+        seen.add(clean)
 
 
 def distractor_tasks(
@@ -151,7 +205,7 @@ def _shuffled_labels(
         wrong = sorted({label for label in labels if label != pairs[query]})
         if len(set(labels)) < 2 or not wrong:
             continue
-        shuffled = _derange(labels, draws)
+        shuffled = derange(labels, draws)
         distractor = wrong[draws.integers(len(wrong))]
         yield (
             [(given, pairs[given]) for given in chosen],
@@ -176,19 +230,3 @@ def _cycle(words: Sequence[str], draws: np.random.Generator) -> Iterator[str]:
 
 def _sample(words: Sequence[str], size: int, draws: np.random.Generator) -> list[str]:
     return [words[index] for index in draws.choice(len(words), size=size, replace=False)]
-
-
-def _derange(labels: list[str], draws: np.random.Generator) -> list[str]:
-    """A permutation that changes as many labels as can be: all, unless more than half of them are equal."""
-    most = max(labels.count(label) for label in labels)
-    changeable = min(len(labels), 2 * (len(labels) - most))
-    for _ in range(50):
-        candidate = [labels[index] for index in draws.permutation(len(labels))]
-        if sum(a != b for a, b in zip(candidate, labels, strict=True)) == changeable:
-            return candidate
-    # Few equal labels can make that rare: sorted by label and moved on by the largest group, no group meets itself.
-    order = sorted(draws.permutation(len(labels)).tolist(), key=lambda index: labels[index])
-    moved = list(labels)
-    for place, index in enumerate(order):
-        moved[index] = labels[order[(place + most) % len(labels)]]
-    return moved

@@ -36,6 +36,13 @@ class DropReport:
         self.dropped[reason] = self.dropped.get(reason, 0) + 1
         self.examples.setdefault(reason, example)
 
+    def add(self, other: "DropReport") -> None:
+        """Count everything that another report counts."""
+        self.kept += other.kept
+        for reason, count in other.dropped.items():
+            self.dropped[reason] = self.dropped.get(reason, 0) + count
+            self.examples.setdefault(reason, other.examples[reason])
+
     def summary(self) -> str:
         """`60 kept; 3 answer of several tokens (e.g. 'France' -> ' Paris')`."""
         parts = [f"{self.kept} kept"]
@@ -74,7 +81,8 @@ def encode_pairs(
 ) -> tuple[list[PromptBatch], DropReport]:
     """Prompt pairs as batches, one per prompt length, in the order of first appearance.
 
-    The beginning-of-sequence token is put in front exactly once where the tokenizer has one.
+    The beginning-of-sequence token is put in front exactly once where the tokenizer has one. A second corruption that
+    cannot be written at the same length, with every role at the same place, is left out; its prompt is kept.
 
     Args:
         pairs: Prompt pairs as text.
@@ -114,6 +122,7 @@ class _Encoded:
     corrupted_labels: Labels
     answer: int
     distractor: int
+    second: list[int] | None
 
 
 def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encoded | str"]:
@@ -123,8 +132,9 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encod
     corrupted = _encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
     answers = _encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
     distractors = _encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
-    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), answered, distracted in zip(
-        pairs, clean, corrupted, answers, distractors, strict=True
+    seconds = _encode_seconds(pairs, tokenizer)
+    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), answered, distracted, second in zip(
+        pairs, clean, corrupted, answers, distractors, seconds, strict=True
     ):
         problem = _answer_problem(clean_ids, answered, unknown)
         if not problem:
@@ -134,15 +144,34 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encod
         if problem:
             yield problem
             continue
+        labels = _labels(corrupted_ends, [(role, spans[1]) for role, spans in pair.roles.items()], len(bos))
+        other = None if second is None else bos + second[0]
+        aligned = second is not None and len(second[0]) == len(corrupted_ids) and second[1] == labels
         yield _Encoded(
             pair,
             bos + clean_ids,
             bos + corrupted_ids,
             _labels(clean_ends, [(role, spans[0]) for role, spans in pair.roles.items()], len(bos)),
-            _labels(corrupted_ends, [(role, spans[1]) for role, spans in pair.roles.items()], len(bos)),
+            labels,
             answered[-1],
             distracted[-1],
+            other if aligned and other not in (bos + clean_ids, bos + corrupted_ids) else None,
         )
+
+
+def _encode_seconds(pairs: Sequence[PromptPair], tokenizer: Any) -> list[tuple[list[int], Labels] | None]:
+    """Tokens and roles of each pair's second corruption; None where there is none, or a word in it is unknown."""
+    unknown, n_bos = _unknown_id(tokenizer), len(_bos(tokenizer))
+    encoded = iter(_encode_with_ends(tokenizer, [pair.second.text for pair in pairs if pair.second is not None]))
+    found: list[tuple[list[int], Labels] | None] = []
+    for pair in pairs:
+        if pair.second is None:
+            found.append(None)
+            continue
+        ids, ends = next(encoded)
+        labels = _labels(ends, list(pair.second.roles.items()), n_bos)
+        found.append(None if unknown is not None and unknown in ids else (ids, labels))
+    return found
 
 
 def _pair_problem(found: _Encoded, *, n_ctx: int | None, aligned: bool) -> str:
@@ -159,6 +188,7 @@ def _pair_problem(found: _Encoded, *, n_ctx: int | None, aligned: bool) -> str:
 
 def _batch(group: list[_Encoded], task: str) -> PromptBatch:
     with_roles = all(one.pair.roles for one in group)
+    with_second = any(one.second is not None for one in group)
     return PromptBatch(
         clean=torch.tensor([one.clean for one in group]),
         corrupted=torch.tensor([one.corrupted for one in group]),
@@ -170,7 +200,13 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
         labels=tuple(one.clean_labels for one in group) if with_roles else None,
         corrupted_labels=tuple(one.corrupted_labels for one in group) if with_roles else None,
         task=task,
+        second=torch.tensor([one.second or one.corrupted for one in group]) if with_second else None,
+        second_tasks=tuple(_second_task(one) for one in group) if with_second else None,
     )
+
+
+def _second_task(one: _Encoded) -> str:
+    return one.pair.second.shown if one.second is not None and one.pair.second is not None else ""
 
 
 def _answer_problem(before: list[int], whole: list[int], unknown: int | None) -> str:

@@ -15,6 +15,27 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True)
+class SecondCorruption:
+    """A prompt with the query of a pair and yet another wrong task before it, drawn independently of the pair's own.
+
+    Attributes:
+        text: The prompt, up to and without the answer.
+        shown: What it shows: another task's name, or "shuffled_labels".
+        roles: Role name -> span in `text`.
+    """
+
+    text: str
+    shown: str
+    roles: Mapping[str, Span] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not (self.text and self.shown):
+            raise DataError("A second corruption needs a text and the name of what it shows.")
+        for name, span in self.roles.items():
+            _check_span(f"Second corruption {self.text!r}", name, span, self.text)
+
+
+@dataclass(frozen=True)
 class PromptPair:
     """A clean prompt, the corrupted prompt that differs from it in what is tested, and the two answers.
 
@@ -28,6 +49,7 @@ class PromptPair:
         distractor_task: What the corrupted prompt shows: another task's name, or the name of the corruption.
         roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. May be empty, then only
             the last position can be intervened on by name.
+        second: A second corruption of the same query, or None. Methods that do not read it do not see it.
     """
 
     key: str
@@ -38,6 +60,7 @@ class PromptPair:
     distractor: str
     distractor_task: str = "corrupted"
     roles: Mapping[str, tuple[Span, Span]] = field(default_factory=dict)
+    second: SecondCorruption | None = None
 
     def __post_init__(self) -> None:
         if not (self.clean and self.corrupted and self.answer and self.distractor):
@@ -49,8 +72,9 @@ class PromptPair:
             )
         for name, spans in self.roles.items():
             for text, span in zip((self.clean, self.corrupted), spans, strict=True):
-                if not 0 <= span[0] < span[1] <= len(text):
-                    raise DataError(
-                        f"Prompt pair {self.key!r}: role {name!r} spans characters {tuple(span)} of a "
-                        f"text of {len(text)}."
-                    )
+                _check_span(f"Prompt pair {self.key!r}", name, span, text)
+
+
+def _check_span(what: str, role: str, span: Span, text: str) -> None:
+    if not 0 <= span[0] < span[1] <= len(text):
+        raise DataError(f"{what}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")

@@ -1,5 +1,9 @@
-"""Rules: estimates to three outcomes. See `headcats.rules.rule`."""
+"""Rules: estimates to three outcomes (see `headcats.rules.rule`). Every file of this package is discovered."""
 
+import importlib
+import pkgutil
+
+from headcats import registry
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Cutoffs, Rule, negate, rule
@@ -16,3 +20,11 @@ __all__ = [
     "threshold",
     "top_fraction",
 ]
+
+# The rules above are imported for type checkers; those of other files are bound here.
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+for _name in registry.names("rule"):
+    if _name not in globals():
+        globals()[_name] = registry.lookup("rule", _name)
+        __all__.append(_name)

@@ -1,8 +1,18 @@
 """Replicates to estimates: one labelled table of effects per task and head."""
 
-from headcats.scores.controls import CONTROLS
+from headcats.scores.blocks import CONTROLS, PATCH, WRONG_TASK, first_exact
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score, screen_label
 from headcats.scores.table import FLAG_EFFECT
 
-__all__ = ["CONTROLS", "FLAG_EFFECT", "first_half", "of_items", "score", "screen_label"]
+__all__ = [
+    "CONTROLS",
+    "FLAG_EFFECT",
+    "PATCH",
+    "WRONG_TASK",
+    "first_exact",
+    "first_half",
+    "of_items",
+    "score",
+    "screen_label",
+]

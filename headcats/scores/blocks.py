@@ -1,5 +1,6 @@
 """Blocks of a results tree as plain arrays: what one method did on the prompts of each task."""
 
+import json
 import warnings
 
 import numpy as np
@@ -8,6 +9,12 @@ import xarray as xr
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.estimates import PromptEffects
 from headcats.registry import unknown_name_message
+
+PATCH = "denoising_patch"
+WRONG_TASK = "second_corruption_patch"
+OTHER_ITEM = "other_item_patch"
+CONTROLS = (WRONG_TASK, OTHER_ITEM)
+"""Methods that say what an effect is made of, not which heads serve a task."""
 
 Grid = dict[str, np.ndarray]
 """The coordinates `layer` and `head`."""
@@ -90,6 +97,23 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
     distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
     grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
     return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
+
+
+def first_exact(results: xr.DataTree) -> str | None:
+    """The method@positions to look at when none is named: the first that was run, an exact one before a screen, and a
+    method before its controls. None where nothing is scored.
+    """
+    labels = list(dict.fromkeys(label for task in results.children.values() for label in task.children))
+    order = json.loads(results.attrs.get("manifest", "{}")).get("methods", [])
+    scored = [label for label in order if label in labels] or labels
+    exact = [label for label in scored if not _approximate(results, label)]
+    judging = [label for label in exact if label.partition("@")[0] not in CONTROLS]
+    return next(iter([*judging, *exact, *scored]), None)
+
+
+def _approximate(results: xr.DataTree, label: str) -> bool:
+    blocks = (task[label] for task in results.children.values() if label in task.children)
+    return any(block.attrs.get("approximation") for block in blocks)
 
 
 def same_grid(grids: dict[str, Grid]) -> Grid:

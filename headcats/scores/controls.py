@@ -10,13 +10,7 @@ from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError
 from headcats.estimates import PromptEffects, estimate
-from headcats.scores.blocks import prompt_effects
-
-PATCH = "denoising_patch"
-WRONG_TASK = "second_corruption_patch"
-OTHER_ITEM = "other_item_patch"
-CONTROLS = (WRONG_TASK, OTHER_ITEM)
-"""Methods that say what an effect is made of, not which heads serve a task."""
+from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, prompt_effects
 
 
 def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, positions: str) -> dict[str, xr.Dataset]:

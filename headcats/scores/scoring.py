@@ -12,8 +12,8 @@ import xarray as xr
 
 from headcats import estimates
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.scores.blocks import approximation, find_blocks, prompt_effects, same_grid
-from headcats.scores.controls import OTHER_ITEM, PATCH, WRONG_TASK, control_blocks, control_table, task_specific
+from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, approximation, find_blocks, prompt_effects, same_grid
+from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.table import Scored, scores_table
 

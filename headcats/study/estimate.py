@@ -35,6 +35,7 @@ def memory_plan(
             rows=rows,
             path="hooked" if path == "hooked" or not _replayable(model) else "replayed",
             budget=budget,
+            runs=3 if getattr(getattr(spec.method, "intervention", None), "uses_second", False) else 2,
         )
         for batch in _shapes(study, preparation)
         for spec in study.methods

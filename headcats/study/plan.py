@@ -13,6 +13,8 @@ from headcats.registry import lookup, unknown_name_message
 from headcats.registry import names as registered
 from headcats.tasks import Suite, Task, suite
 
+# The second and third are controls of the first: how much of it is that a wrong task is gone, and not about the item.
+DEFAULT_METHODS = ("denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation")
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor, so a logit difference would compare with an arbitrary word.
@@ -62,7 +64,7 @@ def plan(
     *,
     suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
     tasks: Sequence[str] | None = None,
-    methods: Sequence[str] = ("denoising_patch", "mean_ablation"),
+    methods: Sequence[str] = DEFAULT_METHODS,
     metrics: Sequence[str] | None = None,
     n_prompts: int,
     n_demos: int = 5,

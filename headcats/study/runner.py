@@ -19,7 +19,7 @@ from headcats.results import ResultsFolder, load, tree
 from headcats.study.assessment import base_runs
 from headcats.study.estimate import memory_plan, other_paths, paths_used
 from headcats.study.manifest import block_fingerprint, categories, check_same_plan, new_manifest, versions
-from headcats.study.plan import REFERENCE_PROMPTS, Study, check_options, plan
+from headcats.study.plan import DEFAULT_METHODS, REFERENCE_PROMPTS, Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
 from headcats.study.validation import task_entry
@@ -28,7 +28,6 @@ from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks import Suite, Task
 
-DEFAULT_METHODS = ("denoising_patch", "mean_ablation")
 # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
 DEFAULT_PROMPTS = 64
 _CHECKED_PROMPTS = 2
@@ -233,9 +232,8 @@ class _Work:
         entry |= json.loads(block.attrs["provenance"]) | {"seconds": round(time.monotonic() - started, 3)}
         if dropped := int(block.attrs["dropped"]):
             entry["dropped"] = dropped
-            _log.warning(
-                "%s on task %s: %d prompts have token roles without reference prompts", spec.label, name, dropped
-            )
+            why = getattr(spec.method, "why_dropped", "left out")
+            _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, why)
         if versions() != self.manifest["versions"]:
             entry["versions"] = versions()
         self.manifest["blocks"].setdefault(name, {})[spec.label] = entry
@@ -278,14 +276,9 @@ class _Work:
                 self.manifest["blocks"].setdefault(prepared.task.name, {}).setdefault(spec.label, entry)
 
     def _fingerprint(self, prepared: Prepared, spec: MethodSpec) -> str:
-        reference: list[str] = []
-        if spec.method.options.get("reference"):
-            kind = dict(spec.options).get("reference", spec.method.options["reference"][0])
-            everything = self.preparation.prepared.values() if kind in ("suite", "other_tasks") else [prepared]
-            reference = [kind, *(batch.fingerprint() for one in everything for batch in one.reference)]
         return block_fingerprint(
             prompts=[batch.fingerprint() for batch in prepared.scored],
-            reference=reference,
+            reference=self.preparation.also_read(prepared.task.name, spec),
             label=spec.label,
             metrics=self.study.metrics,
         )

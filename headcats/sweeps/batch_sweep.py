@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.errors import ModelWarning
 from headcats.models import Head, HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.checked import checked_runs, find_intervention
+from headcats.sweeps.checked import check_second, checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, provenance
@@ -47,8 +47,9 @@ def sweep(
         path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.self_check`);
             "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
             and "suffix" insist on a fast path.
-        reference: Held-out prompts for ablations that take a mean or a sample. Without it `mean_ablation` uses the mean
-            over the batch's clean prompts at the same position, and `resample_ablation` another prompt of the batch.
+        reference: Held-out prompts for methods that take a mean or a sample. Without it `mean_ablation` uses the mean
+            over the batch's clean prompts at the same position, and `resample_ablation` and `other_item_patch` another
+            prompt of the batch.
         memory: Limit beside the model's weights, such as "4GB" or a number of bytes; None takes half of what is free.
             Work is cut to fit, and cut further if memory runs out all the same.
 
@@ -64,7 +65,8 @@ def sweep(
     Raises:
         UnknownNameError: Unknown method, metric or path.
         OptionError: A fast path by name that cannot run here.
-        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align.
+        DataError: Token ids outside the vocabulary, prompts longer than the context, roles that do not align, or
+            prompts without the second corruption that the method reads.
         ModelError: NaN in the weights, active dropout, a hook that does not fire.
 
     Example:
@@ -76,6 +78,7 @@ def sweep(
     """
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
+    check_second(intervention, batch)
     return sweep_runs(
         runs,
         intervention,
@@ -97,6 +100,8 @@ def sweep_runs(
     advance: Callable[[int], None] = lambda heads: None,
 ) -> xr.Dataset:
     """`sweep` on base runs that exist, so that several interventions share them; nothing is checked again.
+
+    Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out.
 
     Args:
         runs: The runs.
@@ -130,6 +135,7 @@ def sweep_runs(
         patched,
         {"layer": list(model.layers), "head": list(range(model.max_heads))},
         provenance(runs, intervention, positions=where, choice=choice, reference=reference),
+        with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
     return mark_noise(ds, noise)
@@ -151,7 +157,8 @@ def prepare(
             ModelWarning,
             stacklevel=4,
         )
-    if intervention.keeps_agreement and torch.equal(runs.batch.clean, runs.batch.corrupted):
+    between_two = intervention.keeps_agreement and not intervention.uses_second
+    if between_two and torch.equal(runs.batch.clean, runs.batch.corrupted):
         warnings.warn(
             f"Clean and corrupted prompts are the same, so {intervention.name} changes nothing: every effect is 0 of a "
             "gap of 0.",

@@ -37,7 +37,10 @@ def checked_runs(
         lookup("metric", name)
     check_path(path)
     check_model(adapted)
-    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
+    runs = {"clean": batch.clean, "corrupted": batch.corrupted, "second": batch.second}
+    for name, tokens in runs.items():
+        if tokens is None:
+            continue
         try:
             adapted.check_tokens(tokens)
         except DataError as error:
@@ -45,6 +48,26 @@ def checked_runs(
     for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
         _check_ids(adapted, batch, name, ids)
     return BaseRuns(adapted, batch, limit=memory)
+
+
+def check_second(intervention: Intervention, batch: PromptBatch) -> None:
+    """Refuse prompts without the second corruption that an intervention reads: nothing would change in them.
+
+    Raises:
+        DataError: The message counts them and names the first.
+    """
+    lacking = batch.lacks_second() if intervention.uses_second else []
+    if len(lacking) == len(batch):
+        raise DataError(
+            f"{intervention.name} needs a second corruption, and no prompt has one. Give one to every prompt: "
+            "hc.PromptBatch.from_tokens(..., second=...)."
+        )
+    if lacking:
+        raise DataError(
+            f"{intervention.name} needs a second corruption, and {batch.keys[lacking[0]]!r} has none ({len(lacking)} "
+            f"of {len(batch)} prompts). Leave such prompts out: batch.lacks_second() names them, batch.select(...) "
+            "takes the others."
+        )
 
 
 def find_intervention(method: "str | Intervention") -> Intervention:

@@ -157,4 +157,5 @@ def _limits(
         path=path,
         budget=runs.budget,
         metrics=names,
+        runs=runs.clean.beside,
     )

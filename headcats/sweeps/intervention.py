@@ -33,6 +33,12 @@ class Sources(ABC):
 
     @property
     @abstractmethod
+    def second(self) -> Tensor:
+        """Z of the runs of a second, independent corruption of the same queries."""
+        ...
+
+    @property
+    @abstractmethod
     def mean(self) -> Tensor:
         """Mean z of the reference prompts at the role of each token."""
         ...
@@ -41,6 +47,12 @@ class Sources(ABC):
     @abstractmethod
     def resampled(self) -> Tensor:
         """Z of one reference prompt of another task per prompt, at the role of each token."""
+        ...
+
+    @property
+    @abstractmethod
+    def other_item(self) -> Tensor:
+        """Z of one reference prompt of the same task with another query per prompt, at the role of each token."""
         ...
 
 
@@ -54,9 +66,11 @@ class Intervention:
             (clean - patched) / gap. Either way positive = the head helps the task.
         replacement: What z becomes, given the sources of the layer.
         positions: Where, unless the caller says otherwise: "last", "all" or a token role.
-        uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`).
+        uses_reference: Whether the replacement comes from reference prompts (`mean`, `resampled`, `other_item`).
         keeps_agreement: Promise that z stays what it is wherever both runs have the same, as when the one run's z
-            replaces the other's. Then nothing before the first differing token is computed.
+            replaces the other's. Then nothing before the first differing token is computed. "Both runs" are the base
+            run and that of the second corruption for a replacement that uses it.
+        uses_second: Whether the replacement reads the second corruption (`second`).
     """
 
     name: str
@@ -65,3 +79,4 @@ class Intervention:
     positions: str = "last"
     uses_reference: bool = False
     keeps_agreement: bool = False
+    uses_second: bool = False

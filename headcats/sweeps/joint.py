@@ -12,7 +12,7 @@ from headcats.metrics import measure
 from headcats.models import Head, HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import prepare
-from headcats.sweeps.checked import checked_runs, find_intervention
+from headcats.sweeps.checked import check_second, checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, provenance
@@ -63,6 +63,7 @@ def joint_sweep(
     """
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
+    check_second(intervention, batch)
     listed = [_heads(runs.model, heads) for heads in sets]
     chosen: list[HeadSet] = [tuple(sorted(heads)) for heads in listed]
     if not chosen:
@@ -83,6 +84,7 @@ def joint_sweep(
         torch.stack([values[heads] for heads in chosen], -1),
         {"set": [_label(heads) for heads in listed]},
         provenance(runs, intervention, positions=where, choice=choice, reference=used),
+        with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
     return mark_noise(ds.assign_coords(size=("set", [len(heads) for heads in chosen])), noise)

@@ -1,7 +1,7 @@
 """Labelled results of sweeps: what was measured, and in which words the provenance is kept."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,15 @@ def labelled(
     patched: Tensor,
     axes: Mapping[str, list[Any]],
     attrs: Mapping[str, str],
+    *,
+    with_second: bool = False,
 ) -> xr.Dataset:
-    """`patched (metric, prompt, *axes)`, with `clean` and `corrupted (metric, prompt)` beside it."""
+    """`patched (metric, prompt, *axes)`, with `clean` and `corrupted (metric, prompt)` beside it.
+
+    With the coordinate `second_task (prompt)` where the second corruption was read.
+    """
     batch = runs.batch
+    seconds = {"second_task": _words(batch.second_tasks or ())} if with_second else {}
     clean = measure(names, runs.clean.logits, runs.targets).cpu()
     corrupted = measure(names, runs.corrupted.logits, runs.targets).cpu()
     return xr.Dataset(
@@ -35,13 +41,18 @@ def labelled(
         },
         coords={
             "metric": list(names),
-            "key": ("prompt", np.array(batch.keys, dtype=object).astype(str)),
-            "item": ("prompt", np.array(batch.items, dtype=object).astype(str)),
-            "distractor_task": ("prompt", np.array(batch.distractor_tasks, dtype=object).astype(str)),
+            "key": _words(batch.keys),
+            "item": _words(batch.items),
+            "distractor_task": _words(batch.distractor_tasks),
+            **seconds,
             **axes,
         },
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )
+
+
+def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:
+    return "prompt", np.array(texts, dtype=object).astype(str)
 
 
 def provenance(

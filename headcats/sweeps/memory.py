@@ -106,6 +106,7 @@ def plan(
     path: str,
     budget: int,
     metrics: Sequence[str] = (),
+    runs: int = 2,
 ) -> MemoryPlan:
     """The largest pieces of work that fit.
 
@@ -118,11 +119,12 @@ def plan(
         path: "hooked", or anything else for a path that replays a recording.
         budget: Bytes beside the weights.
         metrics: What is read; none named counts as the one that needs most.
+        runs: Unpatched runs that keep their z meanwhile.
 
     Raises:
         OptionError: Not even one variant of one prompt fits; the message says what it needs.
     """
-    most = prompts_per_part(model, prompts, length, first=first, budget=budget, records=path != "hooked")
+    most = prompts_per_part(model, prompts, length, first=first, budget=budget, records=path != "hooked", runs=runs)
     for part in _steps(most):
         count, readouts, peak = _cut(
             model,
@@ -134,6 +136,7 @@ def plan(
             path=path,
             budget=budget,
             metrics=metrics,
+            runs=runs,
         )
         if peak <= budget:
             break
@@ -159,9 +162,10 @@ def _cut(
     path: str,
     budget: int,
     metrics: Sequence[str],
+    runs: int,
 ) -> tuple[int, int, int]:
     """Rows and readouts at a time for parts of that many prompts, and the peak by estimate."""
-    kept = _kept_bytes(model, prompts, part, length, first, budget)
+    kept = _kept_bytes(model, prompts, part, length, first, budget, runs=runs)
 
     def chunk_bytes(count: int) -> tuple[int, int]:
         """What is at work at a time, and what piles up meanwhile."""
@@ -177,7 +181,7 @@ def _cut(
     active, left = chunk_bytes(count)
     readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics), left))
     chunk = left + max(active, readout_bytes(model, readouts, metrics))
-    unpatched = _unpatched_peak(model, prompts, part, length, first, budget, records=path != "hooked")
+    unpatched = _unpatched_peak(model, prompts, part, length, first, budget, records=path != "hooked", runs=runs)
     return count, readouts, max(kept + chunk, unpatched)
 
 
@@ -186,7 +190,9 @@ def keeps_recordings(model: HookedModel, prompts: int, length: int, *, first: in
     return 4 * recording_bytes(model, prompts, length, first) <= budget
 
 
-def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: int, budget: int, records: bool) -> int:
+def prompts_per_part(
+    model: HookedModel, prompts: int, length: int, *, first: int, budget: int, records: bool, runs: int = 2
+) -> int:
     """Prompts whose unpatched run and first rows fit; at least one. `records`: the run is a recording."""
 
     def fits(part: int) -> bool:
@@ -194,8 +200,8 @@ def prompts_per_part(model: HookedModel, prompts: int, length: int, *, first: in
         left = left_by_replay(model, part, 1, length=length, first=first)
         return (
             keeps_recordings(model, part, length, first=first, budget=budget)
-            and _unpatched_peak(model, prompts, part, length, first, budget, records=records) <= budget
-            and _kept_bytes(model, prompts, part, length, first, budget) + left + rows <= budget
+            and _unpatched_peak(model, prompts, part, length, first, budget, records=records, runs=runs) <= budget
+            and _kept_bytes(model, prompts, part, length, first, budget, runs=runs) + left + rows <= budget
             and rows <= ENOUGH_BYTES
         )
 
@@ -213,23 +219,27 @@ def readable_bytes(size: int) -> str:
     return f"{size} B"
 
 
-def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int) -> int:
-    """What stays while rows are computed: z of both runs, and recordings of all prompts or of one part."""
+def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, runs: int) -> int:
+    """What stays while rows are computed: z of the runs, and recordings of all prompts or of one part.
+
+    Of the clean and the corrupted run alone recordings are kept.
+    """
+    z = z_bytes(model, prompts, length - first)
     if keeps_recordings(model, prompts, length, first=first, budget=budget):
-        return 2 * recording_bytes(model, prompts, length, first)
-    return 2 * z_bytes(model, prompts, length - first) + recording_bytes(model, part, length, first)
+        return 2 * recording_bytes(model, prompts, length, first) + (runs - 2) * z
+    return runs * z + recording_bytes(model, part, length, first)
 
 
 def _unpatched_peak(
-    model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, records: bool
+    model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, records: bool, runs: int
 ) -> int:
-    """While the second of the unpatched runs is made: a recording like the first one, or an ordinary forward pass."""
+    """While the last of the unpatched runs is made: a recording like the first one, or an ordinary forward pass."""
     z = z_bytes(model, prompts, length - first)
     if not records:
-        return 2 * z + forward_bytes(model, part, length) + left_by_forward(model, part, length)
+        return runs * z + forward_bytes(model, part, length) + left_by_forward(model, part, length)
     keeps = keeps_recordings(model, prompts, length, first=first, budget=budget)
     kept = recording_bytes(model, prompts, length, first) if keeps else z
-    return kept + z + record_bytes(model, part, length, first)
+    return kept + (runs - 1) * z + record_bytes(model, part, length, first)
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -12,22 +11,10 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.models import HookedModel
 from headcats.prompts.batch import Labels, PromptBatch
-from headcats.streams import stream
+from headcats.sweeps.donors import Donors, UncoveredRoles, choose_by_index, choose_by_role
 
 LEAST_PROMPTS_PER_ROLE = 16
 _ROWS = 64
-
-
-class UncoveredRoles(DataError):
-    """Some scored prompts have a token role that the reference prompts do not show (often enough).
-
-    Attributes:
-        prompts: Their places in the batch.
-    """
-
-    def __init__(self, message: str, prompts: Sequence[int]) -> None:
-        super().__init__(message)
-        self.prompts = tuple(prompts)
 
 
 class Reference:
@@ -106,36 +93,47 @@ class Reference:
         return torch.stack(rows)
 
     def donors(
-        self, model: HookedModel, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"], *, first: int = 0
+        self,
+        model: HookedModel,
+        batch: PromptBatch,
+        mask: Bool[Tensor, "prompt all_pos"],
+        *,
+        first: int = 0,
+        of: Donors = "another task",
     ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
-        """Per layer, z of one seeded reference prompt of another task for each prompt of `batch`, at the same roles.
+        """Per layer, z of one seeded reference prompt for each prompt of `batch`, at the same roles.
 
         At positions `first` and later, which must include the masked ones. Without roles, donors are other prompts at
-        the same index.
+        the same index, for `of="another item"` those with another query.
 
         Raises:
-            UncoveredRoles: No reference prompt of another task has all the roles of a prompt; the message names it.
+            UncoveredRoles: No reference prompt of another task (of the same task with another query) has all the roles
+                of a prompt; the message names it.
         """
         if self.by_index or batch.labels is None:
-            return model.capture(self._donor_tokens_by_index(batch), first=first)[1]
-        chosen = self._choose_donors(batch, mask)
+            items = [item for source in self.batches for item in source.items]
+            tokens = choose_by_index(self._tokens_by_index(batch), items, batch, seed=self.seed, of=of)
+            return model.capture(tokens, first=first)[1]
+        chosen = choose_by_role(self.batches, self._labels, batch, mask, seed=self.seed, of=of)
         z: dict[int, Tensor] = {}
         by_batch: dict[int, list[int]] = defaultdict(list)
         for prompt, (source, _) in enumerate(chosen):
             by_batch[source].append(prompt)
         for source, prompts in by_batch.items():
             donor_batch = self.batches[source].select([chosen[prompt][1] for prompt in prompts])
-            donor_labels = self._labels(donor_batch)
-            _, donor_z = model.capture(self._tokens(donor_batch))
+            places, sources = [], []
+            for prompt, labels in zip(prompts, self._labels(donor_batch), strict=True):
+                place_of = {label: place for place, label in enumerate(labels)}
+                places.append([place for place in mask[prompt].nonzero().flatten().tolist() if place >= first])
+                sources.append([place_of[batch.labels[prompt][place]] for place in places[-1]])
+            # Earlier positions of the donors are not needed, and those of all prompts and layers take much memory.
+            start = min((place for row in sources for place in row), default=donor_batch.length - 1)
+            _, donor_z = model.capture(self._tokens(donor_batch), first=start)
             for layer, value in donor_z.items():
                 z.setdefault(layer, value.new_zeros(len(batch), batch.length - first, *value.shape[2:]))
-            for row, prompt in enumerate(prompts):
-                place_of = {label: place for place, label in enumerate(donor_labels[row])}
-                places = [place for place in mask[prompt].nonzero().flatten().tolist() if place >= first]
-                kept = [place - first for place in places]
-                sources = [place_of[batch.labels[prompt][place]] for place in places]
-                for layer in model.layers:
-                    z[layer][prompt, kept] = donor_z[layer][row, sources]
+                for row, prompt in enumerate(prompts):
+                    kept = [place - first for place in places[row]]
+                    z[layer][prompt, kept] = value[row, [place - start for place in sources[row]]]
         return z
 
     def _tokens(self, batch: PromptBatch) -> Tensor:
@@ -177,12 +175,6 @@ class Reference:
             )
         return torch.cat([self._tokens(one) for one in self.batches])
 
-    def _donor_tokens_by_index(self, batch: PromptBatch) -> Tensor:
-        tokens, draws = self._tokens_by_index(batch), stream(self.seed, batch.task, "donors")
-        if torch.equal(tokens, batch.clean):
-            return tokens[_derangement(len(batch), draws)]
-        return tokens[torch.from_numpy(draws.integers(len(tokens), size=len(batch)))]
-
     def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int, first: int) -> Tensor:
         key = (model.model, batch.length, first)
         if self._index_means is None or self._index_means[0] != key:
@@ -196,35 +188,6 @@ class Reference:
             self._index_means = key, {of: (total / len(tokens)).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
         return mean.expand(len(batch), *mean.shape)
-
-    def _choose_donors(self, batch: PromptBatch, mask: Bool[Tensor, "prompt pos"]) -> list[tuple[int, int]]:
-        assert batch.labels is not None
-        candidates: dict[frozenset[str], list[tuple[int, int]]] = {}
-        draws = stream(self.seed, batch.task, "donors")
-        chosen: list[tuple[int, int]] = []
-        uncovered: list[int] = []
-        for prompt, labels in enumerate(batch.labels):
-            needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
-            if needed not in candidates:
-                candidates[needed] = [
-                    (number, row)
-                    for number, source in enumerate(self.batches)
-                    if source.task != batch.task
-                    for row, found in enumerate(self._labels(source))
-                    if needed <= set(found)
-                ]
-            if candidates[needed]:
-                chosen.append(candidates[needed][draws.integers(len(candidates[needed]))])
-            else:
-                uncovered.append(prompt)
-        if uncovered:
-            raise UncoveredRoles(
-                f"{batch.keys[uncovered[0]]!r}: no reference prompt of another task has the same token roles "
-                f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or add a task with inputs of the "
-                "same length.",
-                uncovered,
-            )
-        return chosen
 
 
 def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
@@ -259,12 +222,3 @@ def _role_sums(
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
     return sums, dict(counts)
-
-
-def _derangement(n: int, draws: np.random.Generator) -> list[int]:
-    if n < 2:
-        raise DataError("Resampling within a batch needs at least 2 prompts.")
-    shift = int(draws.integers(1, n))
-    order = draws.permutation(n).tolist()
-    place = {prompt: number for number, prompt in enumerate(order)}
-    return [order[(place[prompt] + shift) % n] for prompt in range(n)]

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headcats.errors import DataError
 from headcats.metrics import Targets
 from headcats.models import HookedModel
 from headcats.models.replay import Recording, Unreplayable, record
@@ -25,11 +26,13 @@ class Run:
     Attributes:
         model: The model.
         tokens: The prompts.
+        beside: How many runs of the batch keep their z at the same time, this one included; for the memory plan.
     """
 
     def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
         self.model = model
         self.tokens = tokens
+        self.beside = 2
         self._budget = budget
         self._first = tokens.shape[1] - 1
         self._records = False
@@ -86,7 +89,12 @@ class Run:
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
             planned = memory.prompts_per_part(
-                self.model, *self.tokens.shape, first=self._first, budget=self._budget, records=self._records
+                self.model,
+                *self.tokens.shape,
+                first=self._first,
+                budget=self._budget,
+                records=self._records,
+                runs=self.beside,
             )
             self._made = halving(self._make, planned, device=self.model.device)
         return self._made
@@ -141,7 +149,7 @@ class Run:
 
 
 class BaseRuns:
-    """Clean and corrupted runs of one batch.
+    """Clean and corrupted runs of one batch, and that of the second corruption where it is asked for.
 
     Attributes:
         model: The model.
@@ -158,6 +166,23 @@ class BaseRuns:
         self.budget = memory.budget(limit, model.device)
         self.clean = Run(model, batch.clean, budget=self.budget)
         self.corrupted = Run(model, batch.corrupted, budget=self.budget)
+
+    @cached_property
+    def second(self) -> Run:
+        """Run of the second corruption; a prompt without one is run as its corrupted twin.
+
+        Raises:
+            DataError: No prompt has one.
+        """
+        if self.batch.second is None:
+            raise DataError(
+                "No prompt of this batch has a second corruption. Give one: "
+                "hc.PromptBatch.from_tokens(..., second=...)."
+            )
+        run = Run(self.model, self.batch.second, budget=self.budget)
+        for one in (self.clean, self.corrupted, run):
+            one.beside = 3
+        return run
 
     def of(self, base: str) -> Run:
         """The clean or the corrupted run, by name."""

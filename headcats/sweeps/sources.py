@@ -6,6 +6,7 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
@@ -22,14 +23,14 @@ class LayerSources(Sources):
         mask: Bool[Tensor, "prompt all_pos"],
         *,
         first: int = 0,
-        donors: dict[int, Z] | None = None,
+        donors: dict[tuple[str, int], Z] | None = None,
     ) -> None:
         self._runs = runs
         self._layer = layer
         self._reference = reference
         self._mask = mask
         self._first = first
-        self._donors: dict[int, Z] = {} if donors is None else donors
+        self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
 
     @property
     def clean(self) -> Z:
@@ -42,6 +43,11 @@ class LayerSources(Sources):
         return self._runs.corrupted.z(self._layer, first=self._first).clone()
 
     @property
+    def second(self) -> Z:
+        """Z of the runs of the second corruption."""
+        return self._runs.second.z(self._layer, first=self._first).clone()
+
+    @property
     def mean(self) -> Z:
         """Mean z of the reference prompts, by token role."""
         return self._reference.mean(self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first)
@@ -49,11 +55,20 @@ class LayerSources(Sources):
     @property
     def resampled(self) -> Z:
         """Z of one reference prompt of another task per prompt, by token role."""
-        if not self._donors:
+        return self._donated("another task")
+
+    @property
+    def other_item(self) -> Z:
+        """Z of one reference prompt of the same task with another query per prompt, by token role."""
+        return self._donated("another item")
+
+    def _donated(self, of: Donors) -> Z:
+        if (of, self._layer) not in self._donors:
+            runs = self._runs
             with torch.no_grad():
-                found = self._reference.donors(self._runs.model, self._runs.batch, self._mask, first=self._first)
-            self._donors.update(found)
-        return self._donors[self._layer]
+                found = self._reference.donors(runs.model, runs.batch, self._mask, first=self._first, of=of)
+            self._donors.update({(of, layer): z for layer, z in found.items()})
+        return self._donors[of, self._layer]
 
 
 class Replacements:
@@ -78,7 +93,7 @@ class Replacements:
         self._intervention = intervention
         self._reference = reference
         self._whole_mask = mask
-        self._donors: dict[int, Z] = {}
+        self._donors: dict[tuple[str, int], Z] = {}
         self._made: dict[int, Z] = {}
 
     def of_layer(self, layer: int) -> Z:
@@ -108,18 +123,26 @@ def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: b
     if replays:
         base.replay(first)
         other.record()
-    if not intervention.uses_reference:
+    if intervention.uses_second:
+        if replays:
+            runs.second.record()
+        runs.second.keep(first)
+    elif not intervention.uses_reference:
         other.keep(first)
 
 
 def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"]) -> int:
     """First position at which an intervention can change anything in any prompt.
 
-    The first one that is masked; for interventions between the two runs, the first one at which these differ, if that
-    is later: before it the head outputs of both runs are the same, because models look back only.
+    The first one that is masked; for interventions between two runs, the first one at which these differ, if that is
+    later: before it the head outputs of both runs are the same, because models look back only.
     """
     masked = int(mask.any(0).nonzero()[0])
     if not intervention.keeps_agreement:
         return masked
-    different = (batch.clean != batch.corrupted.to(batch.clean.device)).any(0).nonzero()
+    one, other = batch.clean, batch.corrupted
+    if intervention.uses_second:
+        base = batch.corrupted if intervention.base == "corrupted" else batch.clean
+        one, other = base, base if batch.second is None else batch.second
+    different = (one != other.to(one.device)).any(0).nonzero()
     return max(masked, int(different[0]) if len(different) else batch.length - 1)

@@ -122,3 +122,49 @@ def test_the_fingerprint_sees_the_order_and_is_pinned():
     batch = with_roles()
     assert batch.select([1, 0]).fingerprint() != batch.fingerprint()
     assert tokens().fingerprint() == "35b06f41b7af2ce2a8893dcda09b3672"
+
+
+# ----------------------------------------------------------------------------------------------- second corruption
+SECOND = [[0, 5, 2, 7], [0, 8, 3, 7]]  # the second prompt's is its corrupted one: it has none
+
+
+def test_a_second_corruption_of_some_prompts():
+    batch = tokens(second=SECOND)
+    assert batch.second.tolist() == SECOND
+    assert batch.second_tasks == ("second", "")
+    assert batch.lacks_second() == [1]
+    turned = batch.select([1, 0])
+    assert (turned.second.tolist(), turned.second_tasks, turned.lacks_second()) == (SECOND[::-1], ("", "second"), [0])
+    assert batch.without_roles().second is batch.second
+
+
+@pytest.mark.parametrize("options", [{}, {"second": CORRUPTED}])
+def test_no_second_corruption_at_all(options):
+    batch = tokens(**options)
+    assert batch.second is batch.second_tasks is batch.select([1]).second is None
+    assert batch.lacks_second() == [0, 1]
+
+
+def test_a_second_corruption_changes_its_own_fingerprint_alone():
+    batches = [tokens(), tokens(second=SECOND), tokens(second=[SECOND[0], [0, 8, 2, 7]])]
+    assert len({batch.fingerprint() for batch in batches}) == 1
+    renamed = replace(batches[1], second_tasks=("german", ""))
+    assert len({batch.second_fingerprint() for batch in [*batches, renamed]}) == 4
+    assert tokens(second=SECOND).second_fingerprint() == batches[1].second_fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second corruptions must have the shape .* \(2, 4\) .*; got \(2, 3\)"),
+        ({"second": SECOND[:1]}, r"got \(1, 4\)"),
+        ({"second": [[0.5] * 4] * 2}, "second token ids must be integers"),
+    ],
+)
+def test_a_second_corruption_of_another_shape_is_refused(options, message):
+    with pytest.raises(DataError, match=message):
+        tokens(**options)
+    with pytest.raises(DataError, match="second and second_tasks belong together"):
+        replace(tokens(), second=torch.tensor(SECOND))
+    with pytest.raises(DataError, match="second_tasks must hold one entry per prompt: 2 prompts, 1 entries"):
+        replace(tokens(second=SECOND), second_tasks=("one",))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.prompts.corruption import _derange, build_pairs, distractor_tasks
+from headcats.prompts.corruption import build_pairs, distractor_tasks
+from headcats.prompts.derangement import derange
 from headcats.prompts.template import ARROW, QUESTION
 
 WORDS = [f"w{i}" for i in range(24)]
@@ -136,7 +137,7 @@ def test_shuffled_labels_are_a_permutation_that_moves_all_it_can(pairs, n_demos)
 
 @given(st.lists(st.sampled_from("abcd"), min_size=2, max_size=12), st.integers(0, 9))
 def test_a_shuffle_moves_as_many_labels_as_can_be_moved(labels, seed):
-    moved = _derange(labels, np.random.default_rng(seed))
+    moved = derange(labels, np.random.default_rng(seed))
     assert Counter(moved) == Counter(labels)
     kept = sum(a == b for a, b in zip(moved, labels, strict=True))
     assert kept == max(0, 2 * max(Counter(labels).values()) - len(labels))
@@ -145,7 +146,7 @@ def test_a_shuffle_moves_as_many_labels_as_can_be_moved(labels, seed):
 def test_shuffles_that_chance_hardly_finds_are_found():
     """Ten of each: one permutation in 184,756 moves every label."""
     labels = ["a"] * 10 + ["b"] * 10
-    assert _derange(labels, np.random.default_rng(0)) == ["b"] * 10 + ["a"] * 10
+    assert derange(labels, np.random.default_rng(0)) == ["b"] * 10 + ["a"] * 10
 
 
 def test_shuffled_queries_are_spread_evenly():

@@ -8,7 +8,7 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
-from headcats.prompts import PromptPair, Span
+from headcats.prompts import PromptPair, SecondCorruption, Span
 from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
 from headcats.prompts.template import ARROW, Template
 
@@ -180,6 +180,12 @@ def test_usable_pairs_by_hand():
     )
 
 
+def test_reports_are_added_up():
+    total, other = DropReport(3, {"a": 1}, {"a": "first"}), DropReport(2, {"a": 2, "b": 1}, {"a": "second", "b": "x"})
+    total.add(other)
+    assert total == DropReport(5, {"a": 3, "b": 1}, {"a": "first", "b": "x"})
+
+
 def test_nothing_gives_nothing():
     assert encode_pairs([], words()) == ([], DropReport())
     assert usable_pairs([], words(), template=ARROW) == ([], DropReport())
@@ -234,6 +240,51 @@ def test_pairs_without_roles_make_batches_without_roles():
     batch = one(pair(roles={}), words())
     assert batch.labels is None
     assert batch.positions("all").all()
+
+
+# ----------------------------------------------------------------------------------------------- second corruption
+def second(label):
+    text, spans = ARROW.render([("cat", label)], "dog")
+    return SecondCorruption(text, "dutch", spans)
+
+
+def test_a_second_corruption_is_encoded_like_the_first():
+    batch = one(pair(second=second("sun")), words())
+    assert [WORDS[i] for i in batch.second[0]] == ["<bos>", "cat", "→", "sun", "\n", "dog", "→"]
+    assert batch.second_tasks == ("dutch",)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        None,
+        second("sun,sun"),  # another length
+        second("house"),  # unknown
+        second("chat"),  # what the corrupted prompt shows
+        second("Katze"),  # what the clean prompt shows
+        SecondCorruption(second("sun").text, "dutch"),  # without roles
+    ],
+)
+def test_one_that_cannot_be_used_drops_no_prompt(made):
+    tokenizer = words()
+    others = [pair(key="t/1", second=second("sun")), pair(key="t/2", second=made)]
+    (batch,), report = encode_pairs(others, tokenizer)
+    plain, _ = encode_pairs([pair(key="t/1"), pair(key="t/2")], tokenizer)
+    assert report.kept == 2
+    assert report.dropped == {}
+    assert batch.fingerprint() == plain[0].fingerprint()
+    assert batch.second_tasks == ("dutch", "")
+    assert batch.second[1].tolist() == batch.corrupted[1].tolist()
+    assert encode_pairs([pair(second=made)], tokenizer)[0][0].second is None
+
+
+def test_roles_of_a_second_corruption_have_to_align():
+    """Of the same length, but one token has another role."""
+    text = second("sun").text
+    shifted = SecondCorruption(text, "dutch", {**second("sun").roles, "x_query": Span(len(text) - 1, len(text))})
+    assert one(pair(second=shifted), words()).second is None
+    slow = pair(second=second("sun"), roles={})
+    assert one(slow, words()).second is None, "roles on one side alone"
 
 
 # --------------------------------------------------------------------------------------------- groups and counting

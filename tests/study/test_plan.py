@@ -17,7 +17,9 @@ def test_defaults():
         "suite": "counting", "metrics": ["logit_diff"], "n_prompts": 4, "n_demos": 5, "template": "arrow",
         "corruption": "other_task", "seed": 0,
     }  # fmt: skip
-    assert [spec.label for spec in study.methods] == ["denoising_patch@last", "mean_ablation@all"]
+    assert [spec.label for spec in study.methods] == [
+        "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
+    ]  # fmt: skip
     assert [task.name for task in study.tasks] == ["always_a", "always_b", "always_c", "shifted"]
 
 

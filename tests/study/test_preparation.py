@@ -1,5 +1,8 @@
 """From tasks to prompts: the same prompts whichever tasks are scored, and reference prompts that are never scored."""
 
+import hashlib
+from collections import Counter
+
 import pytest
 from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
 from toys import tiny_model
@@ -7,6 +10,7 @@ from toys import tiny_model
 from headcats.errors import DataError, ModelError
 from headcats.models import HookedModel
 from headcats.prompts import PromptPair, Span
+from headcats.prompts.encode import DropReport
 from headcats.study import plan
 from headcats.study.plan import REFERENCE_PROMPTS
 from headcats.study.preparation import Preparation
@@ -106,6 +110,112 @@ def test_references_are_made_once_and_hold_what_they_say(preparation):
     assert preparation.reference("always_a", "corrupted").run == "corrupted"
     everything = {batch.task for batch in preparation.reference("always_a", "suite").batches}
     assert everything == set(preparation.prepared)
+
+
+def test_other_items_are_the_tasks_own_prompts(preparation):
+    found = preparation.reference("always_a", "other_items")
+    assert (found.name, found.run) == ("other items", "clean")
+    assert fingerprints(preparation.prepared["always_a"])[-len(found.batches) :] == [
+        batch.fingerprint() for batch in found.batches
+    ]
+
+
+# Hashes of the prompts (scored and reference) that this project wrote before there was a second corruption.
+FROZEN = {
+    "other_task": {
+        "next_letter": "0d8659228f91c932", "capital_country": "ff16e4c8f2189a06", "list_max": "c2d093fb5bac6e6d",
+        "english_french": "e79a99d0463dfed0",
+    },
+    "shuffled_labels": {
+        "next_letter": "c28a3d738e9522f9", "capital_country": "04fc41a96fd8d19b", "list_max": "a31393d5beaad38a",
+        "english_french": "25946cd80e642bd1",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("corruption", FROZEN)
+def test_the_prompts_of_the_suite_are_those_there_were(mini, corruption):
+    prepared = prepare(mini, "icl", n_prompts=4, n_demos=5, corruption=corruption).prepared
+    found = {
+        name: hashlib.blake2b(repr(fingerprints(prepared[name])).encode(), digest_size=8).hexdigest()
+        for name in FROZEN[corruption]
+    }
+    assert found == FROZEN[corruption]
+    for one in prepared.values():
+        assert all(name for batch in one.scored for name in batch.second_tasks), one.task.name
+        for batch in one.scored:
+            assert all(a != b for a, b in zip(batch.second_tasks, batch.distractor_tasks, strict=True)) or (
+                set(batch.second_tasks) == {"shuffled_labels"}
+            )
+            assert (batch.second != batch.corrupted).any(1).all()
+            assert (batch.second != batch.clean).any(1).all()
+    if corruption == "other_task":
+        # Its only other task is the one that the corrupted prompts show.
+        assert all(name.startswith("labels of ") for name in prepared["capital_country"].scored[0].second_tasks)
+
+
+# ------------------------------------------------------------------------------------------------- held-out prompts
+def taken(batches):
+    return [key for batch in batches for key in batch.keys]
+
+
+def test_held_out_prompts_are_fresh(model, preparation):
+    for name in ("always_a", "shifted"):
+        prepared = preparation.prepared[name]
+        batches, report = preparation.held_out(name, n=16, keep=lambda item: True)
+        assert report.kept == len(taken(batches)) == 16
+        assert not set(texts(model, batches)) & set(texts(model, prepared.scored + prepared.reference))
+        assert {batch.task for batch in batches} == {name}
+        assert batches[0].length == prepared.scored[0].length
+        assert batches[0].labels[0] == prepared.scored[0].labels[0]
+        again, _ = preparation.held_out(name, n=16, keep=lambda item: True)
+        assert [batch.fingerprint() for batch in again] == [batch.fingerprint() for batch in batches]
+
+
+def test_held_out_prompts_are_even_over_distractor_tasks_and_of_the_kept_queries(model, preparation):
+    half = set(INPUTS[::2])
+    batches, _ = preparation.held_out("always_a", n=13, keep=half.__contains__)
+    assert {item for batch in batches for item in batch.items} <= half
+    counts = Counter(name for batch in batches for name in batch.distractor_tasks)
+    assert sum(counts.values()) == 13
+    assert set(counts) == {"always_b", "always_c", "shifted"}
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_a_study_that_had_scored_more_would_have_scored_them(model, preparation):
+    batches, _ = preparation.held_out("always_b", n=6, keep=lambda item: True)
+    more = prepare(model, n_prompts=8 + 6).prepared["always_b"]
+    assert set(texts(model, batches)) == set(texts(model, more.reference)[-6:])
+
+
+def test_fewer_held_out_prompts_where_there_are_no_more(model, preparation):
+    assert preparation.held_out("always_a", n=4, keep=lambda item: False) == ((), DropReport())
+    assert preparation.held_out("always_a", n=0, keep=lambda item: True) == ((), DropReport())
+    one_item, _ = preparation.held_out("always_a", n=400, keep=lambda item: item == "w3")
+    assert 0 < len(taken(one_item)) < 400
+    # 8 * 7 different prompts of one demonstration for each of two distractor tasks that share 8 words.
+    few = [Task(name, "knowledge", "made up", lambda n, *, seed, word=word: [(f"w{i}", word) for i in range(11)])
+           for name, word in (("a", "w40"), ("b", "w41"))]  # fmt: skip
+    small = prepare(model, make_suite(few), n_demos=1, n_prompts=4)
+    assert small.prepared["a"].problem == ""
+    batches, report = small.held_out("a", n=50, keep=lambda item: True)
+    assert report.kept == len(taken(batches)) == 11 * 10 - 4 - REFERENCE_PROMPTS
+    lonely = prepare(model, [constant("lonely", "w40", "knowledge")])
+    assert lonely.held_out("lonely", n=4, keep=lambda item: True) == ((), DropReport())
+
+
+def test_held_out_prompts_of_finished_pairs_are_those_that_are_left(model):
+    def many(n, *, seed):
+        return [
+            PromptPair(f"p{i}", f"w{i % 24}", f"w{i % 24}\nw{i // 24} →", f"w41\nw{i // 24} →", " w40", " w41")
+            for i in range(120)
+        ] + [PromptPair("again", "w0", "w0\nw0 →", "w41\nw0 →", " w40", " w41")]
+
+    preparation = prepare(model, [Task("pairs", "knowledge", "made up", many)])
+    batches, report = preparation.held_out("pairs", n=50, keep=lambda item: item != "w13")
+    used = 8 + REFERENCE_PROMPTS
+    assert taken(batches) == [f"p{i}" for i in range(used, 120) if i % 24 != 13]
+    assert report.kept == len(taken(batches))
 
 
 def test_a_reference_without_prompts_names_the_task(model):

@@ -4,8 +4,10 @@ import errno
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
+from headcats.prompts import SecondCorruption
 from headcats.results import ResultsFolder
 from headcats.tasks import Task, make_suite
 
@@ -97,6 +100,85 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
         task: set(METHODS) for task in TASKS
     }
     assert set(stored(path)["checks"]) == {"model", *TASKS}
+
+
+# ------------------------------------------------------------------------------------------------------- controls
+# Fingerprints of the blocks of always_a before there was a second corruption.
+FROZEN = {
+    "denoising_patch@last": "22d62e2c5e7cb3651df7c427d19e2860",
+    "mean_ablation@all": "bef090b799ba1b0aff4bc42d6d1286c5",
+}
+
+
+def test_a_folder_from_before_takes_the_controls(model, options, finished, tmp_path):
+    path = tmp_path / "r"
+    shutil.copytree(finished, path)
+    before = blocks(path)
+    assert {label: entry["fingerprint"] for label, entry in stored(path)["blocks"]["always_a"].items()} == FROZEN
+    plain = {name: value for name, value in options.items() if name != "methods"}
+    found = hc.run(model, out=path, **plain)  # the default methods
+    assert before.items() < blocks(path).items()
+    for task in TASKS:
+        assert set(found[task].children) == {*METHODS, "second_corruption_patch@last", "other_item_patch@last"}
+        block = found[task]["second_corruption_patch@last"]
+        assert block.second_task.dims == ("prompt",)
+        assert all(a != b for a, b in zip(block.second_task.values, block.distractor_task.values, strict=True))
+        assert set(block.second_task.values) <= {"always_a", "always_b", "always_c", "shifted"} - {task}
+        assert block.key.values.tolist() == found[task]["denoising_patch@last"].key.values.tolist()
+    assert_same_numbers(found, hc.load(finished))
+    again = blocks(path)
+    hc.run(model, out=path, **plain)
+    assert blocks(path) == again
+
+
+def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, options):
+    """It names the output that is seen most often. Another wrong output, and the right one of another query."""
+    plain = {name: value for name, value in options.items() if name != "methods"}
+    found = hc.run(model, **plain, tasks=["always_a"])["always_a"]
+    shares = {}
+    for label in ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last"):
+        block = found[label].sel(metric="logit_diff", layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
+        shares[label] = (block.patched - block.corrupted) / (block.clean - block.corrupted).mean("prompt")
+    assert shares["denoising_patch@last"].mean() > 0.9
+    assert abs(shares["other_item_patch@last"] - shares["denoising_patch@last"]).max() < 0.1  # always the same answer
+    block = found["second_corruption_patch@last"].isel(metric=0).sel(layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
+    third = [name.startswith("always") for name in block.second_task.values]
+    assert 0 < sum(third) < 8
+    assert (abs(block.patched[third]) < 0.15 * block.clean[third]).all()  # a third output: the two others are level
+
+
+def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, options, tmp_path, monkeypatch):
+    chosen = options | {"methods": ["denoising_patch", "second_corruption_patch"], "tasks": ["always_a"]}
+    hc.run(model, out=tmp_path, **chosen)
+    monkeypatch.setattr("headcats.prompts.second_corruption.SecondLabels.draw", lambda *args: None)
+    hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
+    with pytest.raises(PlanError, match=r"second_corruption_patch@last\.nc was made with other prompts"):
+        hc.run(model, out=tmp_path, **chosen)
+
+
+def test_a_task_without_second_corruptions_is_refused_for_that_block_alone(model, tmp_path, caplog):
+    task = Task("pairs", "knowledge", "made up", finished_pairs)
+    with caplog.at_level(logging.WARNING, "headcats"):
+        found = hc.run(model, suite=task, n_prompts=8, out=tmp_path)
+    assert set(found["pairs"].children) == {"denoising_patch@last", "other_item_patch@last", "mean_ablation@all"}
+    refusals = {label: entry.get("refusal", "") for label, entry in stored(tmp_path)["blocks"]["pairs"].items()}
+    assert "none of the 8 prompts has one" in refusals["second_corruption_patch@last"]
+    assert "second_corruption_patch@last is not scored on task pairs" in caplog.text
+
+
+def test_prompts_without_second_corruption_are_counted(model, options, tmp_path, caplog):
+    def some(n, *, seed):
+        second = SecondCorruption("w30 → w42\nw0 →", "always w42")
+        pairs = finished_pairs(n, seed=seed)
+        return [replace(pairs[0], second=second), *pairs[1:]]
+
+    chosen = {"suite": Task("some", "knowledge", "made up", some), "n_prompts": 8, "out": tmp_path}
+    with caplog.at_level(logging.WARNING, "headcats"):
+        found = hc.run(model, methods=["denoising_patch", "second_corruption_patch"], **chosen)["some"]
+    assert found["denoising_patch@last"].sizes["prompt"] == 8
+    assert found["second_corruption_patch@last"].key.values.tolist() == ["pair w0"]
+    assert stored(tmp_path)["blocks"]["some"]["second_corruption_patch@last"]["dropped"] == 7
+    assert "second_corruption_patch@last on task some: 7 prompts have no second corruption" in caplog.text
 
 
 def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from batches import ROLES, random_batch, random_role_batch
+from batches import ROLES, random_batch, random_role_batch, with_second
 from toys import Toy, random_tokens, tiny_model
 
 from headcats import registry
@@ -90,16 +90,23 @@ CASES = {
         "clean",
         lambda plain, layer, batch, ref: plain.z(layer, ref.clean[:1]).expand(len(batch), -1, -1, -1),
     ),
+    ("other_item_patch", "last"): (
+        "corrupted",
+        lambda plain, layer, batch, ref: plain.z(layer, ref.clean[:1]).expand(len(batch), -1, -1, -1),
+    ),
+    ("second_corruption_patch", "last"): ("corrupted", lambda plain, layer, batch, ref: plain.z(layer, batch.second)),
+    ("second_corruption_patch", "all"): ("corrupted", lambda plain, layer, batch, ref: plain.z(layer, batch.second)),
 }
 
 
 @pytest.mark.parametrize(("method", "positions"), CASES)
 def test_equals_plain_transformers(toy: Toy, method: str, positions: str, record_property: Any) -> None:
-    batch, reference = random_batch(3, 7), random_batch(5, 7, seed=50)
+    batch = with_second(random_batch(3, 7))
+    reference = dataclasses.replace(random_batch(5, 7, seed=50), items=tuple(f"held out {i}" for i in range(5)))
     base, value_of = CASES[method, positions]
     plain, tokens = Plain(toy.oracle), getattr(batch, base)
     where = slice(None) if positions == "all" else [-1]
-    given = reference.select([0]) if method == "resample_ablation" else reference
+    given = reference.select([0]) if method in ("resample_ablation", "other_item_patch") else reference
     ds = sweep(toy.model, batch, method, metrics=METRICS, positions=positions, reference=given)
     clean, corrupted = (numbers(plain.log_probs(ids), batch) for ids in (batch.clean, batch.corrupted))
     assert np.abs(ds.clean - clean).max() < 2e-5

@@ -101,6 +101,15 @@ class TestPlan:
             # So that a resumed run is cut as the first one was.
             assert len({(one.prompts, one.rows) for one in found}) <= 10
 
+    @pytest.mark.parametrize("path", ["hooked", "replayed"])
+    @pytest.mark.parametrize("limit", [10**9, 10**6])
+    def test_a_third_run_keeps_its_z_too(self, model: HookedModel, path: str, limit: int) -> None:
+        work = {**WORK, "first": 5, "rows": 1, "path": path, "budget": limit}
+        two, three = (plan(model, **work, runs=runs) for runs in (2, 3))
+        if limit == 10**9:
+            assert three.peak - two.peak == footprint.z_bytes(model, 24, 15)
+        assert three.peak <= limit
+
     def test_no_more_at_a_time_than_brings_something(self, model: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
         enough = footprint.replay_bytes(model, 24, 5, length=20, first=19)
         monkeypatch.setattr(memory, "ENOUGH_BYTES", enough)

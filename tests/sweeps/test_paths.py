@@ -39,6 +39,9 @@ CASES = [
     ("mean_ablation", "all", 3),
     ("zero_ablation", "all", 2),
     ("resample_ablation", "all", 2),
+    ("second_corruption_patch", "last", 3),
+    ("second_corruption_patch", "all", 2),
+    ("other_item_patch", "last", 2),
 ]
 
 
@@ -47,7 +50,7 @@ def both(
 ) -> tuple[Any, Any, dict[str, float]]:
     """The dataset of `path`, the one of plain hooks, and the largest difference of each metric."""
     options: dict[str, Any] = {"metrics": METRICS, "positions": positions}
-    if method in ("mean_ablation", "resample_ablation"):
+    if method in ("mean_ablation", "resample_ablation", "other_item_patch"):
         options["reference"] = random_batch(4, batch.length, seed=50)
     fast, plain = (sweep(model, batch, method, path=one, **options) for one in (path, "hooked"))
     assert plain.attrs["path"] == "hooked"
@@ -147,7 +150,7 @@ class TestPaths:
     @pytest.mark.parametrize("name", ["gpt2", "mistral"])
     @pytest.mark.parametrize("n_shared", [0, 1, 9, 10])
     def test_wherever_the_prompts_part(self, name: str, n_shared: int) -> None:
-        for method in ("denoising_patch", "noising_patch"):
+        for method in ("denoising_patch", "noising_patch", "second_corruption_patch"):
             fast, _, differences = both(tiny_bridge(name), prefixed_batch(3, 10, n_shared), method, "all")
             assert agree(differences)
             assert fast.attrs["path"] in ("suffix", "last_position")

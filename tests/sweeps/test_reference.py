@@ -14,7 +14,6 @@ from headcats.models import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.streams import stream
 from headcats.sweeps import Reference
-from headcats.sweeps.reference import _derangement
 
 
 @pytest.fixture
@@ -254,10 +253,3 @@ def test_means_and_donors_lie_where_their_layer_is(model: TokenModel, by_role: b
             assert one.device.type == device
             assert one.shape == other.shape
             assert device == "meta" or torch.equal(one, other)
-
-
-@given(n=st.integers(2, 40), seed=st.integers(0, 10**6))
-def test_a_derangement_is_a_permutation_without_fixed_point(n: int, seed: int) -> None:
-    order = _derangement(n, stream(seed, "donors"))
-    assert sorted(order) == list(range(n))
-    assert all(other != place for place, other in enumerate(order))

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 import torch
-from batches import TokenModel, random_batch
+from batches import TokenModel, random_batch, with_second
 from toys import Toy
 
+from headcats.errors import DataError
 from headcats.models import adapt
 from headcats.models.adapter import HookedModel
 from headcats.models.replay import Unreplayable, record
@@ -52,6 +53,47 @@ def test_some_prompts() -> None:
     runs = BaseRuns(TokenModel(), random_batch(4), limit="1GB").select([2, 0])
     assert runs.budget == 10**9
     assert torch.equal(runs.batch.clean, random_batch(4).clean[[2, 0]])
+
+
+class TestSecond:
+    def test_is_made_when_asked_for_and_once(self) -> None:
+        model, batch = TokenModel(), with_second(random_batch(4), lacking=[2])
+        runs = BaseRuns(model, batch)
+        assert len(runs.clean.logits) == len(runs.corrupted.logits) == 4
+        assert model.prompts_run == 8
+        torch.testing.assert_close(runs.second.z(0, first=5)[..., 0, 0], batch.second[:, 5:] * 1.0)
+        torch.testing.assert_close(runs.second.z(1, first=6)[2, 0, 0, 0], batch.corrupted[2, 6] * 10.0)
+        assert model.prompts_run == 12
+        assert torch.equal(runs.select([3, 1]).second.tokens, batch.second[[3, 1]])
+
+    def test_a_batch_without_one_says_so(self) -> None:
+        with pytest.raises(DataError, match="No prompt of this batch has a second corruption"):
+            BaseRuns(TokenModel(), random_batch(4)).second  # noqa: B018
+
+    def test_the_memory_plan_knows_of_the_third_run(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        planned: list[int] = []
+        whole = memory.plan
+
+        def noted(*args: Any, **options: Any) -> Any:
+            planned.append(options["runs"])
+            return whole(*args, **options)
+
+        monkeypatch.setattr(memory, "plan", noted)
+        batch = with_second(random_batch(3, 7))
+        for method, runs in (("denoising_patch", 2), ("second_corruption_patch", 3)):
+            planned.clear()
+            sweep(toy.model, batch, method, positions="all")
+            assert set(planned) == {runs}
+
+    def test_takes_one_more_pass(self, toy: Toy) -> None:
+        model, batch, passes = CountingModel(toy.model), with_second(random_batch(3, 7)), {}
+        # The first time the path is checked too.
+        for method in ("denoising_patch", "denoising_patch", "second_corruption_patch"):
+            before = model.prompts_run
+            sweep(model, batch, method)
+            passes[method] = model.prompts_run - before
+        assert passes["second_corruption_patch"] == passes["denoising_patch"] + 3
+        model.handle.remove()
 
 
 class TestPositions:

@@ -1,8 +1,10 @@
 """Where new values of z come from, and from which position on they can change anything."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-from batches import TokenModel, random_batch, random_role_batch
+from batches import TokenModel, random_batch, random_role_batch, with_second
 
 from headcats import registry
 from headcats.prompts.batch import PromptBatch
@@ -15,12 +17,13 @@ MASK = torch.ones(4, 7, dtype=torch.bool)
 
 @pytest.mark.parametrize("first", [0, 3, 6])
 def test_sources_of_one_layer(first: int) -> None:
-    batch = random_batch(4)
+    batch = with_second(random_batch(4))
     runs = BaseRuns(TokenModel(), batch)
     for layer, scale in ((0, 1.0), (1, 10.0)):
         of = LayerSources(runs, layer, Reference(batch), MASK, first=first)
         torch.testing.assert_close(of.clean[..., 0, 0], batch.clean[:, first:] * scale)
         torch.testing.assert_close(of.corrupted[..., 0, 0], batch.corrupted[:, first:] * scale)
+        torch.testing.assert_close(of.second[..., 0, 0], batch.second[:, first:] * scale)
         torch.testing.assert_close(of.mean[2, :, 0, 0], batch.clean.float().mean(0)[first:] * scale)
 
 
@@ -40,7 +43,7 @@ def test_donors_are_run_once_for_all_layers(first: int) -> None:
     batch, other = random_role_batch(5, task="a"), random_role_batch(6, seed=3, task="b")
     runs, mask = BaseRuns(model, batch), torch.zeros_like(batch.clean, dtype=torch.bool)
     mask[:, first:] = True
-    donors: dict[int, torch.Tensor] = {}
+    donors: dict[tuple[str, int], torch.Tensor] = {}
     layers = (LayerSources(runs, layer, Reference(other), mask, first=first, donors=donors) for layer in (0, 1))
     zero, one = (layer.resampled for layer in layers)
     assert model.prompts_run == 5
@@ -55,10 +58,14 @@ def test_methods_that_promise_to_keep_agreement_do(name: str) -> None:
     intervention = getattr(registry.lookup("method", name), "intervention", None)
     if intervention is not None and intervention.keeps_agreement:
         batch = random_batch(4)
-        same = BaseRuns(TokenModel(), PromptBatch.from_tokens(batch.clean, batch.clean, batch.answer, batch.distractor))
-        sources = LayerSources(same, 0, Reference(batch), MASK)
-        assert torch.equal(intervention.replacement(sources), same.clean.z(0, first=0))
-    assert (name in ("denoising_patch", "noising_patch")) == bool(getattr(intervention, "keeps_agreement", False))
+        same = replace(batch, corrupted=batch.clean)
+        if intervention.uses_second:
+            same = replace(batch, second=batch.corrupted, second_tasks=("the same",) * 4)
+        runs = BaseRuns(TokenModel(), same)
+        sources = LayerSources(runs, 0, Reference(batch), MASK)
+        assert torch.equal(intervention.replacement(sources), runs.of(intervention.base).z(0, first=0))
+    promising = ("denoising_patch", "noising_patch", "second_corruption_patch")
+    assert (name in promising) == bool(getattr(intervention, "keeps_agreement", False))
 
 
 def test_interventions_of_ones_own_promise_nothing() -> None:
@@ -79,7 +86,17 @@ class TestFirstChange:
         corrupted = batch.corrupted.clone()
         corrupted[:, :shared] = batch.clean[:, :shared]
         corrupted[0, :] = batch.clean[0, :]
-        return PromptBatch.from_tokens(batch.clean, corrupted, batch.answer, batch.distractor)
+        second = corrupted.clone()
+        second[1:3, 2:] = (second[1:3, 2:] + 1) % 5 + 3
+        return PromptBatch.from_tokens(batch.clean, corrupted, batch.answer, batch.distractor, second=second)
+
+    def test_without_any_second_corruption_nothing_changes_before_the_end(self) -> None:
+        patch = registry.lookup("method", "second_corruption_patch").intervention
+        assert first_change(patch, random_batch(4, 7), MASK) == 6
+
+    def test_in_the_clean_run_where_that_and_the_second_part(self) -> None:
+        patch = replace(registry.lookup("method", "second_corruption_patch").intervention, base="clean")
+        assert first_change(patch, self.batch(1), MASK) == 1
 
     @pytest.mark.parametrize(
         ("method", "shared", "masked", "expected"),
@@ -91,6 +108,11 @@ class TestFirstChange:
             ("zero_ablation", 3, 0, 0),
             ("mean_ablation", 3, 2, 2),
             ("resample_ablation", 3, 6, 6),
+            ("other_item_patch", 3, 1, 1),
+            # Corrupted and second part at position 2, wherever clean and corrupted do.
+            ("second_corruption_patch", 3, 0, 2),
+            ("second_corruption_patch", 0, 0, 2),
+            ("second_corruption_patch", 3, 4, 4),
         ],
     )
     def test_the_first_difference_or_the_first_masked_token(

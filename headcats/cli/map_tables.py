@@ -1,0 +1,160 @@
+"""A category map as text: its heads, how sure they are, what categories share, and what the data can reach."""
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories import head_table, subsampled_overlap
+from headcats.cli.console import out, table
+from headcats.cli.mapping import parse_min_tasks, parse_rule, title
+from headcats.scores import CONTROLS, screen_label
+
+LARGE_EFFECT = 0.1
+# A head that is in a category in fewer resamples than this is named.
+SETTLED = 0.8
+
+
+def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_tasks: str = "half") -> None:
+    """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
+
+    Args:
+        found: What `headcats.cli.mapping.tables` returns.
+        rule: Rule of the map as text, for the comparison at equal numbers of tasks; None leaves that out.
+        min_tasks: That of the map, as text.
+    """
+    out.print(f"\nHeads by {title(found)}")
+    _print_heads(found)
+    _print_counts(found["overlap"])
+    _print_jaccard(found["overlap"])
+    if rule is not None:
+        _print_equal_tasks(found, rule=rule, min_tasks=min_tasks)
+    _print_reach(found["scores"])
+
+
+def _print_heads(found: dict[str, xr.Dataset]) -> None:
+    members = found["members"]
+    heads = head_table(members)
+    suppressing = found["overlap"].attrs.get("sign") == "suppressing"
+    prefix = "suppressing_" if suppressing else ""
+    rows = []
+    for category in members["category"].values.tolist():
+        one = members.sel(category=category)
+        n, needed = (int(one[name]) for name in ("n_tasks", "min_tasks"))
+        mine = heads[heads["category"] == category]
+        listed = [" ".join(mine[mine["kind"] == kind]["head"]) or "none" for kind in ("helping", "suppressing")]
+        undecided = int((one["suppressing" if suppressing else "member"] == 0).where(one["effect"].notnull()).sum())
+        expected = float(one["size_expected"]) if "size_expected" in one else float("nan")
+        size = str(int(one[f"{prefix}size"]))
+        rows.append([category, f"{needed} of {n}", size, _number(expected, 1), *listed, str(undecided)])
+    columns = ["category", "tasks needed", "heads", "without effect", "helping (largest effect first)", "suppressing"]
+    columns.append("undecided")
+    out.print(table("", columns, rows, numeric=frozenset({"heads", "without effect", "undecided"})))
+    out.print("`without effect`: how many heads the same rule finds on average if no head has any effect.")
+    if "probability" in heads:
+        kind = "suppressing" if suppressing else "helping"
+        mine = heads[heads["kind"] == kind]
+        loose = mine[mine["probability"] < SETTLED]
+        named = [f"{row.head} {row.category} ({row.probability:.2f})" for row in loose.itertuples()]
+        if named:
+            out.print(f"In fewer than {SETTLED:.0%} of the resamples of query items: {', '.join(named)}.")
+        elif len(mine):
+            out.print(
+                f"Every {kind} head is in its category in at least {SETTLED:.0%} of the resamples of query items."
+            )
+
+
+def _print_counts(shared: xr.Dataset) -> None:
+    counts = [
+        [
+            f"{k} categor{'y' if k == 1 else 'ies'}",
+            str(int(shared["observed"].sel(k=k))),
+            *(
+                f"{float(shared[name].sel(k=k)):.{digits}f}"
+                for name, digits in (("expected", 1), ("p", 4), ("expected_within_layers", 1), ("p_within_layers", 4))
+            ),
+        ]
+        for k in shared["k"].values.tolist()
+    ]
+    columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
+    heading = "\nShared heads against chance (independence of the categories, not specificity)"
+    out.print(table(heading, columns, counts, numeric=frozenset(columns[1:])))
+
+
+def _print_jaccard(shared: xr.Dataset) -> None:
+    names = shared["category"].values.tolist()
+    if len(names) < 2 or not shared["jaccard"].notnull().any():
+        return
+    rows = []
+    for place, name in enumerate(names):
+        cells = [_with_bounds(shared.sel(category=name, other=other), "jaccard") for other in names[:place]]
+        rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
+    heading = "\nOverlap: heads in both categories / heads in either (95 % interval over resamples of items)"
+    out.print(table(heading, ["", *names[:-1]], rows[1:], numeric=frozenset(names)))
+
+
+def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: str) -> None:
+    counts = {int(n) for n in found["members"]["n_tasks"].values if n}
+    if len(counts) < 2 or (min_tasks != "half" and int(min_tasks) > min(counts)):
+        return
+    if found["overlap"].attrs.get("sign") == "suppressing":
+        return
+    equal = subsampled_overlap(found["scores"], rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
+    rows = [
+        [name, str(int(found["members"]["size"].sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
+        for name in equal["category"].values.tolist()
+    ]
+    k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
+    heading = f"\nWith {int(equal['n_tasks'])} tasks of each category ({equal.attrs['subsets']} random subsets; range)"
+    columns = ["category", "heads, all tasks", "heads, equal tasks"]
+    out.print(table(heading, columns, rows, numeric=frozenset(columns[1:])))
+    out.print(f"On average {', '.join(k)}.")
+
+
+def _print_reach(scores: xr.Dataset) -> None:
+    if screen := screen_label(scores):
+        out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
+    if "below_noise" in scores:
+        out.print(
+            f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
+            "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
+        )
+    _print_controls(scores)
+    out.print(f"\n{scores.attrs['reach']}")
+    large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
+    out.print(
+        f"{int(scores['sign_differs'].sum())} of {large} effects of at least {LARGE_EFFECT} (head x task) change their "
+        "sign with the distractor task: read those per distractor task (`distractor_effect` of hc.score)."
+    )
+
+
+def _print_controls(scores: xr.Dataset) -> None:
+    if scores.attrs["method"] != "denoising_patch" or scores.attrs.get("effect") == "task_specific":
+        return
+    gone = [
+        f"with donors of another {what}, {_spread(scores[name].values)} of the effects is gone"
+        for name, what in (("task_share", "wrong task"), ("item_share", "query item"))
+        if name in scores
+    ]
+    if gone:
+        more = " Task-specific effects alone: --effect task_specific." if "task_share" in scores else ""
+        out.print(f"\n{'; '.join(gone).capitalize()} (median task, range).{more}")
+    else:
+        out.print(
+            f"\nHow much of these effects is specific to the task is not known: {' and '.join(CONTROLS)} were not run."
+        )
+
+
+def _spread(shares: np.ndarray) -> str:
+    known = shares[np.isfinite(shares)]
+    return f"{np.median(known):.0%} ({known.min():.0%} to {known.max():.0%})" if len(known) else "an unknown share"
+
+
+def _with_bounds(cell: xr.Dataset, name: str, digits: int = 2) -> str:
+    value = float(cell[name])
+    if np.isnan(value) or f"{name}_low" not in cell:
+        return _number(value, digits)
+    low, high = (float(cell[f"{name}_{end}"]) for end in ("low", "high"))
+    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _number(value: float, digits: int) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"

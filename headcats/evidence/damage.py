@@ -1,0 +1,159 @@
+"""How much sets of heads matter for held-out prompts of a task: joint ablation, measured in log-probability."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from headcats.errors import DataError
+from headcats.estimates import item_groups, item_weights, mean_interval
+from headcats.metrics import measure
+from headcats.models import HookedModel
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import lookup
+from headcats.streams import stream
+from headcats.sweeps.batch_sweep import prepare
+from headcats.sweeps.donors import UncoveredRoles
+from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.reference import Reference
+from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.tree import HeadSet, grow
+
+METRIC = "log_prob"
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True)
+class TaskDamage:
+    """What the ablation of sets of heads costs on the held-out prompts of one task.
+
+    Attributes:
+        task: The task.
+        category: Its category.
+        drop: Clean minus ablated log-probability of the answer, in nats, one column per set.
+        gap: Clean minus corrupted log-probability.
+        items: Query of each prompt.
+        distractor_tasks: What each prompt's corrupted version shows.
+        columns: Set of heads -> its column.
+    """
+
+    task: str
+    category: str
+    drop: Float[np.ndarray, "prompt set"]
+    gap: Float[np.ndarray, " prompt"]
+    items: tuple[str, ...]
+    distractor_tasks: tuple[str, ...]
+    columns: Mapping[HeadSet, int] = field(repr=False)
+
+    def of(
+        self, sets: Sequence[HeadSet], *, prompts: Bool[np.ndarray, " prompt"] | None = None
+    ) -> Float[np.ndarray, " set"]:
+        """Damage of each set: mean drop, over all or some of the prompts, as a share of the task's mean gap.
+
+        Positive = the heads help. NaN where no prompt is chosen; the empty set does no damage.
+        """
+        drop = self._drops(sets)
+        chosen = drop if prompts is None else drop[prompts]
+        return chosen.mean(axis=0) / self.gap.mean() if len(chosen) else np.full(len(sets), np.nan)
+
+    def resampled(self, heads: HeadSet, *, seed: int) -> Float[np.ndarray, " draw"]:
+        """Damage of one set in bootstrap resamples of the query items, numerator and gap together."""
+        _, cluster = np.unique(self.items, return_inverse=True)
+        groups = item_groups(cluster, np.array(self.distractor_tasks))
+        weights = item_weights(groups, draws=RESAMPLES, rng=stream(seed, self.task, "held-out bootstrap"))
+        gap = weights @ np.bincount(cluster, weights=self.gap)
+        drop = weights @ np.bincount(cluster, weights=self._drops([heads])[:, 0])
+        return np.divide(drop, gap, where=gap > 0, out=np.full(len(gap), np.nan))
+
+    def _drops(self, sets: Sequence[HeadSet]) -> Float[np.ndarray, "prompt set"]:
+        padded = np.concatenate([self.drop, np.zeros((len(self.drop), 1))], axis=1)
+        return padded[:, [self.columns[tuple(sorted(heads))] if heads else -1 for heads in sets]]
+
+
+def measure_damage(
+    model: HookedModel,
+    batches: Sequence[PromptBatch],
+    sets: Iterable[HeadSet],
+    *,
+    category: str,
+    reference: Reference,
+    positions: str,
+    seed: int = 0,
+) -> TaskDamage:
+    """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
+
+    Args:
+        model: The model.
+        batches: Held-out prompts of the task, one batch per prompt length.
+        sets: Sets of heads; they share computation.
+        category: The task's category.
+        reference: Prompts of the means, usually of the whole suite, so that task information is removed.
+        positions: Where heads are ablated: "last" or "all". Prompts with a token role that the reference does not show
+            are left out, unless that is most of them.
+        seed: Seed of the bootstrap of the gap.
+
+    Raises:
+        DataError: No prompts, roles without reference, or no clear gap between clean and corrupted prompts; the message
+            says which.
+    """
+    ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
+    task = next((batch.task for batch in batches), "")
+    gaps, drops, used = [], [], []
+    for batch in batches:
+        runs, found = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
+        used.append(runs.batch)
+        clean, corrupted = (
+            measure((METRIC,), side.logits, runs.targets)[0].cpu().double().numpy()
+            for side in (runs.clean, runs.corrupted)
+        )
+        gaps.append(clean - corrupted)
+        drops.append(clean[:, None] - found)
+    if not gaps:
+        raise DataError("it has no held-out prompts")
+    items = tuple(item for batch in used for item in batch.items)
+    shown = tuple(name for batch in used for name in batch.distractor_tasks)
+    gap = np.concatenate(gaps)
+    _check_gap(gap, items, shown, task=task, seed=seed)
+    columns = {heads: place for place, heads in enumerate(ordered)}
+    return TaskDamage(task, category, np.concatenate(drops), gap, items, shown, columns)
+
+
+def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, positions: str, n_layers: int) -> int:
+    """How many tokens have to go through a block to ablate the sets on these prompts: what the time goes with."""
+    filled = [heads for heads in sets if heads]
+    if not filled:
+        return 0
+    tree, rows, passed = grow(filled, n_layers=n_layers), 0, 0
+    for step in tree.steps:
+        rows = (rows if step.parents is None else len(step.parents)) + step.fresh
+        passed += rows
+    return passed * sum(len(batch) * (1 if positions == "last" else batch.length) for batch in batches)
+
+
+def _ablated(
+    runs: BaseRuns, sets: list[HeadSet], *, reference: Reference, positions: str
+) -> tuple[BaseRuns, Float[np.ndarray, "prompt set"]]:
+    try:
+        replacements, choice = prepare(
+            runs, lookup("method", "mean_ablation").intervention, positions=positions, reference=reference, path="auto"
+        )
+        replacements.of_layer(runs.model.layers[0])
+    except UncoveredRoles as problem:
+        kept = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
+        if 2 * len(kept) < len(runs.batch):
+            raise
+        return _ablated(runs.select(kept), sets, reference=reference, positions=positions)
+    if not sets:
+        return runs, np.empty((len(runs.batch), 0))
+    found = measure_sets(runs, "clean", sets, replacements, names=(METRIC,), choice=choice)
+    return runs, found[0].double().numpy()
+
+
+def _check_gap(gap: np.ndarray, items: tuple[str, ...], shown: tuple[str, ...], *, task: str, seed: int) -> None:
+    mean, low, _ = mean_interval(gap, np.array(items), np.array(shown), task=task, seed=seed)
+    if not low > 0:
+        told = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
+        raise DataError(
+            f"its held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {told})"
+        )

@@ -1,0 +1,94 @@
+"""Would other prompts have given the same heads? Categories from two halves of the query items, compared."""
+
+import json
+import logging
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.evidence.agreeing import agreement
+from headcats.scores import first_half, of_items
+
+_log = logging.getLogger("headcats")
+HALVES = ("first", "second")
+
+
+def half_agreement(
+    results: xr.DataTree,
+    judge: Callable[[xr.DataTree], xr.Dataset],
+    *,
+    splits: int = 5,
+    seed: int = 0,
+    sign: str = "helping",
+) -> xr.Dataset:
+    """Jaccard index and rank correlation between the categories of two random halves of the query items.
+
+    All prompts of an item, in every task, are in the same half. A half has half the items, so its intervals are wider
+    than those of the full run and fewer heads are `in`: read it as a lower bound of what a second sample of the full
+    size would give.
+
+    Args:
+        results: As `hc.load` returns them.
+        judge: Results -> what `hc.categorize` returns, for example
+            `lambda half: hc.categorize(hc.score(half, method="denoising_patch"))`.
+        splits: How many random splits.
+        seed: Seed of the splits.
+        sign: "helping" or "suppressing" heads.
+
+    Returns:
+        Over splits, by `category`: `jaccard, spearman, expected` (means), `jaccard_min, jaccard_max, spearman_min,
+        spearman_max`; `expected` is the mean Jaccard index of random sets of the same sizes. Every single split:
+        `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half, category)` = heads in,
+        and `reason (split)`: why a split could not be judged ("" where it could; its numbers are NaN, its sizes 0).
+        `n_splits (category)` counts the splits that have a Jaccard index: NaN where both halves are empty.
+
+    Raises:
+        OptionError: `splits` below 1, or another `sign`.
+    """
+    if splits < 1:
+        raise OptionError(f"splits must be at least 1, got {splits}.")
+    categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
+    shape = (splits, len(categories))
+    found = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
+    sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
+    _log.info("Judging %d halves of the prompts.", 2 * splits)
+    for split in range(splits):
+        try:
+            # What a half is too small for is in the result; the full run has warned of the rest.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StatisticsWarning)
+                members = {half: judge(_half(results, half, seed=seed + split)) for half in HALVES}
+                table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0})
+        except DataError as error:
+            reasons[split] = str(error)
+            continue
+        pair = table.sel(protocol=HALVES[0], other=HALVES[1])
+        for name, values in found.items():
+            values[split] = pair[name].values
+        sizes[split] = table["size"].transpose("protocol", "category").values
+    result = xr.Dataset(
+        {f"split_{name}": (("split", "category"), values) for name, values in found.items()},
+        coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
+        attrs={"sign": sign},
+    )
+    result["size"] = (("split", "half", "category"), sizes)
+    result["reason"] = ("split", reasons)
+    for name, values in found.items():
+        result[name] = ("category", _over_splits(values, np.mean))
+        if name != "expected":
+            result[f"{name}_min"] = ("category", _over_splits(values, np.min))
+            result[f"{name}_max"] = ("category", _over_splits(values, np.max))
+    result["n_splits"] = ("category", np.isfinite(found["jaccard"]).sum(axis=0))
+    return result
+
+
+def _half(results: xr.DataTree, half: str, *, seed: int) -> xr.DataTree:
+    return of_items(results, lambda item: first_half(item, seed=seed) == (half == HALVES[0]))
+
+
+def _over_splits(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> list[float]:
+    known = [column[np.isfinite(column)] for column in values.T]
+    return [float(reduce(column)) if len(column) else float("nan") for column in known]

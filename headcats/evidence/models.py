@@ -1,0 +1,114 @@
+"""Do other models sort their heads alike? Heads of different models do not correspond; their structure does."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.evidence.agreeing import chance_jaccard, jaccard
+from headcats.scores import screen_label
+
+
+def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Sizes, sharing and depth of the categories of several models, side by side.
+
+    No head of one model is matched with a head of another, so models may have different shapes: everything is a share
+    of the model's own heads or of its own depth. Helping heads only.
+
+    Args:
+        overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol.
+
+    Returns:
+        `size, share, mean_layer, depth (model, category)`: heads in the category, their share of the model's scored
+        heads, the mean of their layers, and the same mean in the model's depth (0 = first layer, 1 = last; NaN for
+        empty categories and for models of one layer). `n_heads (model)`: heads with a number in any category.
+        `in_k, share_k, expected_k (model, k)`: heads in exactly k categories, their share, and the share expected if
+        categories were independent. `jaccard, expected (model, category, other)`: within a model, between categories,
+        beside the index of random sets of those sizes. `correlation, n_pairs (model, other_model)`: Pearson correlation
+        over pairs of categories of their Jaccard indices, and how many pairs; NaN below 3 pairs or where one is
+        constant. It rests on few pairs (6 for 4 categories) and says little alone. Categories that a model lacks, or
+        has no numbers in, are NaN there (sizes 0). Coordinate `screen (model)`: "" where effects are exact.
+
+    Raises:
+        DataError: No model, or models scored by different methods, positions, metrics or rules.
+    """
+    if not overlaps:
+        raise DataError("There is no model to compare.")
+    _check_one_protocol(overlaps)
+    names = list(overlaps)
+    categories = list(dict.fromkeys(str(name) for one in overlaps.values() for name in one["category"].values))
+    per_model = [_of_one(one).reindex(category=categories, other=categories) for one in overlaps.values()]
+    table = xr.concat(per_model, dim=pd.Index(names, name="model"), join="outer")
+    for name in ("size", "in_k"):
+        table[name] = table[name].fillna(0).astype(np.int64)
+    upper = np.triu_indices(len(categories), k=1)
+    shared = [matrix[upper] for matrix in table["jaccard"].transpose("model", "category", "other").values]
+    found = np.full((len(names), len(names)), np.nan)
+    counts = np.zeros_like(found, dtype=np.int64)
+    for i, first in enumerate(shared):
+        for j, second in enumerate(shared):
+            known = np.isfinite(first) & np.isfinite(second)
+            counts[i, j] = known.sum()
+            if counts[i, j] > 2 and np.ptp(first[known]) > 0 and np.ptp(second[known]) > 0:
+                found[i, j] = np.corrcoef(first[known], second[known])[0, 1]
+    table = table.assign_coords(other_model=names, screen=("model", [screen_label(one) for one in overlaps.values()]))
+    table["correlation"] = (("model", "other_model"), found)
+    table["n_pairs"] = (("model", "other_model"), counts)
+    table.attrs = {part: str(next(iter(overlaps.values())).attrs.get(part, "")) for part in _PROTOCOL}
+    return table
+
+
+_PROTOCOL = ("method", "positions", "metric", "rule")
+
+
+def _check_one_protocol(overlaps: Mapping[str, xr.Dataset]) -> None:
+    (name, first), *others = overlaps.items()
+    for other, table in others:
+        for part in _PROTOCOL:
+            mine, theirs = first.attrs.get(part), table.attrs.get(part)
+            if mine != theirs:
+                raise DataError(
+                    f"Models are compared under one protocol: {part} is {mine} for {name}, {theirs} for {other}."
+                )
+
+
+def _of_one(overlap: xr.Dataset) -> xr.Dataset:
+    categories = [str(name) for name in overlap["category"].values]
+    order = ("category", "layer", "head")
+    known = overlap["effect"].transpose(*order).notnull().values
+    judged, exists = known.any(axis=(1, 2)), known.any(axis=0)
+    member = overlap["member"].transpose(*order).values == 1
+    n_heads, sizes = int(exists.sum()), member.sum(axis=(1, 2))
+    place = np.arange(overlap.sizes["layer"])
+    # Layers by their number where a model scores only some of them (attention layers of a hybrid).
+    layers = np.asarray(overlap["layer"].values, dtype=np.float64)
+    depth = place / (len(place) - 1) if len(place) > 1 else np.full(1, np.nan)
+    weight = member.sum(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean_layer, mean_depth = (weight @ layers / sizes, weight @ depth / sizes)
+    flat = member.reshape(len(categories), -1)
+    between = np.full((2, len(categories), len(categories)), np.nan)
+    for i in np.flatnonzero(judged):
+        for j in np.flatnonzero(judged):
+            between[0, i, j] = jaccard(flat[i], flat[j])
+            between[1, i, j] = chance_jaccard(int(sizes[i]), int(sizes[j]), heads=n_heads)
+    count = member.sum(axis=0)[exists]
+    ks = overlap["k"].values
+    in_k = np.array([(count == k).sum() for k in ks])
+    return xr.Dataset(
+        {
+            "size": ("category", sizes),
+            "share": ("category", np.where(judged, sizes / max(1, n_heads), np.nan)),
+            "mean_layer": ("category", mean_layer),
+            "depth": ("category", mean_depth),
+            "n_heads": n_heads,
+            "in_k": ("k", in_k),
+            "share_k": ("k", in_k / max(1, n_heads)),
+            "expected_k": ("k", overlap["expected"].values / max(1, n_heads)),
+            "jaccard": (("category", "other"), between[0]),
+            "expected": (("category", "other"), between[1]),
+        },
+        coords={"category": categories, "other": categories, "k": ks},
+    )

@@ -1,0 +1,254 @@
+"""Do a category's heads matter more for its own tasks than for others, and more so than random heads do?"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from headcats.evidence.controls import Controls, matched_sets
+from headcats.evidence.damage import RESAMPLES, TaskDamage
+from headcats.evidence.selection import Selection, most_specific
+from headcats.sweeps.tree import HeadSet
+
+# Damages are shares of the gap in single precision: what differs by less is a tie, and counts against the category.
+TIE = 1e-6
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The heads of a category that are tested on one task, and what they are compared with.
+
+    Attributes:
+        heads: The tested heads, the most category-specific one first; chosen without the task.
+        controls: Random sets to compare with.
+        why: Why there are no heads, as a clause, or "".
+        shared: How many of the heads are in other categories too.
+    """
+
+    heads: HeadSet
+    controls: Controls
+    why: str = ""
+    shared: int = 0
+
+
+Trials = Mapping[str, Mapping[str, Trial]]
+"""Task -> category of the heads -> trial."""
+
+
+def trials(
+    selections: Mapping[str, Mapping[str, Selection]],
+    n_heads: Mapping[int, int],
+    *,
+    n: int,
+    seed: int,
+    exclusive: bool = False,
+) -> Trials:
+    """What has to be ablated on each task.
+
+    Args:
+        selections: Task -> category -> heads that were chosen without the task.
+        n_heads: Layer -> number of heads.
+        n: Control sets per tested set.
+        seed: Seed of the control sets.
+        exclusive: Test heads that are in no other category.
+    """
+    return {
+        task: {category: _trial(one, n_heads, n=n, seed=seed, exclusive=exclusive) for category, one in found.items()}
+        for task, found in selections.items()
+    }
+
+
+def sets_of(designed: Trials, task: str) -> set[HeadSet]:
+    """Every set of heads that the trials of a task need."""
+    needed: set[HeadSet] = set()
+    for trial in designed[task].values():
+        needed |= {tuple(sorted(trial.heads)), *trial.controls.sets}
+    return needed - {()}
+
+
+def p_value(observed: float, controls: Float[np.ndarray, " control"]) -> float:
+    """`(1 + controls that reach the observed value) / (1 + controls)`, one-sided; NaN without an observed value."""
+    if np.isnan(observed) or np.isnan(controls).any():
+        return float("nan")
+    return float((1 + (controls >= observed - TIE).sum()) / (1 + len(controls)))
+
+
+def specificity(
+    designed: Trials, measured: Mapping[str, TaskDamage], *, categories: Sequence[str], seed: int
+) -> xr.Dataset:
+    """Damage by category of heads and category of tasks, beside that of random sets.
+
+    A cell is the mean over its tasks of the damage that the heads do there, `(clean - ablated log-probability) / gap`,
+    each task with the heads that were chosen without it. Specificity of a category = its own cell minus the mean of
+    the other cells of its row. Controls have as many heads per layer. Where a row tests several sets, its k-th control
+    consists of the k-th control set of each (paired at random), so that there are as many as the least of them has. p
+    is one-sided.
+
+    Args:
+        designed: See `trials`.
+        measured: Task -> its damages; tasks that are missing take no part.
+        categories: Categories in the order of the result.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        `damage, low, high, p, n_controls, control_mean, control_low, control_high, n_tasks (category, target)`: shares
+        of the gap; low to high is the 95 % interval by the bootstrap of held-out query items within tasks, the tasks
+        fixed; control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
+        `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `advantage, advantage_low,
+        advantage_high (category)`: the own cell minus the largest other cell of its column, that of the heads of
+        `rival (category)`; no part of any verdict. `shared (category, task)`: tested heads that are in other categories
+        too.
+        `task_damage (category, task)` and `heads (category, task)`: which heads were tested there. `matched` and
+        `why (category)`: how controls were matched, and why nothing could be tested.
+    """
+    tasks = [task for task in designed if task in measured]
+    grid = {
+        category: [_cell(_within(designed, measured, category, target), measured, seed=seed) for target in categories]
+        for category in categories
+    }
+    rows = []
+    for place, category in enumerate(categories):
+        of_row = {task: designed[task][category] for task in tasks}
+        row = _row(category, of_row, measured, grid[category], place, categories)
+        rows.append(row.assign(_advantage({name: cells[place] for name, cells in grid.items()}, category)))
+    data = xr.concat(rows, dim="category", join="outer", combine_attrs="drop").assign_coords(category=list(categories))
+    target = [measured[task].category for task in tasks]
+    return data.assign_coords(task_category=("task", np.array(target, dtype=str)))
+
+
+def _trial(selection: Selection, n_heads: Mapping[int, int], *, n: int, seed: int, exclusive: bool) -> Trial:
+    heads = most_specific(selection.exclusive if exclusive else selection.members, n_heads)
+    why = selection.why
+    if exclusive and not heads and selection.members:
+        why = "each of its heads is in another category too"
+    shared = sum(head not in selection.exclusive for head in heads)
+    return Trial(heads, matched_sets(heads, n_heads, n=n, seed=seed), why, shared)
+
+
+@dataclass(frozen=True)
+class _Cell:
+    observed: float
+    resampled: Float[np.ndarray, " draw"]
+    controls: Float[np.ndarray, " control"]
+    n_tasks: int
+
+
+def _advantage(column: Mapping[str, _Cell], category: str) -> dict[str, tuple[tuple[()], np.ndarray]]:
+    """A category's heads on its own tasks, against those of the category whose heads do the most damage there."""
+    others = {name: cell for name, cell in column.items() if name != category and cell.n_tasks}
+    rival, value, low, high = "", float("nan"), float("nan"), float("nan")
+    if others and column[category].n_tasks:
+        rival = max(others, key=lambda name: others[name].observed)
+        value = column[category].observed - others[rival].observed
+        low, high = _middle(column[category].resampled - others[rival].resampled)
+    numbers = {"advantage": value, "advantage_low": low, "advantage_high": high}
+    return {"rival": ((), np.array(rival, dtype=str)), **{name: ((), np.array(x)) for name, x in numbers.items()}}
+
+
+def _within(designed: Trials, measured: Mapping[str, TaskDamage], category: str, target: str) -> dict[str, Trial]:
+    """Task -> trial of a category's heads, for the tasks of another (or the same) category."""
+    return {
+        task: found[category]
+        for task, found in designed.items()
+        if task in measured and measured[task].category == target and found[category].heads
+    }
+
+
+def _row(
+    category: str,
+    of_row: Mapping[str, Trial],
+    measured: Mapping[str, TaskDamage],
+    cells: Sequence[_Cell],
+    place: int,
+    categories: Sequence[str],
+) -> xr.Dataset:
+    whole = _contrast(cells, place)
+    found: dict[str, tuple[tuple[str, ...], np.ndarray]] = {}
+    for name, values in _numbers(cells).items():
+        found[name] = (("target",), values)
+    for name, values in _numbers([whole]).items():
+        found[f"specificity_{name}".replace("specificity_damage", "specificity")] = ((), values[0])
+    found["control_specificity"] = (("control",), whole.controls)
+    found["task_damage"] = (
+        ("task",),
+        np.array([measured[task].of([trial.heads])[0] if trial.heads else np.nan for task, trial in of_row.items()]),
+    )
+    found["heads"] = (("task",), np.array([" ".join(map(str, trial.heads)) for trial in of_row.values()], dtype=str))
+    found["shared"] = (("task",), np.array([trial.shared for trial in of_row.values()], dtype=np.int64))
+    kinds = dict.fromkeys(trial.controls.matched for trial in of_row.values() if trial.heads)
+    found["matched"] = ((), np.array("+".join(kinds), dtype=str))
+    found["why"] = ((), np.array(_why(category, of_row, measured, cells, place), dtype=str))
+    return xr.Dataset(
+        found, coords={"target": list(categories), "task": list(of_row), "control": np.arange(len(whole.controls))}
+    )
+
+
+def _cell(own: Mapping[str, Trial], measured: Mapping[str, TaskDamage], *, seed: int) -> _Cell:
+    """Mean over some tasks; as many controls as the task with the fewest has."""
+    if not own:
+        return _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), 0)
+    n = min(len(trial.controls.sets) for trial in own.values())
+    observed, resampled, controls = [], [], []
+    for task, trial in own.items():
+        observed.append(measured[task].of([trial.heads])[0])
+        resampled.append(measured[task].resampled(trial.heads, seed=seed))
+        controls.append(measured[task].of(trial.controls.sets[:n]))
+    return _Cell(float(np.mean(observed)), np.mean(resampled, axis=0), np.mean(controls, axis=0), len(own))
+
+
+def _contrast(cells: Sequence[_Cell], place: int) -> _Cell:
+    """A row's own cell minus the mean of its other cells."""
+    others = [cell for at, cell in enumerate(cells) if at != place and cell.n_tasks]
+    if not cells[place].n_tasks or not others:
+        return _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), 0)
+    n = min(len(cell.controls) for cell in (cells[place], *others))
+    return _Cell(
+        cells[place].observed - float(np.mean([cell.observed for cell in others])),
+        cells[place].resampled - np.mean([cell.resampled for cell in others], axis=0),
+        cells[place].controls[:n] - np.mean([cell.controls[:n] for cell in others], axis=0),
+        cells[place].n_tasks + sum(cell.n_tasks for cell in others),
+    )
+
+
+def _numbers(cells: Sequence[_Cell]) -> dict[str, np.ndarray]:
+    ranges = [_middle(cell.resampled) for cell in cells]
+    controls = [_middle(cell.controls) for cell in cells]
+    return {
+        "damage": np.array([cell.observed for cell in cells]),
+        "low": np.array([low for low, _ in ranges]),
+        "high": np.array([high for _, high in ranges]),
+        "p": np.array([p_value(cell.observed, cell.controls) for cell in cells]),
+        "n_controls": np.array([len(cell.controls) for cell in cells]),
+        "control_mean": np.array([cell.controls.mean() if len(cell.controls) else np.nan for cell in cells]),
+        "control_low": np.array([low for low, _ in controls]),
+        "control_high": np.array([high for _, high in controls]),
+        "n_tasks": np.array([cell.n_tasks for cell in cells]),
+    }
+
+
+def _middle(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return float("nan"), float("nan")
+    low, high = np.quantile(known, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _why(
+    category: str,
+    trials: Mapping[str, Trial],
+    measured: Mapping[str, TaskDamage],
+    cells: Sequence[_Cell],
+    place: int,
+) -> str:
+    """Why a category has no specificity, as a clause, or ""."""
+    own = [trial for task, trial in trials.items() if measured[task].category == category]
+    if not own:
+        return "it has no task with held-out prompts"
+    if not cells[place].n_tasks:
+        return next(trial.why for trial in own)
+    if not any(cell.n_tasks for at, cell in enumerate(cells) if at != place):
+        return "there is no other category to compare with"
+    return ""

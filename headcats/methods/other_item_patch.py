@@ -1,0 +1,26 @@
+"""Other-item patch: how much of a denoising effect is about the task alone, whatever the query. A control."""
+
+from torch import Tensor
+
+from headcats.methods.causal import causal_method
+from headcats.sweeps.intervention import Sources
+
+
+@causal_method(base="corrupted", positions="last", references=("other_items",))
+def other_item_patch(sources: Sources) -> Tensor:
+    """In the corrupted run, set z of one head to its value in a clean prompt of the same task with another query.
+
+    Effect = (patched - corrupted) / gap, averaged over prompts. The donor is a seeded held-out prompt of the task with
+    other demonstrations and another query item, read at the same token roles; on tokens of a script, another prompt of
+    the batch. It knows the task and not the item: what it brings back (positive = helps) is not about the item, and
+    denoising_patch minus this is the part that is.
+
+    It is a control of denoising_patch and no null: it carries the task, so its map resembles that of denoising closely
+    where heads say which task it is. A head that moves the answer itself gets a negative part from it, because the
+    donor's answer is another one. Prompts whose roles no donor shows are left out and counted (`dropped`).
+
+    References:
+        Hendel et al. (2023), arXiv 2310.15916, and Todd et al. (2024), arXiv 2310.15213, who move a task between
+        queries.
+    """
+    return sources.other_item

@@ -1,0 +1,29 @@
+"""Second-corruption patch: how much of a denoising effect is that the wrong task is gone. A control."""
+
+from torch import Tensor
+
+from headcats.methods.causal import causal_method
+from headcats.sweeps.intervention import Sources
+
+
+@causal_method(base="corrupted", positions="last", keeps_agreement=True, uses_second=True)
+def second_corruption_patch(sources: Sources) -> Tensor:
+    """In the corrupted run, set z of one head to its value in a second, independent corruption of the same query.
+
+    Effect = (patched - corrupted) / gap, averaged over prompts; the gap is that of the task, as for denoising_patch.
+    The donor shows another wrong task, or words that another task gives for other inputs (`second_task (prompt)` says
+    what; see `headcats.prompts.second_corruption`), so it knows no more of the right answer than the corrupted prompt
+    does. What it brings back all the same, a positive effect, comes of taking the first wrong task away.
+
+    It is the control of denoising_patch, not an effect of its own: denoising minus this, prompt by prompt, is the part
+    that needs the right task. Two wrong tasks may share more with each other than either does with the right one, or
+    with the right one than with each other; both make that part uncertain, so look at several `second_task`. Where the
+    prompts of a study are corrupted by permuted labels, the donor is permuted too ("shuffled_labels") and still says
+    which words answer: it brings part of the right task along, and the part that needs the right task is a lower bound.
+    Prompts without a second corruption are left out and counted (`dropped`); a task without any is refused.
+
+    References:
+        Zhang & Nanda (2024), arXiv 2309.16042, on what the corrupted prompt puts in; Min et al. (2022), arXiv
+        2202.12837, on what permuted labels leave. The control is this project's.
+    """
+    return sources.second

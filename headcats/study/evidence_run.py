@@ -1,0 +1,207 @@
+"""`hc.run_evidence`: the categories of a finished run, tested on prompts that the run has never seen."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import DataError, OptionError, PlanError, UnknownNameError
+from headcats.evidence import HeldOut, Options, examine
+from headcats.models import HookedModel, adapt, check_model
+from headcats.results import ResultsFolder, load
+from headcats.rules import Rule
+from headcats.scores import first_exact, first_half, of_items, score
+from headcats.study.manifest import describe_model
+from headcats.study.plan import Study, plan
+from headcats.study.preparation import Preparation
+from headcats.tasks import suite
+
+EVIDENCE = "evidence"
+NODES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
+
+
+def run_evidence(
+    model: Any,
+    results: xr.DataTree | str | os.PathLike[str],
+    *,
+    method: str | None = None,
+    metric: str | None = None,
+    effect: str = "total",
+    rule: Rule | None = None,
+    min_tasks: int | str = "half",
+    positions: str = "last",
+    n_prompts: int = 16,
+    controls: int = 100,
+    seed: int = 0,
+) -> xr.DataTree:
+    """Do the heads of each category matter for its tasks, more than for others, and more than random heads do?
+
+    Heads are chosen by the scores of half of the query items, for each tested task without that task: of a category's
+    members the (at most) 4 with the largest effect beyond the other categories. They are ablated jointly, to their mean
+    over reference prompts of the whole suite, on fresh prompts about the other half of the items. Damage = drop of the
+    answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. Beside it stand random
+    sets with as many heads in every layer. A category stands if p <= .05 (one-sided) among at least 19 such sets; the
+    rule has no knob. All of this holds for these tasks, templates and distractor tasks.
+
+    Args:
+        model: The model of the results, as `hc.load_model` takes it loaded.
+        results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
+            `evidence/<node>.nc` for every node of the result.
+        method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
+        metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
+        effect: "total" or "task_specific" effects, as in `hc.score`.
+        rule: Rule of membership, as in `hc.categorize`.
+        min_tasks: As in `hc.categorize`.
+        positions: Where heads are ablated: "last", or "all", which takes as many times longer as prompts have tokens.
+        n_prompts: Held-out prompts per task.
+        controls: Random sets per tested set.
+        seed: Seed of the halves, the random sets and the resamples. Prompts have the seed of the run.
+
+    Returns:
+        Nodes `specificity`, `exclusive`, `contrasts`, `curves`, `self_repair`, described in the modules of
+        `headcats.evidence` that have their names. Attributes of the root: `reading` (what they say, a JSON list of
+        sentences), `options` and `left_out` (JSON).
+
+    Raises:
+        PlanError: Another model than that of the results, or a suite that is not registered or has changed.
+        OptionError: A number out of range, or several positions of `method` and none chosen.
+        UnknownNameError: A method or metric that the results do not hold.
+        DataError: No task can be tested; the message says why for each.
+        StorageError: A folder that cannot be read or written.
+
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> results = hc.run(model, methods=["denoising_patch"], n_prompts=16)  # doctest: +SKIP
+        >>> hc.run_evidence(model, results)["specificity"].specificity  # doctest: +SKIP
+    """
+    for name, value, least in (("n_prompts", n_prompts, 2), ("controls", controls, 1)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    if positions not in ("last", "all"):
+        raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
+    folder = None if isinstance(results, xr.DataTree) else ResultsFolder(results)
+    tree = results if isinstance(results, xr.DataTree) else load(results)
+    manifest = _manifest(tree)
+    adapted = adapt(model)
+    _check_model(adapted, manifest)
+    study = _study(manifest)
+    label = _label(tree, manifest, method)
+    chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
+    name, _, where = label.rpartition("@")
+    scores = score(
+        chosen_on,
+        method=name,
+        metric=metric or manifest["plan"]["metrics"][0],
+        positions=where,
+        effect=effect,
+        alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
+        seed=seed,
+    )
+    check_model(adapted)
+    preparation = Preparation(adapted, study)
+    _check_prompts(preparation, manifest)
+    tested = [task for task in scores["task"].values.tolist() if task in preparation.prepared]
+    held = HeldOut(
+        batches={
+            task: preparation.held_out(task, n=n_prompts, keep=lambda item: not first_half(item, seed=seed))[0]
+            for task in tested
+        },
+        category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
+        reference=preparation.reference(tested[0], "suite"),
+    )
+    options = Options(rule=rule, min_tasks=min_tasks, positions=positions, controls=controls, seed=seed)
+    found = examine(adapted, held, scores, options=options)
+    found.attrs["options"] = json.dumps(
+        {
+            **json.loads(found.attrs["options"]),
+            "method": label,
+            "metric": scores.attrs["metric"],
+            "effect": effect,
+            "rule": repr(rule) if rule is not None else "the default of hc.categorize",
+            "n_prompts": n_prompts,
+            "model": manifest["model"]["name"],
+            "suite": study.suite.name,
+        }
+    )
+    if folder is not None:
+        _save(found, folder)
+    return found
+
+
+def _manifest(tree: xr.DataTree) -> dict[str, Any]:
+    if "manifest" not in tree.attrs:
+        raise DataError("These results have no manifest, so their prompts cannot be made again: use those of hc.run.")
+    manifest: dict[str, Any] = json.loads(tree.attrs["manifest"])
+    return manifest
+
+
+def _check_model(model: HookedModel, manifest: Mapping[str, Any]) -> None:
+    described = describe_model(model)
+    differences = [
+        f"{name}: {manifest['model'].get(name)!r} there, {described[name]!r} now"
+        for name in ("weights_hash", "model_class", "weight_processing", "dtype")
+        if manifest["model"].get(name) != described[name]
+    ]
+    if differences:
+        raise PlanError(
+            f"The results are of model {manifest['model'].get('name')!r}, and {described['name']!r} is another one "
+            f"({'; '.join(differences)}). Heads are tested on the model they were found in."
+        )
+
+
+def _study(manifest: Mapping[str, Any]) -> Study:
+    """The study of the results, to make more of its prompts."""
+    stored = dict(manifest["plan"])
+    name = stored.pop("suite")
+    try:
+        known = suite(name)
+    except UnknownNameError as error:
+        raise PlanError(
+            f"The results are of suite {name!r}, which is not registered in this process ({error}) Import what "
+            "registers it, or register it under this name with headcats.registry.register('suite', name, function)."
+        ) from None
+    return plan(suite_source=known, **stored)
+
+
+def _label(tree: xr.DataTree, manifest: Mapping[str, Any], method: str | None) -> str:
+    """The block that heads are chosen by, as method@positions."""
+    labels = list(dict.fromkeys(str(label) for task in tree.children.values() for label in task.children))
+    if not labels:
+        raise DataError("These results hold no scored task, so there is no category to test.")
+    ordered = [label for label in manifest["methods"] if label in labels] or labels
+    if method is None:
+        return first_exact(tree) or ordered[0]
+    wanted = [label for label in ordered if method in (label, label.rpartition("@")[0])]
+    if len(wanted) > 1:
+        raise OptionError(f"These results hold {method!r} as {', '.join(wanted)}: name one of them.")
+    if not wanted:
+        raise UnknownNameError(f"These results hold no block of {method!r}; they hold {', '.join(ordered)}.")
+    return wanted[0]
+
+
+def _check_prompts(preparation: Preparation, manifest: Mapping[str, Any]) -> None:
+    """Held-out prompts are only new if the prompts of the run can be made again."""
+    for task, entry in manifest["tasks"].items():
+        prepared = preparation.prepared.get(task)
+        if "prompt_hash" not in entry:
+            continue
+        if prepared is None or [batch.fingerprint() for batch in prepared.scored] != entry["prompt_hash"]:
+            raise PlanError(
+                f"Task {task!r} gives other prompts than it gave in this run: suite "
+                f"{manifest['plan']['suite']!r} (its tasks or word pairs) or the tokenizer has changed. Run it again "
+                "into another folder."
+            )
+
+
+def _save(found: xr.DataTree, folder: ResultsFolder) -> None:
+    """One file per node; all are made before the first is written."""
+    attrs = {name: found.attrs[name] for name in ("reading", "options", "left_out")}
+    files = {
+        f"{EVIDENCE}/{name}.nc": bytes(found[name].to_dataset().assign_attrs(attrs).to_netcdf(engine="h5netcdf"))
+        for name in NODES
+    }
+    for name, data in files.items():
+        folder.write_bytes(name, data)

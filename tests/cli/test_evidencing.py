@@ -1,0 +1,99 @@
+"""`headcats evidence`: what it prints and writes, and how it fails."""
+
+import shutil
+import sys
+import warnings
+
+import pytest
+from counting import SUITE, counting_folder
+
+import headcats as hc
+from headcats import cli
+
+TABLES = (
+    "Damage by heads of (rows) to tasks of (columns)",
+    "The same by heads that are in no other category",
+    "Damage on words that two categories share",
+    "Heads ablated one after the other",
+    "Self-repair",
+    "Reading",
+)
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return counting_folder(tmp_path_factory.mktemp("evidence-cli") / "model")
+
+
+@pytest.fixture(scope="module")
+def results(model_folder, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("evidence-cli") / "results"
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=40, n_demos=2, methods=["denoising_patch"], out=folder)
+    return folder
+
+
+@pytest.fixture
+def headcats(capfd, monkeypatch):
+    """Function: arguments -> exit code, and all that was printed, in one line."""
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+        capfd.readouterr()
+        code = 0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        printed = capfd.readouterr()
+        return code, " ".join((printed.out + printed.err).replace("│", " ").split())
+
+    return command
+
+
+def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results, model_folder, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    code, text = headcats(
+        "evidence", tmp_path / "results", "--model", model_folder, "--n-prompts", 8, "--controls", 5, "--seed", 1
+    )
+    assert code == 0, text
+    assert all(title in text for title in TABLES)
+    assert "Time: at most about" in text
+    assert text.index("Time: at most about") < len(text)
+    assert "Heads chosen by denoising_patch@last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05)" in text
+    assert "Knowledge cannot be decided: its heads damage its tasks by" in text
+    assert "-0.00" not in text
+    assert {path.name for path in (tmp_path / "results" / "evidence").iterdir()} == {
+        "specificity.nc", "exclusive.nc", "contrasts.nc", "curves.nc", "self_repair.nc",
+    }  # fmt: skip
+
+
+def test_a_map_without_members_prints_too(headcats, results, model_folder, tmp_path):
+    shutil.copytree(results, tmp_path / "results")
+    code, text = headcats(
+        "evidence", tmp_path / "results", "--model", model_folder, "--rule", "threshold:value=99", "--n-prompts", 8
+    )
+    assert code == 0, text
+    assert "Knowledge cannot be decided: the rule calls no head of it (0 undecided)." in text
+
+
+WRONG = {
+    "folder": (["nowhere"], "nowhere is no results folder"),
+    "rule": (["RESULTS", "--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
+    "min tasks": (["RESULTS", "--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
+    "model": (["RESULTS", "--model", "mini"], "The results are of model 'model', and 'mini' is another one"),
+    "positions": (["RESULTS", "--model", "MODEL", "--positions", "x1"], "positions must be 'last' or 'all'; got 'x1'"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_done_is_one_message(headcats, results, model_folder, what):
+    arguments, message = WRONG[what]
+    places = {"RESULTS": results, "MODEL": model_folder}
+    code, text = headcats("evidence", *(places.get(word, word) for word in arguments))
+    assert code == 2
+    assert message in text
+    assert "Traceback" not in text
+    assert not (results / "evidence").exists()

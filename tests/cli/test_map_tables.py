@@ -1,0 +1,97 @@
+"""What `map` prints of a map: how sure it is, what is shared, what the effects are made of."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, NAMES, block, tree
+
+from headcats.cli.map_tables import print_map
+from headcats.cli.mapping import file_of, tables
+from headcats.errors import OptionError
+
+RULE = "fdr:alpha=0.05,min_effect=0.05"
+
+
+def results(*, tasks: tuple[int, int] = (3, 2), controls: bool = True, noise: float = 0.05) -> xr.DataTree:
+    """Head 0 helps both categories, head 1 Algorithmic, head 2 suppresses Knowledge; half of every effect is common to
+    any wrong task."""
+    rng = np.random.default_rng(0)
+    blocks, categories, seconds = {}, {}, {}
+    for category, n in zip(NAMES[:2], tasks, strict=True):
+        for number in range(n):
+            differences = noise * rng.normal(size=(48, 1, 6))
+            differences[:, 0, 0] += 0.4
+            differences[:, 0, 1] += 0.4 * (category == "Algorithmic")
+            differences[:, 0, 2] -= 0.4 * (category == "Knowledge")
+            task = f"{category} {number}"
+            blocks[task], categories[task] = block(differences, items=np.arange(48) // 2), category
+            seconds[task] = block(differences / 2, items=np.arange(48) // 2)
+    made = tree(blocks, categories=categories)
+    for task in blocks if controls else ():
+        made[f"{task}/second_corruption_patch@last"] = xr.DataTree(seconds[task])
+    made.attrs["categories"] = json.dumps(CATEGORIES[:2])
+    made.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}, "methods": ["denoising_patch@last"]})
+    return made
+
+
+def printed(capsys: pytest.CaptureFixture[str], found: dict[str, xr.Dataset], **options: str) -> str:
+    print_map(found, **options)
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, tables(results(), rule=RULE), rule=RULE)
+    assert "Algorithmic 2 of 3 2 0.0 L0H0 L0H1 none" in text or "Algorithmic 2 of 3 2 0.0 L0H1 L0H0 none" in text
+    assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
+    assert "Every helping head is in its category in at least 80% of the resamples" in text
+    assert "Knowledge 0.50 (0.50 to 0.50)" in text
+    assert "With 2 tasks of each category (50 random subsets; range)" in text
+    assert "With donors of another wrong task, 50% (50% to 50%) of the effects is gone" in text
+    assert "Task-specific effects alone: --effect task_specific." in text
+    assert "is found with 80% probability" in text
+
+
+def test_loose_members_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    found = tables(results(noise=0.5), rule="threshold:value=0.4")
+    assert "In fewer than 80% of the resamples of query items: " in printed(capsys, found)
+
+
+def test_without_controls_it_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, tables(results(controls=False), rule=RULE))
+    assert "is not known: second_corruption_patch and other_item_patch were not run." in text
+
+
+def test_equal_numbers_of_tasks_need_no_second_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "random subsets" not in printed(capsys, tables(results(tasks=(2, 2)), rule=RULE), rule=RULE)
+    # Nor can more tasks be asked for than the smallest category has.
+    found = tables(results(), rule=RULE)
+    assert "random subsets" not in printed(capsys, found, rule=RULE, min_tasks="3")
+
+
+def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    tree_of = results()
+    found = tables(tree_of, rule=RULE, sign="suppressing")
+    text = printed(capsys, found, rule=RULE)
+    assert "Heads by denoising_patch, suppressing heads, at last" in text
+    assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
+    assert "random subsets" not in text
+    assert file_of("heads", "csv", found, tree_of) == "heads-suppressing.csv"
+    assert file_of("heads", "csv", tables(tree_of, rule=RULE), tree_of) == "heads.csv"
+
+
+def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    tree_of = results()
+    found = tables(tree_of, rule=RULE, effect="task_specific")
+    np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
+    text = printed(capsys, found)
+    assert "denoising_patch, task-specific effects, at last" in text
+    assert "of the effects is gone" not in text
+    assert file_of("overlap_map", "html", found, tree_of) == "overlap_map-task_specific.html"
+
+
+@pytest.mark.parametrize(("option", "said"), [({"effect": "half"}, "effect must be"), ({"sign": "up"}, "sign must be")])
+def test_other_words_are_refused(option: dict[str, str], said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        tables(results(), rule=RULE, **option)

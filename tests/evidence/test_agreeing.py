@@ -1,0 +1,197 @@
+"""Agreement between memberships whose truth is known: identical, disjoint, shuffled, empty, constant."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from simulated import NAMES
+
+import headcats as hc
+from headcats.errors import DataError, OptionError
+from headcats.evidence.agreeing import chance_jaccard, jaccard, pairs, rank_correlation
+
+
+def members_of(effect: object, *, cut: float = 0.5, attrs: dict | None = None) -> xr.Dataset:
+    """Memberships of 2 layers from `effect (category, head)`: in from `cut` on, suppressing down to -cut."""
+    effect = np.asarray(effect, dtype=float)
+    effect = effect.reshape(len(effect), 2, -1)
+    dims = ("category", "layer", "head")
+    return xr.Dataset(
+        {
+            "member": (dims, np.where(effect >= cut, 1, np.where(np.isnan(effect), 0, -1)).astype(np.int8)),
+            "effect": (dims, effect),
+            "suppressing": (dims, np.where(effect <= -cut, 1, np.where(np.isnan(effect), 0, -1)).astype(np.int8)),
+            "suppressing_effect": (dims, effect / 2),
+            "n_tasks": ("category", np.arange(len(effect)) + 1),
+        },
+        coords={"category": NAMES[: len(effect)], "layer": [0, 1], "head": np.arange(effect.shape[2])},
+        attrs=attrs or {},
+    )
+
+
+HEADS = np.array([[0.9, 0.8, 0.1, 0.0, -0.7, 0.2], [0.0, 0.1, 0.6, 0.9, -0.2, -0.9]])
+
+
+@pytest.fixture(autouse=True)
+def _no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def test_identical_memberships_agree_fully():
+    found = hc.agreement({"a": members_of(HEADS), "b": members_of(HEADS)})
+    assert (found["jaccard"] == 1).all()
+    np.testing.assert_allclose(found["spearman"], 1)
+    assert found["both"].sel(protocol="a", other="b").values.tolist() == [2, 2]
+    assert found["size"].transpose("category", "protocol").values.tolist() == [[2, 2], [2, 2]]
+    assert found["n_tasks"].sel(protocol="b").values.tolist() == [1, 2]
+    assert (found["n_heads"] == 6).all()
+    assert found.sizes == {"category": 2, "protocol": 2, "other": 2}
+
+
+def test_disjoint_memberships_do_not_agree():
+    found = hc.agreement({"a": members_of(HEADS[:1]), "b": members_of(-HEADS[:1])})
+    pair = found.sel(category=NAMES[0], protocol="a", other="b")
+    assert pair["jaccard"] == 0
+    assert pair["both"] == 0
+    assert pair["spearman"] == pytest.approx(-1)
+
+
+def test_numbers_by_hand_and_symmetry():
+    other = np.array([[0.9, 0.0, 0.7, 0.6, -0.7, 0.2], HEADS[1]])
+    found = hc.agreement({"a": members_of(HEADS), "b": members_of(other)})
+    cell = found.sel(category=NAMES[0], protocol="a", other="b")
+    assert cell["jaccard"] == pytest.approx(1 / 4)  # {0, 1} and {0, 2, 3}
+    assert cell["spearman"] == pytest.approx(stats.spearmanr(HEADS[0], other[0]).statistic)
+    # 2 and 3 of 6 heads: 0, 1 or 2 shared in 3, 9 and 3 of 15 cases, of 5, 4 and 3 in either.
+    assert cell["expected"] == pytest.approx((9 / 4 + 3 * 2 / 3) / 15)
+    for name in ("jaccard", "spearman", "expected", "both", "n_heads"):
+        np.testing.assert_array_equal(found[name], found[name].transpose("category", "other", "protocol"))
+
+
+def test_shuffled_heads_agree_as_expected_by_chance():
+    rng = np.random.default_rng(0)
+    effect = np.zeros((1, 48))
+    effect[0, :10] = 1.0
+    effect += 0.1 * rng.standard_normal((1, 48))
+    members = {str(i): members_of(effect[:, rng.permutation(48)]) for i in range(40)}
+    found = hc.agreement(members).isel(category=0)
+    apart = ~np.eye(40, dtype=bool)
+    assert found["jaccard"].values[apart].mean() == pytest.approx(found["expected"].values[apart].mean(), abs=0.01)
+    assert abs(found["spearman"].values[apart].mean()) < 0.03
+
+
+def test_helping_and_suppressing_are_never_merged():
+    found = hc.agreement({"a": members_of(HEADS), "b": members_of(np.abs(HEADS))}, sign="suppressing")
+    assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 0], [1, 0]]
+    assert found.attrs["sign"] == "suppressing"
+    with pytest.raises(OptionError, match="sign is 'helping' or 'suppressing'; got 'both'"):
+        hc.agreement({"a": members_of(HEADS)}, sign="both")
+
+
+def test_empty_constant_and_unknown_are_nan_without_a_warning():
+    nothing, constant = np.zeros((2, 6)), np.full((2, 6), 0.3)
+    unknown = HEADS.copy()
+    unknown[1] = np.nan
+    found = hc.agreement(
+        {"a": members_of(nothing), "b": members_of(constant), "c": members_of(unknown), "d": members_of(HEADS)}
+    )
+    first, second = found.sel(category=NAMES[0]), found.sel(category=NAMES[1])
+    assert np.isnan(first["jaccard"].sel(protocol="a", other="b")), "both are empty"
+    assert np.isnan(first["spearman"].sel(protocol="a", other="d")), "constant effects have no order"
+    assert first["jaccard"].sel(protocol="a", other="d") == 0
+    assert first["jaccard"].sel(protocol="c", other="d") == 1
+    assert second["jaccard"].sel(protocol="c").isnull().all(), "without numbers there is no verdict"
+    assert second["spearman"].sel(protocol="c").isnull().all()
+    assert second["n_heads"].sel(protocol="c", other="d") == 0
+
+
+def test_undecided_heads_are_in_neither_and_missing_numbers_are_left_out():
+    some = HEADS[:1].copy()
+    some[0, 0] = np.nan
+    cell = hc.agreement({"a": members_of(HEADS[:1]), "b": members_of(some)}).isel(category=0, protocol=0, other=1)
+    assert (cell["both"], cell["jaccard"], cell["n_heads"]) == (1, 0.5, 5)
+    assert cell["spearman"] == pytest.approx(1)
+
+
+def test_categories_are_matched_by_name():
+    both, reverse = members_of(HEADS), members_of(HEADS).isel(category=[1, 0])
+    assert (hc.agreement({"a": both, "b": reverse})["jaccard"] == 1).all()
+    one = hc.agreement({"a": both, "b": both.sel(category=[NAMES[1]])})
+    assert one["category"].values.tolist() == [NAMES[1]]
+    with pytest.raises(DataError, match="a, b have no category in common"):
+        hc.agreement({"a": both.sel(category=[NAMES[0]]), "b": both.sel(category=[NAMES[1]])})
+
+
+def test_other_heads_and_no_protocol_are_named():
+    with pytest.raises(DataError, match=r"different heads \(3 in a, 2 in b\); heads cannot be compared"):
+        hc.agreement({"a": members_of(HEADS), "b": members_of(HEADS[:, :4])})
+    with pytest.raises(DataError, match="no protocol to compare"):
+        hc.agreement({})
+
+
+def test_a_single_protocol_agrees_with_itself():
+    found = hc.agreement({"a": members_of(HEADS)})
+    assert (found["jaccard"] == 1).all()
+    assert len(pairs(found)) == 0
+    assert "first" in pairs(found)
+
+
+def test_pairs_say_what_they_differ_in():
+    attrs = {"method": "denoising_patch", "metric": "logit_diff", "positions": "last", "rule": "fdr()"}
+    members = {
+        "a": members_of(HEADS, attrs=attrs),
+        "b": members_of(HEADS, attrs=attrs | {"metric": "log_prob"}),
+        "c": members_of(-HEADS, attrs=attrs | {"method": "other", "approximation": "first order"}),
+    }
+    found = hc.agreement(members)
+    assert found["screen"].values.tolist() == ["", "", "screen (first order)"]
+    assert "plan" not in found.coords
+    listed = pairs(found)
+    assert listed.columns[:4].tolist() == ["category", "sign", "first", "second"]
+    assert listed.loc[listed["category"] == NAMES[0], "differ_in"].tolist() == ["metric", "method", "method, metric"]
+    assert listed["heads_first"].tolist() == [2] * 6
+    assert listed.loc[0, ["both", "jaccard", "n_heads"]].tolist() == [2, 1, 6]
+
+
+def test_pairs_name_what_differs_in_the_plan():
+    plans = {"a": "", "b": "shuffled_labels", "c": "seed 1", "d": "seed 2, shuffled_labels"}
+    found = hc.agreement({name: members_of(HEADS[:1], attrs={"plan": plan}) for name, plan in plans.items()})
+    listed = pairs(found).set_index(["first", "second"])["differ_in"]
+    assert listed.to_dict() == {
+        ("a", "b"): "shuffled_labels",
+        ("a", "c"): "seed",
+        ("a", "d"): "seed, shuffled_labels",
+        ("b", "c"): "seed, shuffled_labels",
+        ("b", "d"): "seed",
+        ("c", "d"): "seed, shuffled_labels",
+    }
+
+
+@given(st.integers(0, 8), st.integers(0, 8), st.integers(8, 12))
+def test_chance_jaccard_is_the_mean_over_all_placements(first, second, heads):
+    found = chance_jaccard(first, second, heads=heads)
+    if first + second == 0:
+        assert math.isnan(found)
+        return
+    fixed = np.arange(heads) < first
+    rng = np.random.default_rng(0)
+    drawn = [jaccard(fixed, rng.permutation(heads) < second) for _ in range(300)]
+    assert found == pytest.approx(np.mean(drawn), abs=5 * np.std(drawn) / math.sqrt(300) + 1e-12)
+    assert found == pytest.approx(chance_jaccard(second, first, heads=heads))
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), max_size=9))
+def test_rank_correlation_is_spearmans(values):
+    first, second = np.array(values, dtype=float).reshape(-1, 2).T
+    found = rank_correlation(first, second)
+    if len(values) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
+        assert math.isnan(found)
+    else:
+        assert found == pytest.approx(stats.spearmanr(first, second).statistic)

@@ -1,0 +1,76 @@
+"""Contrasts on shared words: only prompts whose corrupted version shows the other category count."""
+
+import numpy as np
+import pytest
+from damages import damage, heads, trial
+
+from headcats.evidence.contrasts import contrasts
+
+CATEGORY_OF = {"capital": "Knowledge", "french": "Translation", "reverse": "Algorithmic", "never_scored": "Translation"}
+CATEGORIES = ("Algorithmic", "Knowledge", "Translation")
+SETS = [heads("L0H0"), heads("L0H1"), heads("L0H2")]
+
+
+def measured():
+    """Capitals lose 0.6 by L0H0 where French is shown and 0.2 elsewhere; French loses 0.1 where capitals are shown."""
+    capital = damage("capital", "Knowledge", lambda one: 0.6, SETS, shown=("french", "language", "never_scored"))
+    capital.drop[np.array(capital.distractor_tasks) == "language"] = 0.4
+    capital.drop[:, capital.columns[SETS[1]]] = 0.3
+    capital.drop[:, capital.columns[SETS[2]]] = 2.0
+    french = damage("french", "Translation", lambda one: 0.1, SETS, shown=("capital", "german"))
+    return {"capital": capital, "french": french, "reverse": damage("reverse", "Algorithmic", lambda one: 0.0, SETS)}
+
+
+@pytest.fixture(scope="module")
+def table():
+    own = trial(["L0H0"], [["L0H1"], ["L0H2"]])
+    none = trial((), why="none")
+    designed = {task: {"Knowledge": own, "Translation": own, "Algorithmic": none} for task in measured()}
+    return contrasts(designed, measured(), categories=CATEGORIES, category_of=CATEGORY_OF)
+
+
+def test_by_hand(table):
+    cell = table.sel(category="Knowledge", other="Translation")
+    assert (cell["own_prompts"].item(), cell["other_prompts"].item()) == (8, 6)
+    assert (cell["own_tasks"].item(), cell["other_tasks"].item()) == ("capital", "french")
+    assert cell["own"].item() == pytest.approx(0.6)
+    assert cell["elsewhere"].item() == pytest.approx(0.1)
+    assert cell["difference"].item() == pytest.approx(0.5)
+    assert cell["control_mean"].item() == pytest.approx(((0.15 - 0.1) + (1.0 - 0.1)) / 2)
+    assert cell["p"].item() == 2 / 3
+    assert cell["n_controls"].item() == 2
+    assert cell["note"].item() == ""
+
+
+def test_the_other_way_round_is_the_same_heads_here_and_the_opposite_difference(table):
+    there = table.sel(category="Knowledge", other="Translation")
+    back = table.sel(category="Translation", other="Knowledge")
+    assert back["difference"].item() == pytest.approx(-there["difference"].item())
+    # The same heads under two names: what looks like a difference cancels.
+    assert back["interaction"].item() == pytest.approx(0.0)
+    assert there["interaction"].item() == pytest.approx(0.0)
+
+
+def test_pairs_without_shared_words_are_said(table):
+    cell = table.sel(category="Algorithmic", other="Knowledge")
+    assert np.isnan(cell["difference"].item())
+    assert cell["note"].item() == (
+        "no held-out prompt of Algorithmic shows a task of Knowledge on the same words and "
+        "no held-out prompt of Knowledge shows a task of Algorithmic on the same words"
+    )
+
+
+def test_a_category_against_itself_is_nothing(table):
+    cell = table.sel(category="Knowledge", other="Knowledge")
+    assert np.isnan(cell["difference"].item())
+    assert cell["own_prompts"].item() == 0
+    assert cell["note"].item() == ""
+
+
+def test_heads_that_do_not_exist_are_a_reason():
+    none = trial((), why="none")
+    designed = {task: dict.fromkeys(CATEGORIES, none) for task in measured()}
+    found = contrasts(designed, measured(), categories=CATEGORIES, category_of=CATEGORY_OF)
+    cell = found.sel(category="Knowledge", other="Translation")
+    assert cell["note"].item() == "Knowledge has no heads to test on these tasks"
+    assert np.isnan(cell["p"].item())

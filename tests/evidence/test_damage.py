@@ -1,0 +1,132 @@
+"""Damage is a share of the gap, the same as joint sweeps give, and says why where there is none."""
+
+import numpy as np
+import pytest
+from planted import planted_model
+from specific import N_LAYERS, OWN, batches, tasks_of
+
+from headcats.errors import DataError
+from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
+from headcats.models import Head, adapt
+from headcats.prompts.batch import PromptBatch
+from headcats.sweeps import Reference, joint_sweep
+
+SETS = [(Head(0, 0),), (Head(0, 0), Head(1, 0)), (Head(0, 0), Head(1, 0), Head(2, 0)), (Head(3, 3),)]
+
+
+@pytest.fixture(scope="module")
+def material():
+    tasks, slots = tasks_of("Knowledge", "Linguistic", each=1), {"Knowledge": (1,), "Linguistic": (2,)}
+    held = batches(tasks, slots=slots, first_seed=100)["knowledge0"]
+    reference = Reference(list(batches(tasks, slots=slots, first_seed=200, n=40).values()), name="suite")
+    return adapt(planted_model(OWN, n_layers=N_LAYERS)), held, reference
+
+
+@pytest.mark.parametrize("positions", ["last", "all"])
+def test_it_is_what_joint_sweeps_give(material, positions):
+    model, held, reference = material
+    found = measure_damage(model, [held], SETS, category="Knowledge", reference=reference, positions=positions)
+    ds = (
+        joint_sweep(
+            model,
+            held,
+            "mean_ablation",
+            SETS,
+            metrics=["log_prob"],
+            positions=positions,
+            reference=reference,
+            path="hooked",
+        )
+        .sel(metric="log_prob")
+        .astype("float64")
+    )
+    expected = (ds.clean - ds.patched).mean("prompt") / (ds.clean - ds.corrupted).mean()
+    np.testing.assert_allclose(found.of(SETS), expected, atol=1e-5)
+    assert found.task == "knowledge0"
+    assert (np.diff(found.of(SETS[:3])) > 0).all()
+
+
+def test_prompts_of_several_lengths_are_one_task(material):
+    model, held, reference = material
+    whole = measure_damage(model, [held], SETS, category="", reference=reference, positions="last")
+    parts = [held.select(range(8)), held.select(range(8, len(held)))]
+    split = measure_damage(model, parts, SETS, category="", reference=reference, positions="last")
+    np.testing.assert_allclose(split.of(SETS), whole.of(SETS), atol=1e-6)
+    assert split.items == whole.items
+
+
+def test_some_prompts_are_a_share_of_the_whole_gap(material):
+    model, held, reference = material
+    found = measure_damage(model, [held], SETS, category="", reference=reference, positions="last")
+    first = np.arange(len(held)) < 5
+    np.testing.assert_allclose(
+        found.of(SETS[:1], prompts=first), found.drop[:5, found.columns[SETS[0]]].mean() / found.gap.mean()
+    )
+    assert np.isnan(found.of(SETS, prompts=first & ~first)).all()
+    together = 5 * found.of(SETS, prompts=first) + 15 * found.of(SETS, prompts=~first)
+    np.testing.assert_allclose(together / 20, found.of(SETS))
+
+
+def test_sets_in_any_order_and_the_empty_set(material):
+    model, held, reference = material
+    found = measure_damage(model, [held], [*SETS, ()], category="", reference=reference, positions="last")
+    assert found.of([()]).tolist() == [0.0]
+    np.testing.assert_array_equal(found.of([SETS[1][::-1]]), found.of([SETS[1]]))
+    assert len(found.columns) == len(SETS)
+
+
+def test_the_bootstrap_moves_the_gap_along():
+    gap = np.linspace(1, 3, 16)
+    found = TaskDamage(
+        "t", "C", 0.5 * gap[:, None], gap, tuple(f"i{n // 2}" for n in range(16)), ("a", "b") * 8, {(Head(0, 0),): 0}
+    )
+    np.testing.assert_allclose(found.resampled((Head(0, 0),), seed=0), 0.5)
+    noisy = TaskDamage(
+        "t",
+        "C",
+        np.random.default_rng(0).standard_normal((16, 1)),
+        gap,
+        found.items,
+        found.distractor_tasks,
+        found.columns,
+    )
+    assert noisy.resampled((Head(0, 0),), seed=0).std() > 0.01
+
+
+def test_what_cannot_be_measured_says_why(material):
+    model, held, reference = material
+    options = {"category": "", "reference": reference, "positions": "last"}
+    with pytest.raises(DataError, match="it has no held-out prompts"):
+        measure_damage(model, [], SETS, **options)
+    blind = PromptBatch(**{**vars(held), "clean": held.corrupted})
+    with pytest.raises(DataError, match=r"no clear gap between clean and corrupted \(log_prob -?\d+\.\d\d, 95 %"):
+        measure_damage(model, [blind], SETS, **options)
+    with pytest.raises(DataError, match="unknown with a single query item"):
+        measure_damage(model, [held.select([0])], SETS, **options)
+
+
+def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):
+    model, held, reference = material
+    odd = ("bos", "slot1", "slot2", "elsewhere")
+    labels = tuple(odd if place < 6 else one for place, one in enumerate(held.labels))
+    few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
+    found = measure_damage(model, [few], SETS, category="", reference=reference, positions="last")
+    assert len(found.gap) == len(held) - 6
+    with pytest.raises(DataError, match="elsewhere"):
+        measure_damage(model, [few.select(range(8))], SETS, category="", reference=reference, positions="last")
+
+
+def test_no_sets_still_give_the_gap(material):
+    model, held, reference = material
+    found = measure_damage(model, [held], [], category="", reference=reference, positions="last")
+    assert found.gap.mean() > 0
+    assert found.drop.shape == (len(held), 0)
+
+
+def test_blocks_needed_by_hand(material):
+    _, held, _ = material
+    # One set from layer 0 on, in 4 layers; a second one that shares layer 0 and splits in layer 1.
+    assert blocks_needed([held], [SETS[0]], positions="last", n_layers=4) == 4 * len(held)
+    assert blocks_needed([held], SETS[:2], positions="last", n_layers=4) == (1 + 2 * 3) * len(held)
+    assert blocks_needed([held], SETS[:2], positions="all", n_layers=4) == 7 * len(held) * held.length
+    assert blocks_needed([held], [()], positions="last", n_layers=4) == 0

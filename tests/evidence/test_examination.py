@@ -1,0 +1,246 @@
+"""The whole proof on models whose truth is known."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+from specific import study, tasks_of
+
+import headcats as hc
+from headcats.errors import DataError, StatisticsWarning
+from headcats.evidence import Options, examine
+
+
+@pytest.fixture(scope="module")
+def known():
+    return study()
+
+
+SHARED = {(layer, 0): 1 for layer in range(3)}
+
+
+@pytest.fixture(scope="module")
+def specific(known):
+    model, held, scores = known
+    return examine(model, held, scores, options=Options())
+
+
+@pytest.fixture(scope="module")
+def shared():
+    """The same heads serve every category."""
+    model, held, scores = study(SHARED, slots={"Knowledge": (1,), "Linguistic": (1,)})
+    return examine(model, held, scores, options=Options())
+
+
+def reading(found):
+    return json.loads(found.attrs["reading"])
+
+
+def test_heads_of_one_category_alone_stand_with_the_smallest_p(specific):
+    table = specific["specificity"]
+    # One head in each of three layers of four: 3 * 3 * 3 other sets.
+    assert table["specificity_n_controls"].values.tolist() == [27, 27]
+    assert table["specificity_p"].values.tolist() == [1 / 28, 1 / 28]
+    assert table["verdict"].values.tolist() == ["stands", "stands"]
+    assert (table["specificity"] > 0.3).all()
+    assert (abs(table["damage"].sel(category="Knowledge", target="Linguistic")) < 0.2).all()
+    assert reading(specific)[0].startswith("Knowledge stands: its heads damage its tasks by ")
+    assert (
+        "0 of 27 random sets of the same layers are at least as specific (p = 0.036; only 27 of the 100"
+        in reading(specific)[0]
+    )
+
+
+def test_tested_heads_are_the_planted_ones(specific):
+    for category, column in (("Knowledge", 0), ("Linguistic", 1)):
+        for listed in specific["specificity"]["heads"].sel(category=category).values.tolist():
+            assert sorted(listed.split()) == [f"L{layer}H{column}" for layer in range(3)]
+
+
+def test_heads_that_serve_everything_do_not_stand(shared):
+    table = shared["specificity"]
+    assert table["verdict"].values.tolist() == ["does not stand"] * 2
+    assert (table["damage"] > 0.25).all()
+    assert (abs(table["specificity"]) < 0.1).all()
+    assert any(sentence.startswith("Knowledge does not stand: ") for sentence in reading(shared))
+
+
+def test_heads_that_matter_everywhere_beat_random_ones_by_chance_alone(shared):
+    """Random heads matter for nothing, so p alone would let such a category stand half of the time."""
+    table = shared["specificity"]
+    assert table["specificity_p"].min() == 1 / 28
+    assert (table["specificity_low"] < 0).all()
+    assert "but the difference is not clearly above 0 (95 % interval" in reading(shared)[0]
+    assert "3 of its 3 tested heads are in other categories too." in reading(shared)[0]
+    assert table["rival"].values.tolist() == ["Linguistic", "Knowledge"]
+    np.testing.assert_array_equal(table["advantage"], 0.0)
+
+
+def test_without_shared_heads_nothing_is_left_of_these(shared):
+    table = shared["exclusive"]
+    assert table["specificity"].isnull().all()
+    assert table["verdict"].values.tolist() == ["cannot be decided"] * 2
+    said = "Linguistic cannot be decided by its own heads (in no other category): each of its heads is in another"
+    assert any(sentence.startswith(said) for sentence in reading(shared))
+
+
+def test_without_shared_heads_all_is_left_of_those(specific):
+    for name in ("damage", "specificity", "specificity_p"):
+        np.testing.assert_array_equal(specific["exclusive"][name], specific["specificity"][name])
+
+
+def test_curves_end_at_the_joint_damage(specific):
+    table, matrix = specific["curves"], specific["specificity"]
+    assert table.sizes["k"] == 3
+    for category, other in (("Knowledge", "Linguistic"), ("Linguistic", "Knowledge")):
+        last = table["damage"].sel(category=category, k=3)
+        assert last.sel(side="own").item() == pytest.approx(
+            matrix["damage"].sel(category=category, target=category).item()
+        )
+        assert last.sel(side="others").item() == pytest.approx(
+            matrix["damage"].sel(category=category, target=other).item()
+        )
+        assert (table["damage"].sel(category=category, side="own").diff("k") > 0).all()
+        assert (table["random"].sel(category=category, side="own", k=1) < 0.1).all()
+
+
+def test_shared_words_do_not_explain_the_planted_categories(specific):
+    table = specific["contrasts"]
+    cell = table.sel(category="Knowledge", other="Linguistic")
+    assert cell["own_prompts"].item() == cell["other_prompts"].item() == 60
+    assert cell["own_tasks"].item() == "knowledge0,knowledge1,knowledge2"
+    assert cell["p"].item() == 1 / 28
+    assert cell["difference"].item() == pytest.approx(specific["specificity"]["specificity"].values[0], abs=0.05)
+    assert any("On words that Knowledge and Linguistic share" in sentence for sentence in reading(specific))
+
+
+def test_planted_heads_are_not_repaired_and_add_up(specific):
+    """There is nothing to repair with: no MLP, and the other heads read the position alone."""
+    table = specific["self_repair"]
+    np.testing.assert_allclose(table["direct"].isel(place=slice(3)), table["total"].isel(place=slice(3)), atol=0.02)
+    assert (table["note"] == "").all()
+
+
+def test_every_node_can_be_written(specific):
+    for name in ("specificity", "exclusive", "contrasts", "curves", "self_repair"):
+        assert bytes(specific[name].to_dataset().to_netcdf(engine="h5netcdf"))
+
+
+def test_the_same_again(specific, known):
+    model, held, scores = known
+    again = examine(model, held, scores, options=Options())
+    for name in specific.children:
+        assert again[name].to_dataset().identical(specific[name].to_dataset())
+
+
+# ------------------------------------------------------------------------------------------------------- bad input
+def test_a_category_of_one_task_cannot_be_tested_apart_from_it():
+    tasks = tasks_of("Knowledge") | {"lonely": "Linguistic"}
+    model, held, scores = study(tasks=tasks)
+    with pytest.warns(StatisticsWarning, match="single task"):
+        found = examine(model, held, scores, options=Options())
+    row = found["specificity"].sel(category="Linguistic")
+    assert np.isnan(row["damage"].sel(target="Linguistic"))
+    assert row["damage"].sel(target="Knowledge").notnull()
+    assert "Linguistic cannot be decided: it cannot be tested apart from its own task lonely." in reading(found)
+    assert found["specificity"]["verdict"].sel(category="Knowledge").item() == "stands"
+
+
+def test_one_category_alone_has_nothing_to_be_compared_with():
+    model, held, scores = study(tasks=tasks_of("Knowledge"))
+    found = examine(model, held, scores, options=Options())
+    assert "Knowledge cannot be decided: there is no other category to compare with." in reading(found)
+    assert found["contrasts"].sizes == {"category": 1, "other": 1}
+
+
+def test_too_few_items_for_the_rule_say_so_for_every_category(known):
+    model, held, scores = known
+    few = scores.assign(p_value=scores["p_value"] * 0 + 0.5, smallest_p=scores["smallest_p"] * 0 + 0.5)
+    found = examine(model, held, few, options=Options())
+    assert found["specificity"]["verdict"].values.tolist() == ["cannot be decided"] * 2
+    assert "could not call any head" in reading(found)[0]
+    assert found["specificity"]["damage"].isnull().all()
+    assert found["curves"].sizes["k"] == 0
+
+
+@pytest.mark.parametrize("spoilt", ["nothing called", "NaN effects", "no effect at all"])
+def test_categories_without_heads_are_said_not_silent(spoilt, known):
+    model, held, scores = known
+    if spoilt == "NaN effects":
+        numbers = ["effect", "low", "high", "p_value"]
+        scores = scores.assign({name: scores[name].where(scores["category"] != "Knowledge") for name in numbers})
+        why = "it has no task with numbers"
+    elif spoilt == "no effect at all":
+        scores = scores.assign({name: scores[name] * 0 for name in ("effect", "low", "high")})
+        scores["p_value"] = scores["p_value"] * 0 + 1
+        why = "the rule calls no head of it"
+    else:
+        scores = scores.assign(low=scores["low"] * 0 - 1, high=scores["high"] * 0 + 1)
+        why = "the rule calls no head of it (16 undecided)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        found = examine(model, held, scores, options=Options())
+    assert reading(found)[0].startswith(f"Knowledge cannot be decided: {why}")
+
+
+def test_tasks_without_a_gap_are_left_out_by_name(known):
+    model, held, scores = known
+    batch = held.batches["knowledge0"][0]
+    blind = hc.PromptBatch(**{**vars(batch), "clean": batch.corrupted})
+    held = type(held)({**held.batches, "knowledge0": (blind,), "knowledge1": ()}, held.category_of, held.reference)
+    found = examine(model, held, scores, options=Options())
+    left = json.loads(found.attrs["left_out"])
+    assert left["knowledge0"].startswith("its held-out prompts show no clear gap")
+    assert left["knowledge1"] == "it has no held-out prompts"
+    assert "knowledge1 was not tested: it has no held-out prompts." in reading(found)
+    assert found["specificity"]["n_tasks"].sel(category="Knowledge", target="Knowledge").item() == 1
+    with pytest.raises(DataError, match="No task can be tested on held-out prompts"):
+        examine(
+            model,
+            type(held)(dict.fromkeys(held.batches, ()), held.category_of, held.reference),
+            scores,
+            options=Options(),
+        )
+
+
+def test_few_controls_are_counted_and_never_enough():
+    """One head in one layer of four: three other sets exist."""
+    heads = {(0, 0): 1, (0, 1): 2}
+    model, held, scores = study(heads)
+    found = examine(model, held, scores, options=Options())
+    assert found["specificity"]["specificity_n_controls"].values.tolist() == [3, 3]
+    assert found["specificity"]["verdict"].values.tolist() == ["cannot be decided"] * 2
+    assert "but with 3 random sets of the same layers p cannot fall to 0.05; only 3 of the 100" in reading(found)[0]
+
+
+def test_corrupted_prompts_that_show_no_task_leave_no_contrast(known):
+    model, held, scores = known
+    shuffled = {
+        task: tuple(hc.PromptBatch(**{**vars(one), "distractor_tasks": ("shuffled_labels",) * len(one)}) for one in own)
+        for task, own in held.batches.items()
+    }
+    found = examine(model, type(held)(shuffled, held.category_of, held.reference), scores, options=Options())
+    assert any(sentence.startswith("No contrast on shared words: no corrupted prompt") for sentence in reading(found))
+    assert (found["contrasts"]["note"].values[~np.eye(2, dtype=bool)] != "").all()
+
+
+def test_the_time_is_said_before_anything_is_measured(caplog, known):
+    model, held, scores = known
+    with caplog.at_level("INFO", logger="headcats"):
+        examine(model, held, scores, options=Options(positions="all", controls=5))
+    assert "ablations (sets of heads x tasks) at positions 'all'" in caplog.text
+
+
+def test_own_tasks_are_scored_without_themselves(known):
+    """Scores in which a head matters for one task alone: on that task it is not tested."""
+    model, held, scores = known
+    odd = scores.copy(deep=True)
+    for name in ("effect", "low", "high"):
+        odd[name].loc[{"task": "knowledge0", "layer": 3, "head": 3}] = 5.0
+    odd["p_value"].loc[{"task": "knowledge0", "layer": 3, "head": 3}] = 1e-4
+    with pytest.warns(StatisticsWarning, match="min_tasks=1"):
+        found = examine(model, held, odd, options=Options(min_tasks=1))
+    heads = found["specificity"]["heads"].sel(category="Knowledge")
+    assert "L3H3" not in heads.sel(task="knowledge0").item()
+    assert heads.sel(task="knowledge1").item().startswith("L3H3")

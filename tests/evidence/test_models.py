@@ -1,0 +1,108 @@
+"""Structure of categories across models of different shapes."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import NAMES
+
+import headcats as hc
+from headcats.errors import DataError
+
+ATTRS = {"method": "denoising_patch", "positions": "last", "metric": "logit_diff", "rule": "fdr()"}
+
+
+def overlap_of(member: object, *, exists: object = True, **attrs: str) -> xr.Dataset:
+    """Overlap of `member (category, layer, head)`."""
+    member = np.asarray(member, dtype=np.int8)
+    effect = np.where(np.broadcast_to(exists, member.shape), member / 2, np.nan)
+    members = xr.Dataset(
+        {"member": (("category", "layer", "head"), member), "effect": (("category", "layer", "head"), effect)},
+        coords={
+            "category": NAMES[: len(member)],
+            "layer": np.arange(member.shape[1]),
+            "head": np.arange(member.shape[2]),
+        },
+        attrs=ATTRS | attrs,
+    )
+    members["suppressing"] = members["member"] * 0
+    members["suppressing_effect"] = -members["effect"]
+    counts = (member == 1).sum(axis=0)
+    ks = np.arange(1, len(member) + 1)
+    return members.assign_coords(k=ks).assign(expected=("k", [float((counts == k).sum()) / 2 for k in ks]))
+
+
+def members(shape: tuple[int, int], cells: list[list[tuple[int, int]]]) -> np.ndarray:
+    found = np.zeros((len(cells), *shape), dtype=np.int8)
+    for row, chosen in enumerate(cells):
+        for layer, head in chosen:
+            found[row, layer, head] = 1
+    return found
+
+
+CELLS = [[(0, 0), (1, 0)], [(1, 0), (2, 1)], [(1, 0)], []]
+
+
+def test_numbers_by_hand():
+    found = hc.category_structure({"small": overlap_of(members((3, 4), CELLS))}).sel(model="small")
+    assert found["size"].values.tolist() == [2, 2, 1, 0]
+    np.testing.assert_allclose(found["share"], [2 / 12, 2 / 12, 1 / 12, 0])
+    np.testing.assert_allclose(found["mean_layer"], [0.5, 1.5, 1, np.nan])
+    np.testing.assert_allclose(found["depth"], [0.25, 0.75, 0.5, np.nan])
+    assert found["n_heads"] == 12
+    assert found["in_k"].values.tolist() == [2, 0, 1, 0]
+    np.testing.assert_allclose(found["share_k"], [2 / 12, 0, 1 / 12, 0])
+    np.testing.assert_allclose(found["expected_k"], [1 / 12, 0, 0.5 / 12, 0])
+    between = found["jaccard"].sel(category=NAMES[0])
+    np.testing.assert_allclose(between, [1, 1 / 3, 1 / 2, 0])
+    assert np.isnan(found["jaccard"].sel(category=NAMES[3], other=NAMES[3]))
+    assert found.attrs["method"] == "denoising_patch"
+
+
+def test_the_same_structure_in_another_shape_correlates_fully():
+    wide = [[(layer * 2, head + 3) for layer, head in cells] for cells in CELLS]
+    found = hc.category_structure({"a": overlap_of(members((3, 4), CELLS)), "b": overlap_of(members((5, 9), wide))})
+    assert found["correlation"].sel(model="a", other_model="b") == pytest.approx(1)
+    assert (found["n_pairs"] == 6).all()
+    np.testing.assert_allclose(found["depth"].sel(model="a"), found["depth"].sel(model="b"))
+    np.testing.assert_allclose(2 * found["mean_layer"].sel(model="a"), found["mean_layer"].sel(model="b"))
+    assert found["n_heads"].values.tolist() == [12, 45]
+
+
+def test_too_few_or_constant_pairs_have_no_correlation():
+    two = hc.category_structure({"a": overlap_of(members((3, 4), CELLS[:2])), "b": overlap_of(members((3, 4), CELLS))})
+    assert two["n_pairs"].sel(model="a", other_model="b") == 1
+    assert two["correlation"].isnull().sel(model="a").all()
+    assert two["size"].sel(model="a").values.tolist() == [2, 2, 0, 0], "categories it lacks have no heads"
+    assert two["share"].isnull().sel(model="a").values.tolist() == [False, False, True, True]
+    apart = [[(0, 0)], [(0, 1)], [(0, 2)], [(0, 3)]]
+    constant = hc.category_structure({"a": overlap_of(members((3, 4), apart)), "b": overlap_of(members((3, 4), CELLS))})
+    assert constant["correlation"].isnull().sel(model="a").all()
+
+
+def test_empty_and_unscored_categories_and_heads():
+    exists = np.ones((4, 3, 4), dtype=bool)
+    exists[3] = False
+    exists[:, 2, 3] = False
+    found = hc.category_structure({"a": overlap_of(members((3, 4), CELLS), exists=exists)}).sel(model="a")
+    assert found["n_heads"] == 11
+    assert found["jaccard"].sel(category=NAMES[3]).isnull().all()
+    assert np.isnan(found["share"].sel(category=NAMES[3]))
+    flat = hc.category_structure({"one layer": overlap_of(members((1, 4), [[(0, 0)]] * 2))})
+    assert flat["depth"].isnull().all()
+    assert (flat["mean_layer"] == 0).all()
+
+
+def test_models_are_compared_under_one_protocol_and_screens_are_marked():
+    one, other = overlap_of(members((3, 4), CELLS)), overlap_of(members((3, 4), CELLS), metric="log_prob")
+    with pytest.raises(DataError, match="under one protocol: metric is logit_diff for a, log_prob for b"):
+        hc.category_structure({"a": one, "b": other})
+    with pytest.raises(DataError, match="no model"):
+        hc.category_structure({})
+    screen = overlap_of(members((3, 4), CELLS), approximation="first order")
+    assert hc.category_structure({"a": one, "b": screen})["screen"].values.tolist() == ["", "screen (first order)"]
+
+
+def test_real_overlaps_are_taken():
+    data = overlap_of(members((3, 4), CELLS)).drop_vars(["expected", "k"])
+    found = hc.category_structure({"a": hc.overlap(data, draws=20)})
+    assert found["in_k"].values.tolist() == [[2, 0, 1, 0]]

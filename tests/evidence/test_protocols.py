@@ -1,0 +1,173 @@
+"""All protocols of some results, judged by one rule: names, controls, screens, and what cannot be judged."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, NAMES, block
+
+import headcats as hc
+from headcats.errors import DataError, StatisticsWarning, UnknownNameError
+
+TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
+PLAN = {"suite": "icl", "metrics": ["logit_diff"], "template": "arrow", "corruption": "other_task", "seed": 0}
+
+
+def results_of(
+    labels: dict[str, tuple[int, int]],
+    *,
+    items: int = 24,
+    metrics: tuple[str, ...] = ("logit_diff",),
+    attrs: dict[str, dict[str, str]] | None = None,
+    weights: str = "w",
+    **plan: object,
+) -> xr.DataTree:
+    """Results in which each label finds the head named, on every task and metric."""
+    rng = np.random.default_rng(0)
+    nodes: dict[str, xr.Dataset] = {}
+    for task, category in TASKS.items():
+        nodes[f"/{task}"] = xr.Dataset(attrs={"category": category})
+        for label, place in labels.items():
+            differences = 0.05 * rng.standard_normal((48, 2, 4))
+            differences[:, place[0], place[1]] += 0.5
+            data = block(differences, items=np.arange(48) % items)
+            data = xr.concat([data.assign_coords(metric=[name]) for name in metrics], dim="metric", join="outer")
+            nodes[f"/{task}/{label}"] = data.assign_attrs((attrs or {}).get(label, {}))
+    manifest = {
+        "plan": PLAN | {"metrics": list(metrics)} | plan,
+        "model": {"weights_hash": weights, "dtype": "float32", "device": "cpu", "name": weights},
+        "methods": list(labels),
+    }
+    tree = xr.DataTree.from_dict(nodes)
+    tree.attrs |= {"categories": json.dumps(CATEGORIES[:2]), "manifest": json.dumps(manifest)}
+    return tree
+
+
+A, B = (0, 0), (1, 2)
+
+
+def test_every_method_and_metric_is_a_protocol():
+    results = results_of({"denoising_patch@last": A, "mean_ablation@all": B}, metrics=("logit_diff", "log_prob"))
+    found = hc.judge_protocols({"r": results})
+    assert list(found.members) == [
+        "denoising_patch@last, logit_diff",
+        "denoising_patch@last, log_prob",
+        "mean_ablation@all, logit_diff",
+        "mean_ablation@all, log_prob",
+    ]
+    assert found.left_out == {}
+    table = hc.agreement(found.members)
+    assert table["size"].values.tolist() == [[1] * 4] * 2
+    assert table["jaccard"].values[0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
+    assert table["method"].values.tolist() == ["denoising_patch"] * 2 + ["mean_ablation"] * 2
+    assert table["metric"].values.tolist() == ["logit_diff", "log_prob"] * 2
+
+
+def test_protocols_of_several_results_carry_what_differs():
+    label = "denoising_patch@last"
+    found = hc.judge_protocols(
+        {
+            "a": results_of({label: A}),
+            "b": results_of({label: A}, corruption="shuffled_labels"),
+            "c": results_of({label: A}, template="question", seed=1),
+            "d": results_of({label: A}),
+        }
+    )
+    assert list(found.members) == [
+        f"{label}, logit_diff",
+        f"{label}, logit_diff, shuffled_labels",
+        f"{label}, logit_diff, question, seed 1",
+        f"{label}, logit_diff, d",
+    ]
+    assert hc.agreement(found.members)["plan"].values.tolist() == ["", "shuffled_labels", "question, seed 1", ""]
+
+
+def test_different_models_are_refused():
+    label = {"denoising_patch@last": A}
+    with pytest.raises(DataError, match=r"different models.*category_structure"):
+        hc.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
+
+
+def test_controls_are_no_protocols():
+    labels = {"denoising_patch@last": A, "second_corruption_patch@last": A, "other_item_patch@last": A}
+    found = hc.judge_protocols({"r": results_of(labels)})
+    specific = "denoising_patch@last, logit_diff, task_specific"
+    assert list(found.members) == ["denoising_patch@last, logit_diff", specific]
+    # The control does what the patch does here: nothing is specific to the task.
+    assert (abs(found.members[specific]["effect"]) < 0.1).all()
+    assert found.members[specific].attrs["effect"] == "task_specific"
+    assert list(found.left_out) == ["second_corruption_patch@last, logit_diff", "other_item_patch@last, logit_diff"]
+    assert all("a control" in reason for reason in found.left_out.values())
+
+
+def test_screens_are_marked_and_never_mixed_silently():
+    screen = {"attribution_patch@last": {"approximation": "first order"}}
+    one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
+    marked = "attribution_patch@last, logit_diff, screen (first order)"
+    assert list(hc.judge_protocols({"r": one}).members) == ["denoising_patch@last, logit_diff", marked]
+    more = results_of({"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
+    found = hc.judge_protocols({"r": more})
+    assert marked not in found.members
+    assert found.left_out == {marked: "estimates, no patched effects: name the method to compare a screen"}
+    named = hc.judge_protocols({"r": more}, method="attribution_patch")
+    assert list(named.members) == [marked]
+    assert hc.agreement(named.members)["screen"].values.tolist() == ["screen (first order)"]
+
+
+def test_what_cannot_be_judged_is_listed_with_the_reason():
+    good = results_of({"denoising_patch@last": A})
+    few = results_of({"denoising_patch@last": A}, items=3, seed=1)
+    no_gap = results_of({"denoising_patch@last": A}, seed=2)
+    for task in no_gap.children:
+        node = no_gap[task]["denoising_patch@last"]
+        node["clean"] = node["corrupted"].copy()
+    with pytest.warns(StatisticsWarning, match=r"not clearly above 0.*\(denoising_patch@last, logit_diff, seed 2\)"):
+        found = hc.judge_protocols({"good": good, "few": few, "flat": no_gap})
+    assert list(found.members) == ["denoising_patch@last, logit_diff"]
+    assert "smallest reachable p" in found.left_out["denoising_patch@last, logit_diff, seed 1"]
+    assert "No category has a task with numbers" in found.left_out["denoising_patch@last, logit_diff, seed 2"]
+    with pytest.raises(DataError, match=r"No protocol can be judged: denoising_patch@last, logit_diff: .*reachable p"):
+        hc.judge_protocols({"few": few})
+
+
+def test_choosing_protocols():
+    results = {
+        "r": results_of(
+            {"denoising_patch@last": A, "denoising_patch@all": B, "mean_ablation@last": B},
+            metrics=("logit_diff", "log_prob"),
+        )
+    }
+    assert len(hc.judge_protocols(results, method="denoising_patch").members) == 4
+    assert len(hc.judge_protocols(results, method="denoising_patch@all").members) == 2
+    assert len(hc.judge_protocols(results, positions="last").members) == 4
+    assert len(hc.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
+    with pytest.raises(UnknownNameError, match=r"'denoising'. Did you mean 'denoising_patch'"):
+        hc.judge_protocols(results, method="denoising")
+    with pytest.raises(UnknownNameError, match="Unknown metric of these results 'prob'"):
+        hc.judge_protocols(results, metric="prob")
+    with pytest.raises(UnknownNameError, match="Unknown positions of these results 'first'"):
+        hc.judge_protocols(results, positions="first")
+    with pytest.raises(DataError, match="No protocol is denoising_patch@all, last; there are denoising_patch@last"):
+        hc.judge_protocols(results, method="denoising_patch@all", positions="last")
+    empty = xr.DataTree.from_dict({"/": xr.Dataset(attrs=results["r"].attrs)})
+    with pytest.raises(DataError, match="no scored task"):
+        hc.judge_protocols({"r": empty})
+
+
+def test_a_warning_true_of_all_is_said_once():
+    results = results_of({"denoising_patch@last": A, "noising_patch@last": A})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        hc.judge_protocols({"r": results}, min_tasks=1)
+    said = [str(one.message) for one in caught if "saturates" in str(one.message)]
+    assert len(said) == 1
+    assert "denoising_patch" not in said[0]
+
+
+def test_the_rule_is_the_same_for_all():
+    found = hc.judge_protocols(
+        {"r": results_of({"denoising_patch@last": A, "noising_patch@last": B})}, rule=hc.rules.threshold(value=0.2)
+    )
+    assert {one.attrs["rule"] for one in found.members.values()} == {"threshold(value=0.2)"}

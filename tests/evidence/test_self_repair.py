@@ -1,0 +1,109 @@
+"""Direct effects by hand, and models in which a head's output does not simply add up."""
+
+import numpy as np
+import pytest
+import torch
+from architectures import tiny_bridge
+from batches import random_batch
+from planted import planted_model
+from specific import N_LAYERS, OWN, SLOTS, batches, tasks_of
+from toys import BACKENDS, tiny_model
+
+from headcats.evidence.damage import measure_damage
+from headcats.evidence.self_repair import direct_effects, self_repair, why_not_additive
+from headcats.models import Head, adapt
+from headcats.sweeps import Reference
+
+
+@pytest.fixture(scope="module")
+def material():
+    tasks = tasks_of("Knowledge", "Linguistic", each=1)
+    held = batches(tasks, slots=SLOTS, first_seed=100)["knowledge0"]
+    return held, Reference(list(batches(tasks, slots=SLOTS, first_seed=200, n=40).values()))
+
+
+def log_prob(logits, batch):
+    return logits.log_softmax(-1)[torch.arange(len(batch)), batch.answer]
+
+
+def test_in_the_last_layer_nothing_can_react(material):
+    """No MLP and no later layer: direct and total effect are one number."""
+    held, reference = material
+    last = N_LAYERS - 1
+    model = adapt(planted_model({**OWN, (last, 0): 1}, n_layers=N_LAYERS))
+    heads = [Head(last, 0), Head(last, 2)]
+    direct = direct_effects(model, [held], heads, reference=reference)
+    total = measure_damage(
+        model, [held], [(head,) for head in heads], category="", reference=reference, positions="last"
+    ).of([(head,) for head in heads])
+    assert total[0] > 0.02
+    np.testing.assert_allclose([direct[head] for head in heads], total, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", ["gpt2", "llama"])
+def test_direct_effects_by_hand(layout, backend):
+    """The head's change written into the final stream, its norm and unembedding applied once more."""
+    toy = tiny_model(layout, backend)
+    model, batch = adapt(toy.model), random_batch(6)
+    reference = Reference(random_batch(5, seed=9), name="others")
+    head = Head(1, 2)
+    found = direct_effects(model, [batch], [head], reference=reference)[head]
+
+    _, z = model.capture(batch.clean)
+    _, other = model.capture(random_batch(5, seed=9).clean)
+    change = (other[1][:, -1, 2].mean(0) - z[1][:, -1, 2]) @ model.W_O(1)[2]
+    with torch.no_grad():
+        twin = toy.oracle
+        base = twin.transformer if layout == "gpt2" else twin.model
+        norm = base.ln_f if layout == "gpt2" else base.norm
+        seen = []
+        handle = norm.register_forward_pre_hook(lambda module, given: seen.append(given[0][:, -1]))
+        clean = twin(batch.clean).logits[:, -1]
+        handle.remove()
+        edited = twin.lm_head(norm(seen[0] + change))
+        corrupted = twin(batch.corrupted).logits[:, -1]
+    drop = (log_prob(clean, batch) - log_prob(edited, batch)).mean()
+    gap = (log_prob(clean, batch) - log_prob(corrupted, batch)).mean()
+    assert found == pytest.approx(float(drop / gap), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", ["gpt2", "llama", "neox", "gptj", "qwen3", "mixtral", "phi", "mistral", "falcon", "opt"]
+)
+def test_ordinary_architectures_add_up(name):
+    model = adapt(tiny_bridge(name))
+    assert [why_not_additive(model, random_batch(3).clean, layer) for layer in model.layers] == [""] * 3
+
+
+@pytest.mark.parametrize("name", ["gemma2", "gemma3", "olmo2", "granite"])
+def test_norms_after_attention_and_scaled_branches_do_not(name):
+    model = adapt(tiny_bridge(name))
+    for layer in model.layers:
+        assert why_not_additive(model, random_batch(3).clean, layer).startswith(
+            f"The heads of layer {layer} do not add z W_O to the residual stream"
+        )
+
+
+def test_heads_without_direct_effect_are_nan_with_the_reason(material):
+    held, reference = material
+    model = adapt(planted_model(OWN, n_layers=N_LAYERS))
+    heads = (Head(0, 0), Head(1, 0))
+    sets = [(heads[0],), (heads[1],), heads]
+    measured = {"t": measure_damage(model, [held], sets, category="A", reference=reference, positions="last")}
+    tested = {"A": heads, "B": ()}
+    table = self_repair(tested, measured, {"t": {heads[0]: 0.25, heads[1]: float("nan")}}, notes={1: "A sentence."})
+    assert table["head"].values.tolist() == [["L0H0", "L1H0"], ["", ""]]
+    assert table["note"].values.tolist() == [["", "A sentence."], ["", ""]]
+    assert table["direct"].values[0, 0] == 0.25
+    assert np.isnan(table["repaired"].values[0, 1])
+    single = measured["t"].of(sets[:2])
+    assert table["sum_of_single"].values[0] == pytest.approx(single.sum())
+    assert table["redundancy"].values[0] == pytest.approx(measured["t"].of([heads])[0] - single.sum())
+    assert np.isnan(table["joint"].values[1])
+    assert table["n_tasks"].values.tolist() == [1, 0]
+
+
+def test_no_heads_need_nothing(material):
+    held, reference = material
+    assert direct_effects(adapt(planted_model(OWN)), [held], [], reference=reference) == {}

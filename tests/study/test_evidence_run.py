@@ -1,0 +1,177 @@
+"""From a results folder to its evidence: the same model, the same suite, new prompts, files written whole."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import xarray as xr
+from counting import SUITE, counting_folder
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, StorageError, UnknownNameError
+from headcats.scores import first_half
+from headcats.study import evidence_run
+from headcats.study.evidence_run import NODES, run_evidence
+from headcats.study.preparation import Preparation
+from headcats.tasks import make_suite
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+QUICK = {"n_prompts": 8, "controls": 10}
+
+
+@pytest.fixture(scope="module")
+def finished(model, tmp_path_factory):
+    """A study with enough query items for a half of them to decide; never written to."""
+    path = tmp_path_factory.mktemp("finished") / "results"
+    hc.run(model, suite=SUITE, n_prompts=40, n_demos=2, methods=["denoising_patch", "mean_ablation"], out=path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def evidence(model, finished, tmp_path_factory):
+    """Evidence of that study, and the folder that holds it."""
+    folder = tmp_path_factory.mktemp("evidence") / "results"
+    shutil.copytree(finished, folder)
+    return run_evidence(model, folder, **QUICK), folder
+
+
+def test_it_is_public():
+    assert hc.run_evidence is run_evidence
+
+
+def test_every_node_is_saved_as_it_is_returned(evidence):
+    found, folder = evidence
+    assert sorted(path.name for path in (folder / "evidence").iterdir()) == sorted(f"{name}.nc" for name in NODES)
+    for name in NODES:
+        with xr.open_dataset(folder / "evidence" / f"{name}.nc", engine="h5netcdf") as stored:
+            for variable, values in found[name].to_dataset().data_vars.items():
+                np.testing.assert_array_equal(stored[variable].values, values.values)
+            assert stored.attrs["reading"] == found.attrs["reading"]
+    options = json.loads(found.attrs["options"])
+    assert options["method"] == "denoising_patch@last"
+    assert options["metric"] == "logit_diff"
+    assert options["suite"] == SUITE
+    assert (options["n_prompts"], options["controls"], options["positions"]) == (8, 10, "last")
+
+
+def test_the_counting_head_is_found_and_serves_both_categories(evidence):
+    found, _ = evidence
+    table = found["specificity"]
+    heads = set(table["heads"].sel(category="Knowledge").values.tolist())
+    assert heads == {"L0H0"}
+    assert (table["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
+    assert table["specificity_n_controls"].sel(category="Knowledge").item() == 3
+    said = json.loads(found.attrs["reading"])
+    assert said[0].startswith("Knowledge cannot be decided: its heads damage its tasks by ")
+    assert said[1] == "Linguistic cannot be decided: it cannot be tested apart from its own task always_c."
+
+
+def test_a_tree_in_memory_writes_nothing(model, finished, evidence, files):
+    before = files(finished)
+    found = run_evidence(model, hc.load(finished), **QUICK)
+    assert files(finished) == before
+    for name in NODES:
+        assert found[name].to_dataset().identical(evidence[0][name].to_dataset())
+
+
+def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finished, monkeypatch):
+    seen = {}
+
+    def examine(model, held, scores, *, options, **more):
+        seen.update(held=held, scores=scores)
+        raise DataError("enough")
+
+    monkeypatch.setattr(evidence_run, "examine", examine)
+    with pytest.raises(DataError, match="enough"):
+        run_evidence(model, finished, **QUICK, seed=3)
+    results = hc.load(finished)
+    study = evidence_run._study(json.loads(results.attrs["manifest"]))
+    for task, prepared in Preparation(model, study).prepared.items():
+        if task not in seen["held"].batches:
+            continue
+        old = {tuple(row) for batch in prepared.scored + prepared.reference for row in batch.clean.tolist()}
+        new = [tuple(row) for batch in seen["held"].batches[task] for row in batch.clean.tolist()]
+        assert new
+        assert not set(new) & old
+        assert not any(first_half(item, seed=3) for batch in seen["held"].batches[task] for item in batch.items)
+        block = results[task]["denoising_patch@last"].to_dataset()
+        chosen = {item for item in block["item"].values if first_half(item, seed=3)}
+        assert seen["scores"]["n_items"].sel(task=task).item() == len(chosen)
+    assert set(seen["held"].batches) == {"always_a", "always_b", "always_c"}
+
+
+def test_another_method_can_choose_the_heads(model, finished):
+    found = run_evidence(model, hc.load(finished), method="mean_ablation", **QUICK)
+    assert json.loads(found.attrs["options"])["method"] == "mean_ablation@all"
+    again = run_evidence(model, hc.load(finished), method="mean_ablation@all", **QUICK)
+    assert again["specificity"].to_dataset().identical(found["specificity"].to_dataset())
+
+
+def test_all_positions(model, finished):
+    found = run_evidence(model, hc.load(finished), positions="all", **QUICK)
+    assert json.loads(found.attrs["options"])["positions"] == "all"
+    assert (found["specificity"]["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
+
+
+# ------------------------------------------------------------------------------------------------------- bad input
+def test_another_model_is_refused_by_its_weights(finished, tmp_path):
+    other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
+    with pytest.raises(PlanError, match=r"is another one \(weights_hash: '\w+' there, '\w+' now\)"):
+        run_evidence(other, finished, **QUICK)
+
+
+def test_a_suite_that_nobody_registered_says_what_to_do(model, finished, tables):
+    del registry._tables["suite"][SUITE]
+    with pytest.raises(PlanError, match=r"suite 'counting', which is not registered.*registry.register"):
+        run_evidence(model, finished, **QUICK)
+
+
+def test_a_suite_that_has_changed_is_refused(model, finished, tables):
+    small = registry.lookup("suite", SUITE)
+    registry.register(
+        "suite", SUITE, lambda: make_suite([task for task in small().tasks if task.name != "always_b"], name=SUITE)
+    )
+    with pytest.raises(PlanError, match="gives other prompts than it gave in this run"):
+        run_evidence(model, finished, **QUICK)
+
+
+WRONG = {
+    "prompts": ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
+    "controls": ({"controls": 0}, OptionError, "controls must be a whole number of at least 1; got 0"),
+    "positions": ({"positions": "x1"}, OptionError, "positions must be 'last' or 'all'; got 'x1'"),
+    "method": ({"method": "denoising"}, UnknownNameError, "no block of 'denoising'; they hold denoising_patch@last"),
+    "metric": ({"metric": "prob"}, UnknownNameError, "prob"),
+    "min_tasks": ({"min_tasks": "most"}, OptionError, "min_tasks must be"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_wrong_options_are_one_sentence(model, finished, what):
+    options, error, message = WRONG[what]
+    with pytest.raises(error, match=message):
+        run_evidence(model, finished, **options)
+    assert not (finished / "evidence").exists()
+
+
+def test_no_folder_and_no_manifest(model, finished, tmp_path):
+    with pytest.raises(StorageError, match="is no results folder"):
+        run_evidence(model, tmp_path / "nowhere")
+    bare = hc.load(finished)
+    del bare.attrs["manifest"]
+    with pytest.raises(DataError, match="have no manifest"):
+        run_evidence(model, bare)
+
+
+def test_too_few_items_still_give_a_result(model, finished):
+    """Three prompts per task leave one or two items to choose by: no rule can call anything."""
+    few = hc.run(model, suite=SUITE, n_prompts=3, n_demos=2, methods=["denoising_patch"])
+    found = run_evidence(model, few, **QUICK)
+    assert set(found["specificity"]["verdict"].values.tolist()) == {"cannot be decided"}
+    assert all(sentence for sentence in json.loads(found.attrs["reading"]))
+
+
+def test_warnings_of_thin_evidence_pass(model, finished):
+    with pytest.warns(StatisticsWarning, match="single task"):
+        run_evidence(model, hc.load(finished), **QUICK)

@@ -1,0 +1,159 @@
+"""`headcats compare` on folders that were written without a model: one, several of one model, different models."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from simulated import CATEGORIES, NAMES, block
+from test_architecture import run_command
+from typer.testing import CliRunner
+
+from headcats import cli
+from headcats.errors import OptionError
+from headcats.results import ResultsFolder
+
+TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
+A, B = (0, 0), (1, 2)
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+
+
+def write(
+    path: Path,
+    labels: dict[str, tuple[int, int] | None],
+    *,
+    shape=(2, 4),
+    items=24,
+    weights="w",
+    approximation="",
+    **plan,
+) -> Path:
+    """A results folder in which each label finds one head on every task, or none."""
+    folder, rng = ResultsFolder(path), np.random.default_rng(0)
+    for task in TASKS:
+        for label, place in labels.items():
+            differences = 0.05 * rng.standard_normal((48, *shape))
+            if place is not None:
+                differences[:, place[0], place[1]] += 0.5
+            data = block(differences, items=np.arange(48) % items)
+            folder.write_block(
+                task, label, data.assign_attrs({"approximation": approximation} if approximation else {})
+            )
+    folder.write_manifest(
+        {
+            "plan": {"metrics": ["logit_diff"], "corruption": "other_task", "seed": 0} | plan,
+            "model": {"name": "planted", "weights_hash": weights},
+            "categories": CATEGORIES[:2],
+            "tasks": {task: {"category": category} for task, category in TASKS.items()},
+            "methods": list(labels),
+            "checks": {},
+            "blocks": {},
+        }
+    )
+    return path
+
+
+def compare(*arguments: object) -> str:
+    """What the command prints, cells of tables separated by single spaces."""
+    done = CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return " ".join(done.output.replace("│", " ").split())
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(monkeypatch, tmp_path):
+    """Short names of folders: long ones are folded in tables."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_one_folder_compares_its_protocols_and_halves():
+    write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@all": B})
+    said = compare("r", "--halves", 2, "--csv", "pairs.csv")
+    assert "Heads by protocol (helping), rule fdr(alpha=0.05, min_effect=0.05)" in said
+    assert "3 mean_ablation@all, logit_diff 1 1" in said
+    assert "Algorithmic: Jaccard above the diagonal, Spearman of effects below" in said
+    assert "1 1.00 0.00" in said
+    assert (
+        "Knowledge: the lowest agreement is Jaccard 0.00 (median of 3 pairs 0.00), between denoising_patch@last, "
+        "logit_diff (1 head) and mean_ablation@all, logit_diff (1 head)"
+    ) in said
+    assert "method 1 1.00 (1.00 to 1.00) 0.12" in said
+    assert "method, positions" not in said
+    assert "several 2 0.00 (0.00 to 0.00)" in said
+    assert "Halves of the prompts by query item: denoising_patch at last, logit_diff (helping), 2 splits" in said
+    assert "Algorithmic 1|1 1|1 1.00 (1.00 to 1.00)" in said
+    listed = pd.read_csv("pairs.csv")
+    assert len(listed) == 2 * 3
+    assert listed["jaccard"].tolist() == [1, 0, 0, 1, 0, 0]
+
+
+def test_several_folders_of_one_model_say_what_differs():
+    write(Path("a"), {"denoising_patch@last": A})
+    write(Path("b"), {"denoising_patch@last": A}, corruption="shuffled_labels")
+    said = compare("a", "b")
+    assert "plan corruption other_task shuffled_labels" in said
+    assert "2 denoising_patch@last, logit_diff, shuffled_labels 1 1" in said
+    assert "Knowledge 1 1 1 1.00" in said
+    assert "Halves" not in said
+
+
+def test_protocols_without_heads_are_told_from_those_that_disagree():
+    write(Path("n"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@last": None})
+    said = compare("n", "--halves", 0)
+    assert (
+        "Knowledge: 1 of 3 protocols find no head (mean_ablation@last, logit_diff); among the others the lowest "
+        "agreement is Jaccard 1.00, between denoising_patch@last"
+    ) in said
+    said = compare("n", "--halves", 2, "--method", "mean_ablation")
+    assert "Algorithmic 0|0 0|0 - " in said
+
+
+def test_without_any_head_there_is_nothing_to_agree_on():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
+    write(Path("b"), {"denoising_patch@last": A}, items=3, seed=1)
+    said = compare("a", "b", "--sign", "suppressing")
+    assert "Knowledge: no protocol finds a head, so there is nothing to agree on." in said
+    assert "Left out: denoising_patch@last, logit_diff, seed 1: fdr(alpha=0.05) could not call any head" in said
+
+
+def test_one_protocol_is_not_compared_with_itself():
+    write(Path("r"), {"denoising_patch@last": A}, items=6)
+    said = compare("r", "--halves", 1)
+    assert "There is no second protocol to compare it with." in said
+    assert "1 of 1 splits could not be judged" in said
+
+
+def test_different_models_compare_their_structure():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
+    write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
+    said = compare("a", "b", "--csv", "sizes.csv")
+    assert "model weights_hash w v" in said
+    assert "their heads do not correspond, so the structure is compared (denoising_patch, last, logit_diff)" in said
+    assert "Knowledge b 1 0.07 2.00 1.00" in said
+    assert "Algorithmic and Knowledge 1.00 (0.12) 1.00 (0.07)" in said
+    assert "between a and b: - over 1 pairs of categories" in said
+    assert pd.read_csv("sizes.csv")["size"].tolist() == [1, 1, 1, 1]
+    with pytest.raises(OptionError, match="helping heads only"):
+        compare("a", "b", "--sign", "suppressing")
+
+
+def test_screens_beside_exact_numbers_are_named():
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A})
+    write(Path("s"), {"attribution_patch@last": A}, approximation="first order")
+    said = compare("a", "s")
+    assert "Left out: attribution_patch@last, logit_diff, screen (first order): estimates, no patched effects" in said
+    said = compare("s", "s", "s")
+    assert "All are a screen (first order)" in said
+
+
+def test_compare_needs_no_torch():
+    write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": B})
+    state, printed = run_command("compare", "r", "--halves", "1", cwd=Path.cwd())
+    assert state == {"code": 0, "heavy": []}, printed
+    write(Path("v"), {"denoising_patch@last": A}, weights="v")
+    state, printed = run_command("compare", "r", "v", cwd=Path.cwd())
+    assert state == {"code": 0, "heavy": []}, printed
+    assert "structure" in printed
