@@ -13,7 +13,7 @@ from headcats.models import HookedModel, adapt, check_model
 from headcats.results import ResultsFolder, load
 from headcats.rules import Rule
 from headcats.scores import first_exact, first_half, of_items, score
-from headcats.study.manifest import describe_model
+from headcats.study.manifest import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks import suite
@@ -139,15 +139,10 @@ def _manifest(tree: xr.DataTree) -> dict[str, Any]:
 
 
 def _check_model(model: HookedModel, manifest: Mapping[str, Any]) -> None:
-    described = describe_model(model)
-    differences = [
-        f"{name}: {manifest['model'].get(name)!r} there, {described[name]!r} now"
-        for name in ("weights_hash", "model_class", "weight_processing", "dtype")
-        if manifest["model"].get(name) != described[name]
-    ]
+    differences = model_differences(manifest, model)
     if differences:
         raise PlanError(
-            f"The results are of model {manifest['model'].get('name')!r}, and {described['name']!r} is another one "
+            f"The results are of model {manifest['model'].get('name')!r}, and {model.name!r} is another one "
             f"({'; '.join(differences)}). Heads are tested on the model they were found in."
         )
 

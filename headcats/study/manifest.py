@@ -67,18 +67,23 @@ def check_same_plan(stored: Mapping[str, Any], model: HookedModel, study: Study,
         for name, value in study.as_passed().items()
         if stored["plan"].get(name) != value
     ]
-    described = describe_model(model)
-    differences += [
-        f"model {name}: {stored['model'].get(name)!r} there, {described[name]!r} now"
-        for name in ("weights_hash", "model_class", "weight_processing", "dtype")
-        if stored["model"].get(name) != described[name]
-    ]
+    differences += [f"model {difference}" for difference in model_differences(stored, model)]
     if differences:
         raise PlanError(
             f"{folder} holds results of another plan ({'; '.join(differences)}). More tasks or "
             "methods can be added to a "
             "folder; for another plan name another folder with --out (out=...)."
         )
+
+
+def model_differences(stored: Mapping[str, Any], model: HookedModel) -> list[str]:
+    """What makes a model another one than that of a manifest: its weights, class, weight processing or type."""
+    described = describe_model(model)
+    return [
+        f"{name}: {stored['model'].get(name)!r} there, {described[name]!r} now"
+        for name in ("weights_hash", "model_class", "weight_processing", "dtype")
+        if stored["model"].get(name) != described[name]
+    ]
 
 
 def block_fingerprint(*, prompts: list[str], reference: list[str], label: str, metrics: tuple[str, ...]) -> str:

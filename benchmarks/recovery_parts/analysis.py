@@ -1,0 +1,48 @@
+"""The whole pipeline on one simulated study, as a user calls it: scores once, categories for every rule."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool
+
+from headcats.categories import categorize
+from headcats.errors import StatisticsWarning
+from headcats.rules import Rule
+from headcats.scores import score
+from recovery_parts.generator import METHOD, Design
+
+DRAWS = ("resampled", "flipped")
+
+
+def scored(results: xr.DataTree, *, rng: np.random.Generator) -> xr.Dataset:
+    """`hc.score` with a seed of its own: else all repetitions would share their sign draws and resamples.
+
+    The kept draws are dropped: from them `hc.categorize` makes the sizes expected without effects and the probability
+    of a membership, which take most of its time and decide no membership.
+    """
+    with _expected_warnings():
+        scores = score(results, method=METHOD, seed=int(rng.integers(2**62)))
+    return scores.drop_vars(DRAWS, errors="ignore")
+
+
+def called(
+    scores: xr.Dataset, design: Design, *, rule: Rule, min_tasks: int | str
+) -> tuple[Bool[np.ndarray, "category head"], Bool[np.ndarray, "category head"]]:
+    """Which heads `hc.categorize` calls members, helping and suppressing."""
+    with _expected_warnings():
+        found = categorize(scores, rule=rule, min_tasks=design.tasks if min_tasks == "n" else min_tasks)
+    found = found.sel(category=design.names).transpose("category", "layer", "head", ...)
+    shape = (design.categories, design.n_heads)
+    return (found["member"].values == 1).reshape(shape), (found["suppressing"].values == 1).reshape(shape)
+
+
+@contextmanager
+def _expected_warnings() -> Iterator[None]:
+    # What the benchmark is about: few heads for the rule of standard deviations, an OR over tasks. Others are shown.
+    with warnings.catch_warnings():
+        for message in ("min_tasks=1 makes", r"sd_above_mean\("):
+            warnings.filterwarnings("ignore", message, StatisticsWarning)
+        yield

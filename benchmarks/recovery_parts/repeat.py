@@ -1,0 +1,55 @@
+"""Repetitions in several processes of one thread; what they give does not depend on the number of processes."""
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from headcats.streams import stream
+
+Found = TypeVar("Found")
+
+
+def repeat(
+    measure: Callable[[np.random.Generator], Found],
+    *,
+    repetitions: int,
+    processes: int,
+    seed: int,
+    name: str,
+    note: Callable[[str], None],
+) -> list[Found]:
+    """`measure` on as many independent random streams, named after `name` and the repetition.
+
+    Args:
+        measure: A function at the top of a module (or a `partial` of one), if there are several processes.
+        repetitions: How often.
+        processes: Processes side by side; 1 stays in this one.
+        seed: Seed of the benchmark.
+        name: What is repeated.
+        note: Is told how far it is.
+    """
+    once = partial(_once, measure, seed, name)
+    found: list[Any] = []
+    if processes == 1:
+        for place in range(repetitions):
+            found.append(once(place))
+            note(f"{name}: {place + 1} of {repetitions}")
+        return found
+    for one in _pool(processes).map(once, range(repetitions), chunksize=4):
+        found.append(one)
+        note(f"{name}: {len(found)} of {repetitions}")
+    return found
+
+
+@cache
+def _pool(processes: int) -> ProcessPoolExecutor:
+    # Kept until this process ends, since starting takes seconds. Not forked: threads do not survive a fork.
+    return ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _once(measure: Callable[[np.random.Generator], Found], seed: int, name: str, place: int) -> Found:
+    return measure(stream(seed, name, str(place)))

@@ -1,0 +1,98 @@
+"""What is planted where: 24 of 32 heads with a job, eight without, at random places."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from headcats.models import Head
+from headcats.streams import stream
+from recovery_parts.toy_tasks import CATEGORIES, NUMBERS, TASKS
+
+N_LAYERS, N_HEADS = 4, 8
+
+Kind = Literal["helping", "suppressing", "one task", "or", "and", "none"]
+_A, _K, _L, _T = CATEGORIES
+JOBS: tuple[tuple[Kind, tuple[str, ...], int], ...] = (
+    ("helping", (_A,), 3), ("helping", (_K,), 3), ("helping", (_L,), 3), ("helping", (_T,), 3),
+    ("helping", (_A, _K), 1), ("helping", (_L, _T), 1), ("helping", (_A, _L), 1), ("helping", (_K, _L, _T), 1),
+    ("suppressing", (_A,), 1), ("suppressing", (_L, _T), 1),
+    ("one task", (_A,), 1), ("one task", (_L,), 1),
+    ("or", (_K,), 2), ("and", (_T,), 2),
+    ("none", (), 8),
+)  # fmt: skip
+"""Kind of job, the categories it is done for, and how many heads do it. `or` and `and` are one pair each."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one head was made to do.
+
+    Attributes:
+        kind: `helping` and `suppressing` heads write the answer, or its opposite, in every task of their categories;
+            `one task` helps in the first task of its category only, so it is no member by any rule that asks for more;
+            of an `or` pair one head alone does the whole work, of an `and` pair neither does any without the other.
+        categories: Served categories.
+        effect: Share of the gap; negative for suppressing heads; for a pair, of both together.
+    """
+
+    kind: Kind
+    categories: tuple[str, ...]
+    effect: float
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks the head works in."""
+        own = tuple(task for task, category in TASKS.items() if category in self.categories)
+        return own[:1] if self.kind == "one task" else own
+
+
+Jobs = dict[Head, Job]
+
+
+def place(*, effect: float, seed: int) -> Jobs:
+    """A job for every head; the places are random.
+
+    Args:
+        effect: Size of every planted effect, as a share of the gap.
+        seed: For the places.
+    """
+    heads = [Head(layer, head) for layer in range(N_LAYERS) for head in range(N_HEADS)]
+    order = iter(stream(seed, "toy heads").permutation(len(heads)))
+    sizes = {"suppressing": -effect, "none": 0.0}
+    return {
+        heads[next(order)]: Job(kind, categories, sizes.get(kind, effect))
+        for kind, categories, count in JOBS
+        for _ in range(count)
+    }
+
+
+def of_kind(jobs: Jobs, *kinds: Kind) -> list[Head]:
+    """The heads with such a job."""
+    return [head for head, job in jobs.items() if job.kind in kinds]
+
+
+def rest_of_gap(jobs: Jobs, task: str) -> float:
+    """Share of a task's gap that no head carries: what is missing to 1. Negative where the heads carry more than 1."""
+    carried = sum(job.effect / (2 if job.kind in ("or", "and") else 1) for job in jobs.values() if task in job.tasks)
+    return 1 - carried
+
+
+def true_effect(jobs: Jobs, *, base: Literal["clean", "corrupted"]) -> xr.DataArray:
+    """(task, layer, head): the effect of patching each head alone, in shares of the gap.
+
+    Into the corrupted run (`base="corrupted"`) an `or` head brings the whole effect of its pair and an `and` head none;
+    out of the clean run it is the other way round.
+    """
+    unseen: Kind = "and" if base == "corrupted" else "or"
+    values = np.zeros((len(TASKS), N_LAYERS, N_HEADS))
+    for head, job in jobs.items():
+        for task in job.tasks:
+            values[NUMBERS[task], head.layer, head.head] = 0.0 if job.kind == unseen else job.effect
+    return xr.DataArray(values, dims=("task", "layer", "head"), coords={"task": list(TASKS)})
+
+
+def true_set(job: Job) -> str:
+    """The categories a `helping` head belongs to, as `hc.overlap` writes them; "" for heads that belong to none."""
+    return "+".join(job.categories) if job.kind == "helping" else ""

@@ -1,0 +1,158 @@
+"""Toys through the whole tool: sweep, score, categorize, overlap; and what came back of what was planted."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+import headcats as hc
+from headcats.results import tree
+from headcats.rules import Rule
+from headcats.sweeps.reference import Reference
+from recovery_parts.toy_heads import Jobs, place, true_set
+from recovery_parts.toy_model import toy_model
+from recovery_parts.toy_tasks import TASKS, manifest, toy_batch
+
+RULES: tuple[Rule, ...] = (
+    hc.rules.fdr(alpha=0.05, min_effect=0.0),
+    hc.rules.fdr(alpha=0.05, min_effect=0.05),
+    hc.rules.threshold(value=0.05),
+    hc.rules.top_fraction(p=0.1),
+    hc.rules.elbow(),
+)
+METHOD = "denoising_patch"
+REFERENCE_PROMPTS = 100
+
+
+@dataclass
+class Tally:
+    """Counts over toys; a membership is one head in one category. Redundant pairs are not counted.
+
+    Attributes:
+        right: Memberships that were planted and found.
+        false: Found, not planted.
+        missed: Planted, not found.
+        shared: Heads planted in two or three categories.
+        shared_right: Those with exactly the planted set.
+        suppressing: Suppressing head x category planted.
+        suppressing_right: Those found as suppressing.
+        suppressing_false: Found as suppressing, not planted.
+        suppressing_as_members: Suppressing heads found as members of anything.
+    """
+
+    right: int = 0
+    false: int = 0
+    missed: int = 0
+    shared: int = 0
+    shared_right: int = 0
+    suppressing: int = 0
+    suppressing_right: int = 0
+    suppressing_false: int = 0
+    suppressing_as_members: int = 0
+
+    @property
+    def precision(self) -> float:
+        """Share of the memberships found that were planted; NaN where none was found."""
+        return self.right / (self.right + self.false) if self.right + self.false else float("nan")
+
+    @property
+    def recall(self) -> float:
+        """Share of the memberships planted that were found."""
+        return self.right / (self.right + self.missed)
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
+
+    def add(self, overlap: xr.Dataset, jobs: Jobs) -> None:
+        """Count one toy.
+
+        Args:
+            overlap: What `hc.overlap` returns.
+            jobs: What was planted.
+        """
+        categories = overlap["category"].values.tolist()
+        member, suppressing = (
+            overlap[name].transpose("layer", "head", "category").values == 1 for name in ("member", "suppressing")
+        )
+        sets = overlap["set"].transpose("layer", "head").values
+        for head, job in jobs.items():
+            if job.kind in ("or", "and"):
+                continue
+            served = np.array([category in job.categories for category in categories])
+            for_answer, against = served & (job.kind == "helping"), served & (job.kind == "suppressing")
+            found, hurts, found_set = member[head], suppressing[head], sets[head]
+            self.right += int((found & for_answer).sum())
+            self.false += int((found & ~for_answer).sum())
+            self.missed += int((for_answer & ~found).sum())
+            self.suppressing += int(against.sum())
+            self.suppressing_right += int((hurts & against).sum())
+            self.suppressing_false += int((hurts & ~against).sum())
+            if job.kind == "helping" and len(job.categories) > 1:
+                self.shared += 1
+                self.shared_right += int(found_set == true_set(job))
+            self.suppressing_as_members += int(job.kind == "suppressing" and found.any())
+
+
+@dataclass(frozen=True)
+class Toy:
+    """A model with planted heads and its prompts.
+
+    Attributes:
+        model: The TransformerBridge.
+        jobs: What was planted.
+        seed: Of places, noise and prompts.
+        prompts: Prompts per task.
+    """
+
+    model: Any
+    jobs: Jobs
+    seed: int
+    prompts: int
+
+    @classmethod
+    def make(cls, *, effect: float, noise: float, prompts: int, seed: int) -> "Toy":
+        """A toy whose planted effects all have one size; see `place` and `toy_model`."""
+        jobs = place(effect=effect, seed=seed)
+        return cls(toy_model(jobs, noise=noise, seed=seed), jobs, seed, prompts)
+
+    def batch(self, task: str) -> hc.PromptBatch:
+        """The prompts of a task."""
+        return toy_batch(task, n=self.prompts, seed=self.seed)
+
+    @cached_property
+    def reference(self) -> Reference:
+        """Held-out prompts of all tasks, to take a mean from; patches do not look at them."""
+        batches = [toy_batch(task, n=REFERENCE_PROMPTS, seed=-1 - self.seed) for task in TASKS]
+        return Reference(batches, name="suite")
+
+    def sweeps(self, method: str = METHOD) -> dict[str, xr.Dataset]:
+        """Task -> what `hc.sweep` returns, by the path it chooses; at the last token, the only one heads work at."""
+        return {
+            task: hc.sweep(self.model, self.batch(task), method, positions="last", reference=self.reference)
+            for task in TASKS
+        }
+
+
+def scored(sweeps: Mapping[str, xr.Dataset], *, prompts: int, seed: int, method: str = METHOD) -> xr.Dataset:
+    """`hc.score` on the first prompts of every task, without the draws that only sizes and probabilities need."""
+    first = slice(prompts)
+    blocks = {(task, f"{method}@last"): ds.isel(prompt=first) for task, ds in sweeps.items()}
+    table = hc.score(tree(blocks, manifest()), method=method, seed=seed)
+    return table.drop_vars(["flipped", "resampled"], errors="ignore")
+
+
+def recovered(*, effect: float, noise: float, prompts: Sequence[int], seed: int) -> dict[tuple[int, str], Tally]:
+    """One toy, swept once: (prompts, rule) -> what the rule gets from so many prompts per task."""
+    toy = Toy.make(effect=effect, noise=noise, prompts=max(prompts), seed=seed)
+    sweeps = toy.sweeps()
+    tallies = {}
+    for n in prompts:
+        table = scored(sweeps, prompts=n, seed=seed)
+        for rule in RULES:
+            tally = tallies[n, repr(rule)] = Tally()
+            # The sets of categories are what is read: chance is not asked.
+            tally.add(hc.overlap(hc.categorize(table, rule=rule, min_tasks="half"), draws=1), toy.jobs)
+    return tallies
