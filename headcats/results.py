@@ -178,6 +178,12 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     return tree(folder.read_blocks(), manifest)
 
 
+def unfinished_tasks(results: xr.DataTree) -> list[str]:
+    """Tasks that a run was asked for and has not come to: it was stopped. Refused tasks are finished."""
+    manifest = json.loads(results.attrs.get("manifest", "{}"))
+    return [task for task in manifest.get("asked", []) if task not in manifest["tasks"]]
+
+
 def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Mapping[str, Any]) -> xr.DataTree:
     """Blocks and manifest as the tree that `load` describes.
 
@@ -233,6 +239,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
                 )
         merged["tasks"] |= {name: entry for name, entry in manifest["tasks"].items() if name not in merged["tasks"]}
         merged["checks"] |= manifest["checks"]
+        asked = [*merged.get("asked", []), *manifest.get("asked", [])]
+        merged["asked"] = list(dict.fromkeys(asked))
         merged["methods"] = list(dict.fromkeys([*merged["methods"], *manifest["methods"]]))
         for task, entries in manifest["blocks"].items():
             merged["blocks"].setdefault(task, {}).update(entries)

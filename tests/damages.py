@@ -15,10 +15,17 @@ def heads(*names: str) -> HeadSet:
     return tuple(map(Head.parse, names))
 
 
-def trial(tested: Sequence[str], controls: Iterable[Sequence[str]] = (), *, why: str = "", shared: int = 0) -> Trial:
-    """A trial with these control sets."""
-    sets = tuple(heads(*one) for one in controls)
-    return Trial(heads(*tested), Controls(sets, len(sets), "layers"), why, shared)
+def trial(
+    tested: Sequence[str],
+    controls: Iterable[Sequence[str]] = (),
+    relabelled: Iterable[Sequence[str]] = (),
+    *,
+    why: str = "",
+    shared: int = 0,
+) -> Trial:
+    """A trial with these control sets and relabellings."""
+    sets, images = (tuple(heads(*one) for one in given) for given in (controls, relabelled))
+    return Trial(heads(*tested), Controls(sets, len(sets), "layers"), why, shared, images)
 
 
 def damage(

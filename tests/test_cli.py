@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
 import warnings
@@ -356,6 +357,23 @@ def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, mon
     done = headcats("run", "--model", model_folder, *QUICK, "--out", "r")
     assert done.code == 130
     assert "Stopped. What is finished is in r; the same command goes on from there." in done.text
+
+
+def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
+    copy = shutil.copytree(results, tmp_path / "stopped")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    manifest["asked"] += ["later", "last"]
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    done = headcats("map", copy)
+    assert done.code == 0, done.err
+    assert "This run is not finished: 4 of 6 tasks are there (later, last are not)." in done.text
+    assert "not finished" not in headcats("map", results).text
+
+
+def test_misspelt_options_are_told_before_anything_is_read(headcats, results):
+    for option, said in (("--rule", "Unknown rule 'most'"), ("--min-tasks", "--min-tasks is 'half' or a whole number")):
+        refused = headcats("map", results / "nowhere", option, "most")
+        assert said in refused.text
 
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):

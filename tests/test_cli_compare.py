@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from simulated import CATEGORIES, NAMES, block
 from test_architecture import run_command
 from typer.testing import CliRunner
@@ -83,6 +84,8 @@ def test_one_folder_compares_its_protocols_and_halves():
     assert "method 1 1.00 (1.00 to 1.00) 0.12" in said
     assert "method, positions" not in said
     assert "several 2 0.00 (0.00 to 0.00)" in said
+    assert "Heads over these 3 protocols (helping): how many, and which" in said
+    assert "Knowledge 0 1: L0H0 2: L0H0 L1H2" in said
     assert "Halves of the prompts by query item: denoising_patch at last, logit_diff (helping), 2 splits" in said
     assert "Algorithmic 1|1 1|1 1.00 (1.00 to 1.00)" in said
     listed = pd.read_csv("pairs.csv")
@@ -111,11 +114,38 @@ def test_protocols_without_heads_are_told_from_those_that_disagree():
     assert "Algorithmic 0|0 0|0 - " in said
 
 
+def test_many_heads_are_counted_and_not_all_named(capsys: pytest.CaptureFixture[str]) -> None:
+    from headcats.cli.agreement_tables import print_replicates
+
+    shape, names = (1, 2, 10), ("category", "layer", "head")
+    values = {name: np.ones(shape) for prefix in ("", "suppressing_") for name in _per_head(prefix)}
+    table = xr.Dataset(
+        {name: (names, held) for name, held in values.items()}
+        | {name: (names, np.ones(shape, dtype=np.int8)) for name in ("member", "suppressing")}
+        | {name: (names, np.full(shape, "")) for name in ("tasks", "suppressing_tasks")}
+        | {name: ("category", [1]) for name in ("n_tasks", "min_tasks")},
+        coords={"category": NAMES[:1], "layer": [3, 5], "head": np.arange(10)},
+    )
+    print_replicates(dict.fromkeys("abc", table), sign="helping")
+    said = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "20: L3H0 L3H1" in said
+    assert said.count("and 8 more") == 3
+    print_replicates({"a": table, "b": table.assign_coords(category=NAMES[1:2])}, sign="helping")
+    assert capsys.readouterr().out == "", "protocols of other categories are not counted together"
+
+
+def _per_head(prefix: str) -> list[str]:
+    return [prefix + name for name in ("effect", "low", "high", "p_value", "q_value")]
+
+
 def test_without_any_head_there_is_nothing_to_agree_on():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
     write(Path("b"), {"denoising_patch@last": A}, items=3, seed=1)
     said = compare("a", "b", "--sign", "suppressing")
     assert "Knowledge: no protocol finds a head, so there is nothing to agree on." in said
+    assert "Heads over these 2 protocols (suppressing)" in said
+    assert "category ┃ in all ┃ in any" in said
+    assert "Knowledge 0 0" in said
     assert "Left out: denoising_patch@last, logit_diff, seed 1: fdr(alpha=0.05) could not call any head" in said
 
 
@@ -123,6 +153,7 @@ def test_one_protocol_is_not_compared_with_itself():
     write(Path("r"), {"denoising_patch@last": A}, items=6)
     said = compare("r", "--halves", 1)
     assert "There is no second protocol to compare it with." in said
+    assert "in at least half" not in said
     assert "1 of 1 splits could not be judged" in said
 
 

@@ -14,13 +14,17 @@ from headcats.rules import Cutoffs, Rule
 
 def resampled_members(
     reductions: Sequence[Reduction], cutoffs: Cutoffs
-) -> Bool[np.ndarray, "resample category layer head"]:
-    """Which heads reach the cut-offs of the whole data in each bootstrap resample of items, tasks fixed."""
-    inside = []
+) -> tuple[Bool[np.ndarray, "resample category layer head"], Bool[np.ndarray, "category layer head"]]:
+    """Which heads reach the cut-offs of the whole data in each bootstrap resample of items, tasks fixed.
+
+    And of which heads anything is known: a single query item cannot be resampled, its draws are NaN.
+    """
+    inside, known = [], []
     for reduction, effect, low, p_value in zip(reductions, *cutoffs, strict=True):
         drawn = reduction.of_draws("resampled")
         inside.append((drawn["effect"] >= effect) & (drawn["low"] >= low) & (drawn["p_value"] <= p_value))
-    return np.stack(inside, axis=1)
+        known.append(~np.isnan(drawn["effect"]).all(axis=0))
+    return np.stack(inside, axis=1), np.stack(known)
 
 
 def sizes_without_effect(
@@ -29,6 +33,7 @@ def sizes_without_effect(
     """Mean number of heads per category that the rule finds where no head has any effect.
 
     Such data keep the scatter of every item, with a random sign (the same in all tasks that ask about it).
+    NaN for a category without such data (a single query item has no scatter).
     """
     drawn = [reduction.of_draws("flipped") for reduction in reductions]
     names = list(drawn[0])
@@ -40,4 +45,5 @@ def sizes_without_effect(
             warnings.simplefilter("ignore", StatisticsWarning)  # said once, of the data
             outcome = rule(table.assign(grids))
         counts.append((outcome.values == 1).sum(axis=(1, 2)))
-    return np.mean(counts, axis=0)
+    drawable = [not np.isnan(one["effect"]).all() for one in drawn]
+    return np.where(drawable, np.mean(counts, axis=0), np.nan)

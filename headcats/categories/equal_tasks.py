@@ -35,17 +35,18 @@ def subsampled_overlap(
     Returns:
         `n_tasks` (of each category in every subset); means over the subsets, and with `_low` and `_high` their 2.5 and
         97.5 % quantiles: `size (category)`, `observed (k)` = heads in exactly k categories, `jaccard (category,
-        other)` (0 where both are empty). Attributes as `hc.categorize`, with `subsets`.
+        other)` (0 where both are empty). Attributes as `hc.categorize`, with `subsets` and `judged`: how many of them
+        the rule could judge (their tasks may have too few query items); the rest are left out of all these.
 
     Raises:
         OptionError: Fewer than 1 subset.
-        DataError: As `hc.categorize`.
+        DataError: As `hc.categorize`, if no subset can be judged; a category of fewer tasks than `min_tasks`.
     """
     if subsets < 1:
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
     # Their draws would be reduced for every subset and are not used.
     scores = scores.drop_vars(["resampled", "flipped"], errors="ignore")
-    tasks = {category: own for category, own in numbered_tasks(scores).items() if own}
+    tasks = {category: own for category, own in numbered_tasks(scores, rule=rule).items() if own}
     if not tasks:
         raise DataError("No category has a task with numbers: score tasks with a clear gap.")
     least = min(map(len, tasks.values()))
@@ -53,15 +54,21 @@ def subsampled_overlap(
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
     names = list(tasks)
     found: list[np.ndarray] = []
-    members = xr.Dataset()
+    members, refusal = xr.Dataset(), DataError("")
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
         chosen = [str(task) for own in tasks.values() for task in draws.choice(own, size=least, replace=False)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)  # said of the whole
-            members = categorize(scores.sel(task=chosen), rule=rule, min_tasks=min_tasks)
+            try:
+                members = categorize(scores.sel(task=chosen), rule=rule, min_tasks=min_tasks)
+            except DataError as error:
+                refusal = error
+                continue
         outcome = members["member"].sel(category=names).transpose("category", ...).values == 1
         found.append(outcome.reshape(len(names), -1))
+    if not found:
+        raise refusal
     member = np.stack(found)
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)
@@ -75,4 +82,4 @@ def subsampled_overlap(
         result[name] = (dims, values.mean(axis=0))
         result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0))
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0))
-    return result.assign(n_tasks=least).assign_attrs(members.attrs | {"subsets": subsets})
+    return result.assign(n_tasks=least).assign_attrs(members.attrs | {"subsets": subsets, "judged": len(found)})

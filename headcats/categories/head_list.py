@@ -9,16 +9,18 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     """The head list: one row per head and category it is in, helping and suppressing apart.
 
     Columns: `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the gap
-    (suppressing = negative), `q`, `tasks`; and, where memberships were resampled, `probability`: share of resamples in
-    which the head is in. Ordered by category, kind, size of the effect. Takes what `hc.categorize` or `hc.overlap`
-    returns; an overlap of suppressing heads lists these alone. Heads of a screen carry its `approximation` in one more
-    column.
+    (suppressing = negative), where known `specific` (the task-specific effect, reduced over the tasks likewise), `q`,
+    `tasks`; and, where memberships were resampled, `probability`: share of resamples in which the head is in (NaN where
+    there was nothing to resample). Ordered by category, kind, size of the effect. Takes what `hc.categorize` or
+    `hc.overlap` returns; an overlap of suppressing heads lists these alone. Heads of a screen carry its `approximation`
+    in one more column.
     """
     rows = []
     kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
-    resampled = "probability" in overlap
+    extra = {"specific": "specific_effect", "probability": "probability"}
+    extra = {column: name for column, name in extra.items() if name in overlap}
     for category in overlap["category"].values:
         for kind, outcome, prefix in kinds:
             table = overlap.sel(category=category)
@@ -35,11 +37,12 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                         "high": cell[f"{prefix}high"].item(),
                         "q": cell[f"{prefix}q_value"].item(),
                         "tasks": str(cell[f"{prefix}tasks"].item()),
-                        **({"probability": cell[f"{prefix}probability"].item()} if resampled else {}),
+                        **{column: cell[f"{prefix}{name}"].item() for column, name in extra.items()},
                     }
                 )
             rows += sorted(found, key=lambda row: -abs(row["effect"]))
-    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks"]
-    listed = pd.DataFrame(rows, columns=[*columns, "probability"] if resampled else columns)
+    columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
+    shown = [column for column in columns if column not in ("specific", "probability") or column in extra]
+    listed = pd.DataFrame(rows, columns=shown)
     approximation = overlap.attrs.get("approximation")
     return listed.assign(approximation=approximation) if approximation else listed

@@ -26,10 +26,11 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     (Benjamini-Hochberg, for `fdr`) then runs over heads x categories. One-sided p = p/2 where the effect has the
     direction asked about, else 1 - p/2. Suppressing heads: the same on negated scores.
 
-    Tasks without any number (a gap not clearly above 0) do not count towards n. A category left without a task, or
-    never scored, stays in the result with nothing in it: `n_tasks` 0, every head undecided and NaN. A head without a
-    number in one of the counted tasks is taken at its worst there (effect and low minus infinity, p 1) to be `in`, and
-    is never `out`.
+    Tasks without any number (a gap not clearly above 0) do not count towards n, nor do tasks without a number of what
+    the rule reads besides (null effects, for `null_calibrated`). A category left without a task, never scored, or with
+    fewer tasks than `min_tasks` stays in the result with nothing in it: every head undecided and NaN, `n_tasks` as many
+    as there are. A head without a number in one of the counted tasks is taken at its worst there (effect and low minus
+    infinity, p 1) to be `in`, and is never `out`.
 
     Args:
         scores: What `hc.score` returns. The attribute `categories` names the categories of the result, in order.
@@ -38,22 +39,25 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
 
     Returns:
         Dims `category, layer, head`. `member` and `suppressing`: int8, 1 in, 0 undecided, -1 out.
-        `effect, low, high, p_value, q_value` after the reduction; `tasks`: comma-separated tasks in which the head is
-        `in` on its own, q over heads x tasks. The same six with the prefix `suppressing_`, effects keeping their sign
-        (suppressing = negative). Per category: `n_tasks, min_tasks, n_items, smallest_p` (one-sided, after the
-        reduction); `size` and `suppressing_size`: heads that are in, and beside them `size_expected`:
-        how many the same rule finds on average in either direction if no head has any effect. `probability`
-        (and `suppressing_probability`): share of the bootstrap resamples of items in which the head reaches the
-        cut-offs of the whole data (`resampled_member (resample, category, layer, head)`, `resampled_suppressing`); both
-        of these where the scores carry their draws. Attributes of `scores`, with `rule` and `smallest_p` replaced.
+        `effect, low, high, p_value, q_value` after the reduction; of scores that have them also `specific_effect,
+        specific_low, specific_high`, reduced over the same tasks (not judged; NaN where fewer than r have them);
+        `tasks`: comma-separated tasks in which the head is `in` on its own, q over heads x tasks. All of these with the
+        prefix `suppressing_`, effects keeping their sign (suppressing = negative). Per category: `n_tasks, min_tasks,
+        n_items, smallest_p` (one-sided, after the reduction); `size` and `suppressing_size`: heads that are in, and
+        beside them `size_expected`: how many the same rule finds on average in either direction if no head has any
+        effect (NaN for rules that read more than effects, intervals and p: nothing is drawn for it). `probability` (and
+        `suppressing_probability`): share of the bootstrap resamples of items in which the head reaches the cut-offs of
+        the whole data (`resampled_member (resample, category, layer, head)`, `resampled_suppressing`); both of these
+        where the scores carry their draws, and NaN where the draws are NaN (a single query item). Attributes of
+        `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
         OptionError: `min_tasks` neither a positive whole number nor "half".
-        DataError: no category with numbers, one with fewer tasks than `min_tasks`, or what the rule raises.
+        DataError: no category with numbers, none with `min_tasks` tasks, or what the rule raises.
 
     Warns:
-        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers;
-            categories that rest on a single task.
+        StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers, or
+            without those the rule reads; categories that rest on a single task or have fewer than `min_tasks`.
 
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222.
@@ -64,9 +68,13 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     numbered = numbered_tasks(scores)
     if not any(numbered.values()):
         raise DataError(f"No category has a task with numbers ({', '.join(numbered)}): score tasks with a clear gap.")
-    counted = {category: tasks for category, tasks in numbered.items() if tasks}
-    needed = _needed(counted, min_tasks)
-    _warn_of_thin_evidence(scores, numbered, min_tasks)
+    readable = numbered_tasks(scores, rule=rule)
+    if not any(readable.values()):
+        raise DataError(f"{rule.name} reads {', '.join(rule.reads)}, of which no task has numbers. Use another rule.")
+    needed = _needed(readable, min_tasks)
+    counted = {category: readable[category] for category in needed}
+    _warn_of_missing(scores, numbered, readable, rule)
+    _warn_of_thin_evidence(readable, needed, min_tasks)
     helping = _judged(scores, counted, needed, rule=rule)
     # Without effects both directions are the same: they are drawn once.
     suppressing = _judged(negate(scores).drop_vars("flipped", errors="ignore"), counted, needed, rule=rule)
@@ -76,24 +84,35 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     members["size"] = (members["member"] == 1).sum(("layer", "head"))
     members["suppressing_size"] = (members["suppressing"] == 1).sum(("layer", "head"))
     if "resampled_member" in helping:
-        members["probability"] = helping["resampled_member"].mean("resample")
-        members["suppressing_probability"] = suppressing["resampled_member"].mean("resample")
+        members["suppressing_probability"] = suppressing["probability"]
         members["resampled_suppressing"] = suppressing["resampled_member"]
-    bounds = {"effect": -suppressing["effect"], "low": -suppressing["high"], "high": -suppressing["low"]}
-    for name in ("effect", "low", "high", "p_value", "q_value", "tasks"):
-        members[f"suppressing_{name}"] = bounds.get(name, suppressing[name])
-    members["n_tasks"] = ("category", [len(tasks) for tasks in counted.values()])
-    members["min_tasks"] = ("category", list(needed.values()))
+    mirrored = {"effect": "effect", "low": "high", "high": "low", "specific_effect": "specific_effect"}
+    mirrored |= {"specific_low": "specific_high", "specific_high": "specific_low"}
+    for name, other in mirrored.items():
+        if name in suppressing:
+            members[f"suppressing_{name}"] = -suppressing[other]
+    for name in ("p_value", "q_value", "tasks"):
+        members[f"suppressing_{name}"] = suppressing[name]
     # In the rows of categories without numbers: 0 (undecided) for whole numbers, "" for text, NaN for the rest.
     blank = {name: values.dtype.type() for name, values in members.items() if values.dtype.kind != "f"}
     members = members.reindex(category=list(numbered), fill_value=blank)
+    members["n_tasks"] = ("category", [len(tasks) for tasks in readable.values()])
+    asked = {category: needed.get(category, min_tasks) if tasks else 0 for category, tasks in readable.items()}
+    members["min_tasks"] = ("category", list(asked.values()))
     members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
     return members
 
 
-def numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
-    """Category -> its tasks that have any number, in the order of the scores; categories in the order of figures."""
+def numbered_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> dict[str, list[str]]:
+    """Category -> its tasks that have any number, in the order of the scores; categories in the order of figures.
+
+    With a rule, tasks that have any number of everything it reads. Variables that the scores lack altogether are left
+    to the rule, which knows why.
+    """
     numbered = scores["effect"].notnull().any(("layer", "head"))
+    for name in rule.reads if rule is not None else ():
+        if name in scores:
+            numbered = numbered & scores[name].notnull().any(("layer", "head"))
     tasks = {}
     for entry in json.loads(scores.attrs["categories"]):
         own = (scores["category"] == entry["name"]) & numbered
@@ -102,32 +121,55 @@ def numbered_tasks(scores: xr.Dataset) -> dict[str, list[str]]:
 
 
 def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
-    needed: dict[str, int] = {}
-    for category, own in tasks.items():
-        r = math.ceil(len(own) / 2) if isinstance(min_tasks, str) else min_tasks
-        if r > len(own):
-            raise DataError(
-                f"Category {category!r} has {len(own)} tasks with numbers ({', '.join(own)}); "
-                f"min_tasks={min_tasks!r} needs at least {r}. Lower min_tasks or score more tasks of it."
-            )
-        needed[category] = r
-    return needed
+    # Of the categories that have enough tasks.
+    needed = {
+        category: _half(own) if isinstance(min_tasks, str) else min_tasks for category, own in tasks.items() if own
+    }
+    enough = {category: r for category, r in needed.items() if r <= len(tasks[category])}
+    if not enough:
+        have = ", ".join(f"{category}: {len(own)}" for category, own in tasks.items())
+        raise DataError(
+            f"min_tasks={min_tasks!r} needs at least {min_tasks} tasks with numbers, and no category has as many "
+            f"({have}). Lower min_tasks or score more tasks."
+        )
+    return enough
 
 
-def _warn_of_thin_evidence(scores: xr.Dataset, tasks: dict[str, list[str]], min_tasks: int | str) -> None:
-    counted = [task for own in tasks.values() for task in own]
-    several = [f"{category}: {len(own)}" for category, own in tasks.items() if len(own) > 1]
+def _half(tasks: list[str]) -> int:
+    return math.ceil(len(tasks) / 2)
+
+
+def _warn_of_missing(
+    scores: xr.Dataset, numbered: dict[str, list[str]], readable: dict[str, list[str]], rule: Rule
+) -> None:
+    known, counted = ({task for own in tasks.values() for task in own} for tasks in (numbered, readable))
     for named, problem in (
         (
-            [str(task) for task in scores["task"].values if task not in counted],
+            [str(task) for task in scores["task"].values if task not in known],
             "Tasks without numbers do not count towards their category",
         ),
         (
-            [category for category, own in tasks.items() if not own],
-            "Categories without any task with numbers stay empty, nothing is known of their heads",
+            [str(task) for task in scores["task"].values if task in known - counted],
+            f"{rule.name} reads {' and '.join(rule.reads)}: tasks without it do not count towards their category",
         ),
         (
-            [f"{category} ({own[0]})" for category, own in tasks.items() if len(own) == 1],
+            [category for category, own in readable.items() if not own],
+            "Categories without any task with numbers stay empty, nothing is known of their heads",
+        ),
+    ):
+        if named:
+            warnings.warn(f"{problem}: {', '.join(named)}.", StatisticsWarning, stacklevel=3)
+
+
+def _warn_of_thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_tasks: int | str) -> None:
+    several = [f"{category}: {len(own)}" for category, own in tasks.items() if len(own) > 1]
+    for named, problem in (
+        (
+            [f"{category} ({len(own)})" for category, own in tasks.items() if own and category not in needed],
+            f"Categories with fewer tasks than min_tasks={min_tasks} stay undecided",
+        ),
+        (
+            [f"{category} ({own[0]})" for category, own in tasks.items() if len(own) == 1 and category in needed],
             "Categories that rest on a single task cannot be told apart from that task",
         ),
         (
@@ -157,10 +199,13 @@ def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, i
 
     outcome = rule(table).values
     if "resampled" in scores:
-        resampled = resampled_members(reductions, rule.cutoffs(table))
+        resampled, drawable = resampled_members(reductions, rule.cutoffs(table))
         table["resampled_member"] = (("resample", *dims), resampled)
+        table["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
     if "flipped" in scores:
-        table["size_expected"] = ("category", sizes_without_effect(reductions, table, rule))
+        # Flips hold effects alone: what a rule reads besides would stay that of the data.
+        expected = np.full(len(tasks), np.nan) if rule.reads else sizes_without_effect(reductions, table, rule)
+        table["size_expected"] = ("category", expected)
     incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])
     table["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
     try:

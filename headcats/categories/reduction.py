@@ -25,9 +25,10 @@ class Reduction:
     r: int
 
     def of_scores(self) -> Grids:
-        """`effect, low, high` and one-sided `p_value` (and `null_effect`), `[layer, head]`, of the scores themselves.
+        """`effect, low, high` and one-sided `p_value`, `[layer, head]`, of the scores themselves.
 
-        NaN where fewer than r tasks have a number: nothing is known about the r-th largest effect.
+        And `null_effect, specific_effect, specific_low, specific_high` where the scores have them. NaN where fewer than
+        r tasks have a number: nothing is known about the r-th largest effect.
         """
         effect, low, high, p_value = (self._values(name) for name in ("effect", "low", "high", "p_value"))
         one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
@@ -40,19 +41,30 @@ class Reduction:
         if "null_effect" in self.scores:
             reduced["null_effect"] = self._largest(self._values("null_effect"), -np.inf)
         known = (~np.isnan(effect)).sum(axis=0) >= self.r
+        if "specific_effect" in self.scores:
+            # Tasks may lack the control: what is known of the r-th largest effect need not be of this one.
+            both = known & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)
+            for name, missing in (("specific_effect", -np.inf), ("specific_low", -np.inf), ("specific_high", np.inf)):
+                reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
         return {name: np.where(known, values, np.nan) for name, values in reduced.items()}
 
     def of_draws(self, name: str) -> Grids:
         """The same of other effects, `[draw, layer, head]`: `resampled` or `flipped` of the scores.
 
-        Each head keeps the width of its interval in each task, and p is one-sided from t of its standard error with
-        `n_items - 1` degrees of freedom, no smaller than the data can reach.
+        Each head keeps the width of its interval in each task, and p is one-sided from t with `n_items - 1` degrees of
+        freedom, no smaller than the data can reach: of its standard error or, where signs were flipped, of the one that
+        each flip would show itself. (Flips keep the sum of squares of n items: an effect of u standard errors leaves
+        (n - u^2) / (n - 1) of the variance. Held against the whole of it, flips would look too unremarkable.)
         """
         effect = self.scores[name].values[:, self.tasks]
         below, above = (self._values("effect") - self._values("low"), self._values("high") - self._values("effect"))
-        error, items = self._values("standard_error"), self.scores["n_items"].values[self.tasks]
+        error, items = self._values("standard_error"), self.scores["n_items"].values[self.tasks][:, None, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            p_value = stats.t.sf(effect / error, np.maximum(items - 1, 1)[:, None, None])
+            t = effect / error
+            if name == "flipped":
+                # All items on one side leave no variance: u^2 = n, up to rounding.
+                t = t * np.sqrt((items - 1) / np.maximum(items - t**2, 1e-9))
+            p_value = stats.t.sf(t, np.maximum(items - 1, 1))
         smallest = self.scores["smallest_p"].values[self.tasks][:, None, None] / 2
         p_value = np.where(np.isnan(p_value), 1.0, np.maximum(p_value, smallest))
         reduced = {

@@ -33,12 +33,17 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
 
     Raises:
         OptionError: A share outside (0, 1].
-        DataError: No run, or runs over different categories or heads.
+        DataError: No run, runs over different categories or heads, or one that lacks helping or suppressing heads.
     """
     if not members:
         raise DataError("replicated needs the memberships of at least one run.")
     runs = list(members.values())
     for name, one in members.items():
+        if "suppressing" not in one or one.attrs.get("sign") == "suppressing":
+            raise DataError(
+                f"Run {name!r} does not hold helping and suppressing heads apart, as hc.categorize returns them (an "
+                "overlap of suppressing heads holds these alone). Combine the memberships, then take their overlap."
+            )
         for axis in _GRID:
             if one[axis].values.tolist() != runs[0][axis].values.tolist():
                 raise DataError(
@@ -48,15 +53,15 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
     r = _needed(by, len(runs))
     result = xr.Dataset(coords={axis: runs[0][axis] for axis in _GRID})
     for prefix, verdict in (("", "member"), ("suppressing_", "suppressing")):
-        # Suppressing effects are negative: the r-th largest suppression is the r-th smallest of them.
-        sign = -1 if prefix else 1
         stacked = _stack(runs, verdict)
         result[verdict] = (_GRID, _ranked(stacked, r, largest=True).astype(np.int8))
         result[f"{prefix}share"] = (_GRID, (stacked == 1).mean(axis=0))
         result[f"{prefix}size"] = (result[verdict] == 1).sum(("layer", "head"))
         for name in (*_LARGEST[1:], *_SMALLEST):
             values = _stack(runs, prefix + name)
-            largest = (name in _LARGEST) == (sign == 1)
+            # Suppressing effects are negative: the r-th largest suppression is the r-th smallest of them.
+            # p and q speak of the direction asked about already: the r-th smallest, for both.
+            largest = name in _LARGEST and not prefix
             result[prefix + name] = (_GRID, _ranked(values, r, largest=largest))
         result[f"{prefix}tasks"] = (_GRID, _common_tasks(_stack(runs, f"{prefix}tasks"), r))
     for name in ("n_tasks", "min_tasks"):

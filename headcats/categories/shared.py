@@ -13,7 +13,10 @@ _SUPPRESSING = {
     "resampled_member": "resampled_suppressing",
     **{
         name: f"suppressing_{name}"
-        for name in ("effect", "low", "high", "p_value", "q_value", "tasks", "size", "probability")
+        for name in (
+            *("effect", "low", "high", "specific_effect", "specific_low", "specific_high"),
+            *("p_value", "q_value", "tasks", "size", "probability"),
+        )
     },
 }
 
@@ -48,14 +51,15 @@ def overlap(
         order of the categories, "" for none; `undecided (layer, head)`: in no category and undecided in at least one
         that has numbers;
         `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
-        `jaccard (category, other)`: intersection over union, NaN where both are empty or one has
-        no numbers; where the memberships carry their resamples, `jaccard_low, jaccard_high`: 95 % percentile interval
-        over them (items resampled within tasks, tasks and cut-offs fixed; resamples in which both are empty count as
-        0). Resampling adds the noise of the data once more, so such an interval can lie below a large overlap.
+        `jaccard (category, other)`: intersection over union, NaN where both are empty or one has no numbers; where the
+        memberships carry their resamples, `jaccard_low, jaccard_high`: 95 % percentile interval over them (items
+        resampled within tasks, tasks and cut-offs fixed; resamples in which both are empty count as 0; NaN where
+        `probability` is NaN for all heads of one). Resampling adds the noise of the data once more, so such an interval
+        can lie below a large overlap.
 
     Raises:
         OptionError: `draws` below 1, or another sign.
-        DataError: Suppressing heads asked of a result that has none.
+        DataError: Suppressing heads asked of a result that has none, or helping ones of a map of suppressing heads.
 
     References:
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
@@ -93,9 +97,11 @@ def overlap(
     if "resampled_member" in members:
         drawn = members["resampled_member"].transpose("resample", *order).values
         spread = np.nan_to_num(jaccards(drawn.reshape(len(drawn), len(names), -1)), nan=0.0)
+        drawable = members["probability"].notnull().any(order[1:]).values
+        unknown = np.isnan(result["jaccard"].values) | ~np.outer(drawable, drawable)
         for name, quantile in (("jaccard_low", 0.025), ("jaccard_high", 0.975)):
             bound = np.quantile(spread, quantile, axis=0)
-            result[name] = (pairs, np.where(np.isnan(result["jaccard"].values), np.nan, bound))
+            result[name] = (pairs, np.where(unknown, np.nan, bound))
     return result
 
 
@@ -112,6 +118,8 @@ def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
     if sign not in ("helping", "suppressing"):
         raise OptionError(f"sign must be 'helping' or 'suppressing', got {sign!r}.")
     if sign == "helping":
+        if members.attrs.get("sign") == "suppressing":
+            raise DataError("This overlap holds suppressing heads alone; take what hc.categorize returns.")
         return members.assign_attrs(sign=sign)
     if "suppressing" not in members:
         raise DataError("These memberships hold no suppressing heads; take what hc.categorize returns.")

@@ -8,11 +8,14 @@ import pandas as pd
 import xarray as xr
 from rich.markup import escape
 
+from headcats.categories import replicated
 from headcats.cli.console import out, table
-from headcats.evidence.agreeing import pairs
+from headcats.evidence.agreeing import SIGNS, pairs
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18
+# More heads than these are counted, not named.
+NAMED_HEADS = 12
 
 
 def print_plans(results: Mapping[str, xr.DataTree]) -> None:
@@ -62,6 +65,28 @@ def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
     for place, category in enumerate(categories):
         held = dict(zip(names, sizes[:, place].tolist(), strict=True))
         out.print(_verdict(category, listed[listed["category"] == category], held))
+
+
+def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
+    """Which heads are in a category under all protocols, at least half of them, or any; where they share categories.
+
+    Of two protocols, half is any: that column is left out.
+
+    Args:
+        members: Protocol -> what `hc.categorize` returns.
+        sign: "helping" or "suppressing" heads.
+    """
+    categories = [one["category"].values.tolist() for one in members.values()]
+    if len(members) < 2 or any(names != categories[0] for names in categories):
+        return
+    outcome, _ = SIGNS[sign]
+    columns = {"always": "in all", "half": "in at least half", "any": "in any"}
+    if len(members) == 2:
+        del columns["half"]
+    inside = [replicated(members, by=by)[outcome] == 1 for by in columns]
+    rows = [[name, *(_listed(one.sel(category=name)) for one in inside)] for name in categories[0]]
+    heading = f"\nHeads over these {len(members)} protocols ({sign}): how many, and which"
+    out.print(table(heading, ["category", *columns.values()], rows))
 
 
 def print_halves(found: xr.Dataset, *, title: str) -> None:
@@ -220,6 +245,13 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int]) -> s
         f"{_number(lowest['jaccard'])}{middle}, between {lowest['first']} ({_heads(sizes[lowest['first']])}) and "
         f"{lowest['second']} ({_heads(sizes[lowest['second']])}); Spearman of effects {_number(lowest['spearman'])}."
     )
+
+
+def _listed(inside: xr.DataArray) -> str:
+    found = inside.stack(cell=("layer", "head"))
+    names = [f"L{layer}H{head}" for layer, head in found["cell"].values[found.values]]
+    more = f" and {len(names) - NAMED_HEADS} more" if len(names) > NAMED_HEADS else ""
+    return f"{len(names)}: {' '.join(names[:NAMED_HEADS])}{more}" if names else "0"
 
 
 def _heads(number: int) -> str:

@@ -38,8 +38,9 @@ def compare_command(
     """What the heads of a category depend on: how far they agree between protocols, prompts, results or models.
 
     One folder: between all methods, positions and metrics it holds, and between halves of its prompts. Several folders
-    of one model: between all they hold. Folders of different models: the structure of their categories, since heads
-    of different models do not correspond. --method, --positions and --metric choose among the protocols.
+    of one model: between all they hold. Either way also which heads are in a category under all protocols, at least
+    half of them, or any. Folders of different models: the structure of their categories, since heads of different
+    models do not correspond. --method, --positions and --metric choose among the protocols.
 
     Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
@@ -73,7 +74,7 @@ def compare_command(
 def _protocols(
     results: dict[str, "xr.DataTree"], *, rule: str, min_tasks: str, sign: str, **chosen: str | None
 ) -> "pd.DataFrame":
-    from headcats.cli.agreement_tables import print_agreement
+    from headcats.cli.agreement_tables import print_agreement, print_replicates
     from headcats.cli.mapping import parse_min_tasks, parse_rule
     from headcats.evidence import agreement, judge_protocols
     from headcats.evidence.agreeing import pairs
@@ -81,6 +82,7 @@ def _protocols(
     judged = judge_protocols(results, rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks), **chosen)
     table = agreement(judged.members, sign=sign)
     print_agreement(table, judged.left_out)
+    print_replicates(judged.members, sign=sign)
     return pairs(table)
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from headcats.cli.console import out, table
 from headcats.cli.reading import Effect, Folder, Metric, MinTasks
 from headcats.cli.settings import DEFAULT_RULE
+from headcats.evidence.reading import of_tasks, share
 
 
 def evidence_command(
@@ -30,7 +31,7 @@ def evidence_command(
         str, typer.Option("--positions", help="Where heads are ablated: last, or all (takes many times longer).")
     ] = "last",
     n_prompts: Annotated[int, typer.Option("--n-prompts", help="Held-out prompts per task.")] = 16,
-    controls: Annotated[int, typer.Option("--controls", help="Random sets of heads per tested set.")] = 100,
+    controls: Annotated[int, typer.Option("--controls", help="Random sets, and relabellings, per tested set.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
 ) -> None:
     """Does a category stand? Its heads are ablated on prompts the run has not seen, beside random heads.
@@ -74,7 +75,7 @@ def print_evidence(found: xr.DataTree) -> None:
         f"\nHeads chosen by {options['method']}, {effect}{options['metric']}, rule {options['rule']}, on half of the "
         f"query items and without the tested task; ablated jointly at positions '{options['positions']}' on up to "
         f"{options['n_prompts']} held-out prompts per task. Damage is the drop of the answer's log-probability as a "
-        "share of the gap; random sets have as many heads of every layer.",
+        f"share of the gap; {_matched(found)} The exact p is among relabellings of the heads within their layers.",
         soft_wrap=True,
     )
     for name, title in (
@@ -94,7 +95,20 @@ def print_evidence(found: xr.DataTree) -> None:
         out.print(f"- {sentence}", markup=False, soft_wrap=True)
 
 
-_LINES = ["damage", "95 %", "random", "p (sets)"]
+_LINES = ["damage", "95 %", "random", "p (sets)", "exact p (n)"]
+
+
+def _matched(found: xr.DataTree) -> str:
+    kinds = {
+        kind
+        for name in ("specificity", "exclusive")
+        for text in found[name].to_dataset()["matched"].values.tolist()
+        for kind in text.split("+")
+    }
+    told = "random sets have as many heads of every layer as the tested ones and none of them"
+    if "thirds" in kinds:
+        told += ", or of every third of the layers where no such set exists"
+    return f"{told}."
 
 
 def _matrix(title: str, data: xr.Dataset) -> Any:
@@ -104,7 +118,7 @@ def _matrix(title: str, data: xr.Dataset) -> Any:
         row = data.sel(category=name)
         tested = [text for text in dict.fromkeys(row["heads"].values.tolist()) if text]
         listed = [*tested[: len(_LINES) - 1], "..."] if len(tested) > len(_LINES) else tested or ["none"]
-        cells = [_cell(row.sel(target=target), "") for target in targets]
+        cells = [_cell(row.sel(target=target), "", of_tasks(row, target)) for target in targets]
         parts = [[name], listed, _LINES, *cells, _cell(row, "specificity_"), _advantage(row), [row["verdict"].item()]]
         # One row of the table per line, so that a line that has to be folded does not shift the others.
         rows += [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
@@ -112,7 +126,7 @@ def _matrix(title: str, data: xr.Dataset) -> Any:
     return table(title, columns, rows)
 
 
-def _cell(cell: xr.Dataset, prefix: str) -> list[str]:
+def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
     """One text for each of `_LINES`."""
     value = cell[prefix.rstrip("_") or "damage"].item()
     if not np.isfinite(value):
@@ -121,7 +135,11 @@ def _cell(cell: xr.Dataset, prefix: str) -> list[str]:
         cell[f"{prefix}{name}"].item() for name in ("low", "high", "control_low", "control_high")
     )
     p = f"{_number(cell[f'{prefix}p'].item(), 3)} ({int(cell[f'{prefix}n_controls'])})"
-    return [_number(value), _between(low, high), _between(random_low, random_high), p]
+    shown = f"{_number(value)}{f' (on {on})' if on else ''}"
+    lines = [shown, _between(low, high), _between(random_low, random_high), p]
+    if prefix:
+        lines.append(f"{_number(cell['specificity_exact_p'].item(), 3)} ({int(cell['n_relabelled'])})")
+    return lines
 
 
 def _advantage(row: xr.Dataset) -> list[str]:
@@ -161,8 +179,13 @@ def _contrasts(data: xr.Dataset) -> Any:
                     else cell["note"].item() or " against ".join(_some(cell[f"{side}_tasks"].item()) for side in SIDES),
                 ]
             )
-    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p", "both", "tasks"]
-    return table("\nDamage on words that two categories share", columns, rows, numeric=frozenset(columns[2:8]))
+    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p*", "both", "tasks"]
+    return table(
+        "\nDamage on words that two categories share (* describes, decides nothing)",
+        columns,
+        rows,
+        numeric=frozenset(columns[2:8]),
+    )
 
 
 def _some(names: str) -> str:
@@ -211,7 +234,7 @@ def _self_repair(data: xr.Dataset) -> list[Any]:
         for place in data["place"].values.tolist():
             cell = data.sel(category=name, place=place)
             if cell["head"].item():
-                numbers = [_number(cell[part].item(), 3) for part in ("direct", "total", "repaired")]
+                numbers = [_number(cell[part].item()) for part in ("direct", "total", "repaired")]
                 heads.append([name, cell["head"].item(), *numbers])
     head_columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
     return [
@@ -220,9 +243,12 @@ def _self_repair(data: xr.Dataset) -> list[Any]:
     ]
 
 
-def _number(value: float, digits: int = 2) -> str:
-    # Adding 0 takes the sign off a -0.00.
-    return f"{round(value, digits) + 0.0:.{digits}f}" if np.isfinite(value) else "-"
+def _number(value: float, digits: int | None = None) -> str:
+    """A share of the gap as the reading prints it, or with so many digits."""
+    if not np.isfinite(value):
+        return "-"
+    # Adding 0 takes the sign off a -0.000.
+    return share(value) if digits is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _between(low: float, high: float) -> str:

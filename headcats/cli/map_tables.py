@@ -6,7 +6,8 @@ import xarray as xr
 from headcats.categories import head_table, subsampled_overlap
 from headcats.cli.console import out, table
 from headcats.cli.mapping import parse_min_tasks, parse_rule, title
-from headcats.scores import CONTROLS, screen_label
+from headcats.errors import DataError
+from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.
@@ -18,7 +19,8 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
 
     Args:
         found: What `headcats.cli.mapping.tables` returns.
-        rule: Rule of the map as text, for the comparison at equal numbers of tasks; None leaves that out.
+        rule: Rule of the map as text, for the comparison at equal numbers of tasks and for the smallest effect that
+            it finds; None leaves these out.
         min_tasks: That of the map, as text.
     """
     out.print(f"\nHeads by {title(found)}")
@@ -27,7 +29,7 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
     _print_jaccard(found["overlap"])
     if rule is not None:
         _print_equal_tasks(found, rule=rule, min_tasks=min_tasks)
-    _print_reach(found["scores"])
+    _print_reach(found["scores"], rule=rule)
 
 
 def _print_heads(found: dict[str, xr.Dataset]) -> None:
@@ -56,7 +58,7 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
         named = [f"{row.head} {row.category} ({row.probability:.2f})" for row in loose.itertuples()]
         if named:
             out.print(f"In fewer than {SETTLED:.0%} of the resamples of query items: {', '.join(named)}.")
-        elif len(mine):
+        elif mine["probability"].notna().any():
             out.print(
                 f"Every {kind} head is in its category in at least {SETTLED:.0%} of the resamples of query items."
             )
@@ -97,19 +99,25 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
         return
     if found["overlap"].attrs.get("sign") == "suppressing":
         return
-    equal = subsampled_overlap(found["scores"], rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
+    try:
+        equal = subsampled_overlap(found["scores"], rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
+    except DataError as error:
+        out.print(f"\nCategories cannot be compared at equal numbers of tasks: {error}")
+        return
     rows = [
         [name, str(int(found["members"]["size"].sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
         for name in equal["category"].values.tolist()
     ]
     k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
-    heading = f"\nWith {int(equal['n_tasks'])} tasks of each category ({equal.attrs['subsets']} random subsets; range)"
+    subsets, judged = equal.attrs["subsets"], equal.attrs["judged"]
+    drawn = f"{subsets} random subsets" if judged == subsets else f"{judged} judged of {subsets} random subsets"
+    heading = f"\nWith {int(equal['n_tasks'])} tasks of each category ({drawn}; range)"
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     out.print(table(heading, columns, rows, numeric=frozenset(columns[1:])))
     out.print(f"On average {', '.join(k)}.")
 
 
-def _print_reach(scores: xr.Dataset) -> None:
+def _print_reach(scores: xr.Dataset, *, rule: str | None) -> None:
     if screen := screen_label(scores):
         out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
     if "below_noise" in scores:
@@ -119,6 +127,14 @@ def _print_reach(scores: xr.Dataset) -> None:
         )
     _print_controls(scores)
     out.print(f"\n{scores.attrs['reach']}")
+    judge = parse_rule(rule) if rule is not None else None
+    least = judge.options.get("min_effect", 0) if judge is not None else 0
+    # Of the tasks that the sentence above speaks of.
+    clear = scores.isel(task=(scores["gap_low"] > 0).values)
+    if least > 0 and (effects := over_tasks(detectable_above(clear, least))):
+        out.print(
+            f"Smallest effect of one head on one task that {judge} finds with {POWER:.0%} probability: {effects}."
+        )
     large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
     out.print(
         f"{int(scores['sign_differs'].sum())} of {large} effects of at least {LARGE_EFFECT} (head x task) change their "
@@ -150,7 +166,7 @@ def _spread(shares: np.ndarray) -> str:
 
 def _with_bounds(cell: xr.Dataset, name: str, digits: int = 2) -> str:
     value = float(cell[name])
-    if np.isnan(value) or f"{name}_low" not in cell:
+    if np.isnan(value) or f"{name}_low" not in cell or np.isnan(float(cell[f"{name}_low"])):
         return _number(value, digits)
     low, high = (float(cell[f"{name}_{end}"]) for end in ("low", "high"))
     return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"

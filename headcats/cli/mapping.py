@@ -95,11 +95,14 @@ def tables(
 def title(found: dict[str, xr.Dataset]) -> str:
     """One line on what a map shows."""
     attrs = found["members"].attrs
-    screen = screen_label(found["members"])
-    said = f", {screen}," if screen else ""
-    said += ", task-specific effects," if attrs.get("effect") == "task_specific" else ""
-    said += ", suppressing heads," if found["overlap"].attrs.get("sign") == "suppressing" else ""
-    return f"{attrs['method']}{said} at {attrs['positions']}, {attrs['metric']}, rule {attrs['rule']}"
+    marks = [
+        screen_label(found["members"]),
+        "task-specific effects" if attrs.get("effect") == "task_specific" else "",
+        "suppressing heads" if found["overlap"].attrs.get("sign") == "suppressing" else "",
+    ]
+    said = "".join(f", {mark}" for mark in marks if mark)
+    where = f"{',' if said else ''} at {attrs['positions']}"
+    return f"{attrs['method']}{said}{where}, {attrs['metric']}, rule {attrs['rule']}"
 
 
 def shown_label(results: xr.DataTree, label: str) -> str:

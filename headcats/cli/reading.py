@@ -2,13 +2,15 @@
 
 import importlib.metadata
 import inspect
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+import xarray as xr
 
 from headcats import __version__
-from headcats.cli.console import out, table
+from headcats.cli.console import out, table, warn
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
@@ -65,12 +67,14 @@ def map_command(
     [bold]headcats map results/mini-icl --effect task_specific --sign suppressing[/]
     """
     from headcats.cli.map_tables import print_map
-    from headcats.cli.mapping import file_of, tables, title, write_heads
+    from headcats.cli.mapping import file_of, parse_min_tasks, parse_rule, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
 
+    parse_rule(rule), parse_min_tasks(min_tasks)  # a misspelt name should not wait for the scores
     results = load(folder)
+    note_unfinished(results)
     found = tables(
         results,
         method=method,
@@ -88,6 +92,19 @@ def map_command(
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
         out.print(f"Head list: [bold]{write_heads(found, results, folder)}[/]")
+
+
+def note_unfinished(results: xr.DataTree) -> None:
+    """Say so where a run was stopped before it had come to every task."""
+    from headcats.results import unfinished_tasks
+
+    if left := unfinished_tasks(results):
+        done = len(json.loads(results.attrs["manifest"])["tasks"])
+        named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        warn(
+            f"This run is not finished: {done} of {done + len(left)} tasks are there ({named} are not). The same "
+            "`headcats run` goes on with it."
+        )
 
 
 def figure_command(

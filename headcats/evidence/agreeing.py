@@ -13,7 +13,7 @@ from headcats.scores import screen_label
 
 SIGNS = {"helping": ("member", "effect"), "suppressing": ("suppressing", "suppressing_effect")}
 # What a protocol is made of; where `members` say so, pairs can be sorted by what they differ in.
-PARTS = ("method", "positions", "metric", "rule", "plan")
+PARTS = ("method", "positions", "metric", "effect", "rule", "plan")
 
 
 def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr.Dataset:
@@ -25,7 +25,8 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     heads says little. Random sets are drawn from all heads, so heads that share a layer are no evidence here.
 
     Args:
-        members: Name of a protocol -> what `hc.categorize` returns. Categories are matched by name.
+        members: Name of a protocol -> what `hc.categorize` returns, or `hc.overlap` of that sign. Categories are
+            matched by name.
         sign: "helping" or "suppressing" heads; the two are never merged.
 
     Returns:
@@ -33,24 +34,26 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         with a number in both); `size, n_tasks (category, protocol)`: heads in, and tasks behind the verdict.
         `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
         than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`: `screen` (""
-        where effects are exact), and those of `method, positions, metric, rule, plan` that the memberships name.
+        where effects are exact), and those of `method, positions, metric, effect, rule, plan` that the memberships
+        name.
 
     Raises:
-        OptionError: Another `sign`.
+        OptionError: Another `sign`, or memberships that hold suppressing heads only where helping ones are compared.
         DataError: No membership, memberships of different heads, or no category that all have in common.
     """
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
+    columns = {name: _columns(name, one, sign) for name, one in members.items()}
     categories = _common(members)
-    outcome, effect = SIGNS[sign]
     names, shape = list(members), (len(categories), len(members), len(members))
     found = {name: np.full(shape, np.nan) for name in ("jaccard", "expected", "spearman")}
     counts = {name: np.zeros(shape, dtype=np.int64) for name in ("both", "n_heads")}
     sizes = np.zeros(shape[:2], dtype=np.int64)
     for row, category in enumerate(categories):
         tables = [one.sel(category=category).transpose("layer", "head", ...) for one in members.values()]
-        inside = [(table[outcome] == 1).values.ravel() for table in tables]
-        effects = [table[effect].values.ravel().astype(np.float64) for table in tables]
+        named = list(zip(tables, columns.values(), strict=True))
+        inside = [(table[outcome] == 1).values.ravel() for table, (outcome, _) in named]
+        effects = [table[effect].values.ravel().astype(np.float64) for table, (_, effect) in named]
         known = [np.isfinite(values) for values in effects]
         for i in range(len(names)):
             sizes[row, i] = inside[i].sum()
@@ -142,6 +145,19 @@ def rank_correlation(first: Float[np.ndarray, " head"], second: Float[np.ndarray
     if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return float("nan")
     return float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
+
+
+def _columns(name: str, table: xr.Dataset, sign: str) -> tuple[str, str]:
+    """Where a table holds the verdicts and effects of one sign."""
+    if table.attrs.get("sign") != "suppressing":
+        return SIGNS[sign]
+    if sign != "suppressing":
+        raise OptionError(
+            f"{name} holds suppressing heads (hc.overlap with sign='suppressing'), not helping ones: pass "
+            "sign='suppressing', or what hc.categorize returns."
+        )
+    # hc.overlap has put them in the place of the helping ones.
+    return SIGNS["helping"]
 
 
 def _differences(part: str, first: str, second: str) -> list[str]:

@@ -37,7 +37,8 @@ def contrasts(
 
     Own side: prompts of the category's tasks whose corrupted version shows a task of the other category. Other side:
     prompts of the other category's tasks whose corrupted version shows a task of this one. Each side is the mean over
-    its tasks of the mean drop on these prompts, as a share of the task's mean gap. Controls and p as in `specificity`.
+    its tasks of the mean drop on these prompts, as a share of the task's mean gap. Controls are the disjoint ones of
+    `specificity`, all from one small pool of heads, so p is too small: it describes and decides nothing.
 
     Args:
         designed: See `headcats.evidence.specificity.trials`.

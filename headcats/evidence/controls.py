@@ -1,9 +1,14 @@
-"""Random sets of heads to compare with: as many heads of every layer, none of the tested ones."""
+"""Random sets of heads to compare with: as many heads of every layer, with or without the tested ones.
+
+A category is tested on several tasks, each with its own set (chosen without the task). What one comparison puts in
+their place is a family: one image of every set, by one map of heads to heads of the same layer, so that sets that
+overlap have images that overlap.
+"""
 
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +17,7 @@ from headcats.models import Head
 from headcats.streams import stream
 
 HeadSet = tuple[Head, ...]
+Family = tuple[HeadSet, ...]
 
 
 @dataclass(frozen=True)
@@ -19,8 +25,9 @@ class Controls:
     """Sets of heads that a tested set is compared with.
 
     Attributes:
-        sets: Distinct sets, each sorted, none with a tested head.
-        possible: How many such sets there are; all of them are in `sets` if that is no more than were asked for.
+        sets: Sets, each sorted, none with a tested head; distinct unless they are coupled to those of another set.
+        possible: How many such sets (families, where sets are coupled) there are; all of them are in `sets` if that is
+            no more than were asked for.
         matched: "layers": each has the tested set's number of heads in every layer; "thirds": only in every third of
             the layers, because no set of the first kind exists; "nothing": neither kind exists.
     """
@@ -64,6 +71,62 @@ def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, s
     return Controls((), 0, "nothing")
 
 
+def relabellings(
+    row: Collection[HeadSet], n_heads: Mapping[int, int], *, n: int, seed: int
+) -> dict[HeadSet, tuple[HeadSet, ...]]:
+    """Images of some sets under up to `n` permutations of the heads within every layer, the tested heads among them.
+
+    Under the hypothesis that heads of a layer are exchangeable, the tested sets are one such family among equals, so a
+    rank among them is an exact test. The k-th image of every set is by the same permutation. Families are distinct, and
+    none is that of the sets themselves; where no more than `n` exist, all are enumerated, in a random order.
+
+    Args:
+        row: The sets; empty ones and repeated ones count for nothing.
+        n_heads: Layer -> number of heads.
+        n: How many families.
+        seed: Seed of the draws.
+
+    Returns:
+        Set (sorted) -> its images, each sorted.
+    """
+    sets = _distinct(row)
+    pools = {layer: [Head(layer, head) for head in range(count)] for layer, count in n_heads.items()}
+    draws = stream(seed, *_names(sets), "relabellings")
+    found = _families(sets, pools, n, draws, leave_out=sets)
+    return {one: tuple(family[place] for family in found) for place, one in enumerate(sets)}
+
+
+def coupled_controls(
+    row: Collection[HeadSet], n_heads: Mapping[int, int], *, n: int, seed: int
+) -> dict[HeadSet, Controls]:
+    """Control sets of several tested sets, the k-th of each by one map of all tested heads to other heads of the layer.
+
+    Where a layer has too few other heads for such a map, every set gets `matched_sets` of its own.
+
+    Args:
+        row: The sets; empty ones and repeated ones count for nothing.
+        n_heads: Layer -> number of heads.
+        n: How many controls.
+        seed: Seed of the draws.
+
+    Returns:
+        Set (sorted) -> its controls.
+    """
+    sets = _distinct(row)
+    tested = {head for one in sets for head in one}
+    pools = {
+        layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in tested]
+        for layer, count in n_heads.items()
+    }
+    possible = _count_families(sets, pools)
+    if not possible:
+        return {one: matched_sets(one, n_heads, n=n, seed=seed) for one in sets}
+    found = _families(sets, pools, n, stream(seed, *_names(sets), "coupled sets"))
+    return {
+        one: Controls(tuple(family[place] for family in found), possible, "layers") for place, one in enumerate(sets)
+    }
+
+
 def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, seed: int) -> list[HeadSet]:
     """Random sequences of heads, none of `heads`, whose k-th head is of the same layer as the k-th of `heads`.
 
@@ -92,6 +155,67 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
             sequence.append(pool.pop(int(draws.integers(len(pool)))))
         found.append(tuple(sequence))
     return found
+
+
+def _distinct(row: Collection[HeadSet]) -> Family:
+    return tuple(sorted({tuple(sorted(heads)) for heads in row if heads}))
+
+
+def _names(sets: Family) -> list[str]:
+    return [" ".join(map(str, heads)) for heads in sets]
+
+
+def _groups(sets: Family) -> list[tuple[int, tuple[bool, ...], int]]:
+    """Layer, membership of each set, and number of the heads with both: which of these is which makes no difference."""
+    union = {head for heads in sets for head in heads}
+    counts = Counter((head.layer, tuple(head in heads for heads in sets)) for head in union)
+    return [(layer, inside, count) for (layer, inside), count in sorted(counts.items())]
+
+
+def _count_families(sets: Family, pools: Mapping[int, Sequence[Head]]) -> int:
+    free = {layer: len(pool) for layer, pool in pools.items()}
+    number = 1 if sets else 0
+    for layer, _, count in _groups(sets):
+        number *= math.comb(free[layer], count)
+        free[layer] = max(0, free[layer] - count)
+    return number
+
+
+def _families(
+    sets: Family, pools: Mapping[int, list[Head]], n: int, draws: np.random.Generator, leave_out: Family | None = None
+) -> list[Family]:
+    """Up to `n` distinct images of the sets, each as likely as any other."""
+    groups, possible = _groups(sets), _count_families(sets, pools)
+    if possible - (leave_out is not None) <= n:
+        every = [one for one in _every(groups, pools, len(sets)) if one != leave_out] if possible else []
+        return [every[place] for place in draws.permutation(len(every))]
+    found: dict[Family, None] = {}
+    while len(found) < n:
+        mixed = {layer: [pool[place] for place in draws.permutation(len(pool))] for layer, pool in pools.items()}
+        images: list[list[Head]] = [[] for _ in sets]
+        for layer, inside, count in groups:
+            taken, mixed[layer] = mixed[layer][:count], mixed[layer][count:]
+            for image, here in zip(images, inside, strict=True):
+                image += taken if here else []
+        family = tuple(tuple(sorted(image)) for image in images)
+        if family != leave_out:
+            found[family] = None
+    return list(found)
+
+
+def _every(
+    groups: Sequence[tuple[int, tuple[bool, ...], int]], pools: Mapping[int, Sequence[Head]], n_sets: int
+) -> Iterator[Family]:
+    if not groups:
+        yield ((),) * n_sets
+        return
+    (layer, inside, count), *others = groups
+    for chosen in itertools.combinations(pools[layer], count):
+        left = [head for head in pools[layer] if head not in chosen]
+        for family in _every(others, {**pools, layer: left}, n_sets):
+            yield tuple(
+                tuple(sorted((*image, *chosen))) if here else image for image, here in zip(family, inside, strict=True)
+            )
 
 
 def _layers(n_heads: Mapping[int, int]) -> dict[int, int]:

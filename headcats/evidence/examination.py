@@ -31,7 +31,7 @@ class Options:
         rule: Rule of membership; None is the default of `hc.categorize`.
         min_tasks: As in `hc.categorize`.
         positions: Where heads are ablated: "last" or "all".
-        controls: Random sets per tested set.
+        controls: Random sets, and relabellings, per tested set.
         seed: Seed of random sets and resamples.
     """
 
@@ -119,10 +119,14 @@ def examine(
         planned.trials, measured, categories=categories, category_of=held.category_of
     )
     nodes["curves"] = curves.curves(planned.sequences, measured, categories=categories)
-    nodes["self_repair"] = self_repair.self_repair(planned.tested, measured, direct, notes=notes)
+    nodes["self_repair"] = self_repair.self_repair(
+        planned.tested, measured, direct, notes=notes, positions=options.positions
+    )
     root = xr.Dataset(
         attrs={
-            "reading": json.dumps(_reading(nodes, left_out, notes, options), ensure_ascii=False),
+            "reading": json.dumps(
+                _reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options), ensure_ascii=False
+            ),
             "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }
@@ -215,11 +219,23 @@ def _described(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Data
 
 
 def _reading(
-    nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Mapping[int, str], options: Options
+    nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Sequence[str], options: Options
 ) -> list[str]:
     said = reading.sentences(nodes["specificity"], asked=options.controls)
     said += reading.sentences(nodes["exclusive"], asked=options.controls, exclusive=True)
     said += reading.contrast_sentences(nodes["contrasts"])
+    said += reading.redundancy_sentences(nodes["self_repair"])
+    if options.positions != "last":
+        said.append(self_repair.NOT_COMPARABLE)
     said += [f"{task} was not tested: {why}." for task, why in left_out.items()]
-    said += list(notes.values())
-    return said
+    return [*said, *notes, *reading.multiplicity_sentences(nodes["specificity"], nodes["exclusive"])]
+
+
+def _relaxed(chosen: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:
+    """Where leaving out a task left fewer tasks than min_tasks asks for, as sentences."""
+    found = {name: one.relaxed for own in chosen.values() for name, one in own.items() if one.relaxed}
+    return [
+        f"{name} has as many tasks as min_tasks={options.min_tasks} asks for: with one of its tasks put aside, its "
+        f"heads were chosen with min_tasks={left}."
+        for name, left in found.items()
+    ]

@@ -15,7 +15,7 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Sizes, sharing and depth of the categories of several models, side by side.
 
     No head of one model is matched with a head of another, so models may have different shapes: everything is a share
-    of the model's own heads or of its own depth. Helping heads only.
+    of the model's own heads or of its own depth. Helping heads, or suppressing ones where all overlaps are of these.
 
     Args:
         overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol.
@@ -32,7 +32,8 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         has no numbers in, are NaN there (sizes 0). Coordinate `screen (model)`: "" where effects are exact.
 
     Raises:
-        DataError: No model, or models scored by different methods, positions, metrics or rules.
+        DataError: No model, or models scored by different methods, positions, metrics or rules, or total beside
+            task-specific effects, or helping beside suppressing heads.
     """
     if not overlaps:
         raise DataError("There is no model to compare.")
@@ -56,18 +57,23 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     table = table.assign_coords(other_model=names, screen=("model", [screen_label(one) for one in overlaps.values()]))
     table["correlation"] = (("model", "other_model"), found)
     table["n_pairs"] = (("model", "other_model"), counts)
-    table.attrs = {part: str(next(iter(overlaps.values())).attrs.get(part, "")) for part in _PROTOCOL}
+    table.attrs = {part: _part(next(iter(overlaps.values())), part) for part in _PROTOCOL}
     return table
 
 
-_PROTOCOL = ("method", "positions", "metric", "rule")
+# With what a table that does not name a part is.
+_PROTOCOL = {"method": "", "positions": "", "metric": "", "rule": "", "effect": "total", "sign": "helping"}
+
+
+def _part(overlap: xr.Dataset, part: str) -> str:
+    return str(overlap.attrs.get(part, _PROTOCOL[part]))
 
 
 def _check_one_protocol(overlaps: Mapping[str, xr.Dataset]) -> None:
     (name, first), *others = overlaps.items()
     for other, table in others:
         for part in _PROTOCOL:
-            mine, theirs = first.attrs.get(part), table.attrs.get(part)
+            mine, theirs = _part(first, part), _part(table, part)
             if mine != theirs:
                 raise DataError(
                     f"Models are compared under one protocol: {part} is {mine} for {name}, {theirs} for {other}."

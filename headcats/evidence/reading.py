@@ -1,9 +1,19 @@
-"""What the numbers say, in words. The rule was declared before any number was seen and has no knob.
+"""What the numbers say, in words. The rule is the same for every study and has no knob.
 
-A category stands if its tested heads are more specific than random sets, one-sided p <= .05 among at least 19 controls
-(with fewer, no p could be that small), and if their specificity is above 0 itself: heads that matter for everything
-differ between any two groups of prompts by more than random heads that matter for nothing. Otherwise the category does
-not stand, or it cannot be decided.
+A category stands if its tested heads are more specific than their relabellings within layers, exact one-sided p <= .05
+among at least 19 of them (with fewer, no p could be that small: it cannot be decided); if the 95 % interval of their
+specificity is above 0, as heads that matter for everything differ between any two groups of prompts by more than
+random heads that matter for nothing; and, where at least 19 random sets without the tested heads exist, if p <= .05
+among these too. The last condition alone would call 11 to 17 % of exchangeable sets at 8 heads per layer, because these
+controls all come from one small pool.
+
+One relabelling in n keeps a given head, n heads in its layer: where one head does all of the damage, the exact p is
+about 1 / n, and no model with fewer than 20 heads per layer could tell. So a category whose exact p alone stays above
+.05, while no more than 1 in 20 of at least 19 sets without its heads is as specific, cannot be decided either. In all
+other cases it does not stand.
+
+Verdicts are not corrected for their number. The p of contrasts on shared words are among disjoint controls: they
+describe and decide nothing.
 """
 
 import numpy as np
@@ -11,6 +21,9 @@ import xarray as xr
 
 ALPHA = 0.05
 LEAST_CONTROLS = 19
+# Joint and summed single damages that differ by less than this factor, or by less than this share of the gap, are about
+# the same. A description, no test.
+FAR, NOTABLE = 1.5, 0.02
 STANDS, FALLS, OPEN = "stands", "does not stand", "cannot be decided"
 
 
@@ -20,9 +33,17 @@ def verdict(table: xr.Dataset) -> str:
     Args:
         table: A row of what `headcats.evidence.specificity.specificity` returns (one category selected).
     """
-    if not np.isfinite(table["specificity"].item()) or table["specificity_n_controls"].item() < LEAST_CONTROLS:
+    if not np.isfinite(table["specificity"].item()) or table["n_relabelled"].item() < LEAST_CONTROLS:
         return OPEN
-    return STANDS if table["specificity_p"].item() <= ALPHA and table["specificity_low"].item() > 0 else FALLS
+    enough, beaten = (
+        table["specificity_n_controls"].item() >= LEAST_CONTROLS,
+        table["specificity_p"].item() <= ALPHA,
+    )
+    if not table["specificity_low"].item() > 0 or (enough and not beaten):
+        return FALLS
+    if table["specificity_exact_p"].item() <= ALPHA:
+        return STANDS
+    return OPEN if enough else FALLS
 
 
 def verdicts(table: xr.Dataset) -> xr.DataArray:
@@ -43,6 +64,60 @@ def sentences(table: xr.Dataset, *, asked: int, exclusive: bool = False) -> list
         exclusive: Whether only heads of no other category were tested.
     """
     return [_sentence(table.sel(category=name), name, asked, exclusive) for name in table["category"].values.tolist()]
+
+
+def share(value: float) -> str:
+    """A share of the gap: two decimals, three where two would leave nothing."""
+    digits = 2 if round(abs(value), 3) >= 0.1 else 3
+    # Adding 0 takes the sign off a -0.00.
+    return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def of_tasks(table: xr.Dataset, target: str) -> str:
+    """On how many of a category's tested tasks there were heads, as "k of n tasks"; "" where on all of them.
+
+    Args:
+        table: A row of what `specificity` returns.
+        target: The category of the tasks.
+    """
+    n, known = int((table["task_category"] == target).sum()), int(table["n_tasks"].sel(target=target))
+    return f"{known} of {n} tasks" if known < n else ""
+
+
+def multiplicity_sentences(*tables: xr.Dataset) -> list[str]:
+    """How many verdicts were made, in one sentence or none.
+
+    Args:
+        tables: What `specificity` returns, with `verdict`.
+    """
+    n = sum(int((table["verdict"] != OPEN).sum()) for table in tables)
+    if not n:
+        return []
+    made = "1 verdict was" if n == 1 else f"{n} verdicts were"
+    caution = "not corrected for their number: of heads that are like all others, one in twenty would stand by chance"
+    return [f"{made} made at {ALPHA} each, {caution}."]
+
+
+def redundancy_sentences(table: xr.Dataset) -> list[str]:
+    """Whether a category's heads stand in for each other, one sentence per category with at least two heads.
+
+    Args:
+        table: What `headcats.evidence.self_repair.self_repair` returns.
+    """
+    said = []
+    for name in table["category"].values.tolist():
+        row = table.sel(category=name)
+        joint, summed = row["joint"].item(), row["sum_of_single"].item()
+        if not np.isfinite(joint) or (row["head"] != "").sum() < 2:
+            continue
+        found = "joint damage is about the sum"
+        if joint - summed > NOTABLE and joint > FAR * summed:
+            found = "joint damage is far larger: its heads stand in for each other"
+        elif summed - joint > NOTABLE and summed > FAR * joint:
+            found = "joint damage is far smaller: its heads harm the same thing"
+        told = f"single damages of its heads sum to {share(summed)} of the gap, all at once cost {share(joint)}"
+        said.append(f"{name}: {told}; {found}.")
+    return said
 
 
 def contrast_sentences(table: xr.Dataset) -> list[str]:
@@ -69,6 +144,11 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
             if not (cell["own_prompts"].item() and cell["other_prompts"].item())
         }
     )
+    if said:
+        said.append(
+            "The p of contrasts on shared words describe and decide nothing: random sets without the tested heads are "
+            "too much alike, so these p are too small."
+        )
     if strangers:
         said.append(
             f"No contrast on shared words between {'; '.join(strangers)}: no held-out prompt of the one shows a task "
@@ -86,7 +166,7 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
 def _interaction(cell: xr.Dataset) -> str:
     name, other, both = cell["category"].item(), cell["other"].item(), cell["interaction"].item()
     return (
-        f"{name} and {other} on shared words, both differences added: {_share(both)} of the gap (0: heads of the one "
+        f"{name} and {other} on shared words, both differences added: {share(both)} of the gap (0: heads of the one "
         "do there what heads of the other do, however fragile the tasks are)."
     )
 
@@ -94,42 +174,62 @@ def _interaction(cell: xr.Dataset) -> str:
 def _contrast(cell: xr.Dataset) -> str:
     name, other, n = cell["category"].item(), cell["other"].item(), int(cell["n_controls"])
     told = (
-        f"On words that {name} and {other} share, heads of {name} damage {name} by {_share(cell['own'].item())} and "
-        f"{other} by {_share(cell['elsewhere'].item())} of the gap ({cell['own_prompts'].item()} and "
+        f"On words that {name} and {other} share, heads of {name} damage {name} by {share(cell['own'].item())} and "
+        f"{other} by {share(cell['elsewhere'].item())} of the gap ({cell['own_prompts'].item()} and "
         f"{cell['other_prompts'].item()} prompts)"
     )
     if n < LEAST_CONTROLS:
-        return f"{told}; {n} random sets are too few to judge the difference."
+        return f"{told}; too few random sets ({n}) to judge the difference."
     p = cell["p"].item()
-    return (
-        f"{told}, {'more' if p <= ALPHA else 'not more'} specific than random heads of the same layers: "
-        f"{round(p * (n + 1)) - 1} of {n} sets differ as much (p = {p:.2g})."
-    )
+    reaching = f"{round(p * (n + 1)) - 1} of {n} random sets of the same layers"
+    return f"{told}; {reaching} differ as much (descriptive p = {p:.2g})."
 
 
 def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
     heads = "its own heads (in no other category)" if exclusive else "its heads"
     found = verdict(row)
-    n = int(row["specificity_n_controls"])
     if not np.isfinite(row["specificity"].item()):
         return f"{name} {OPEN}{' by ' + heads if exclusive else ''}: {row['why'].item()}."
     own = row["damage"].sel(target=name).item()
     elsewhere = own - row["specificity"].item()
+    others = ", ".join(
+        f"{target} {part}"
+        for target in row["target"].values.tolist()
+        if target != name and (part := of_tasks(row, target))
+    )
+    here = of_tasks(row, name)
     told = (
-        f"{heads} damage its tasks by {_share(own)} of the gap and those of other categories by {_share(elsewhere)}, a "
-        f"difference of {_share(row['specificity'].item())}"
+        f"{heads} damage its tasks{f' (known on {here})' if here else ''} by {share(own)} of the gap and those of "
+        f"other categories{f' ({others})' if others else ''} by {share(elsewhere)}, a difference of "
+        f"{share(row['specificity'].item())}"
     )
-    few = "" if n >= asked else f"; only {n} of the {asked} sets asked for exist{_limit(row)}"
+    after = f"{_rival(row, own)}{_shared(row)}"
+    exact, n = row["specificity_exact_p"].item(), int(row["n_relabelled"])
+    few = "" if n >= asked else f"; only {n} of the {asked} asked for exist"
+    if found == OPEN and n < LEAST_CONTROLS:
+        counted = "1 relabelling" if n == 1 else f"{n} relabellings"
+        return f"{name} {OPEN}: {told}, but with {counted} within layers p cannot fall to {ALPHA}{few}.{after}"
+    low, high = row["specificity_low"].item(), row["specificity_high"].item()
+    unclear = ""
+    if exact <= ALPHA and not low > 0:
+        unclear = f", but the difference is not clearly above 0 (95 % interval {share(low)} to {share(high)})"
     if found == OPEN:
-        said = f"{name} {OPEN}: {told}, but with {n} random sets of the same layers p cannot fall to {ALPHA}{few}."
-        return f"{said}{_rival(row, own)}{_shared(row)}"
-    p, low, high = (row[f"specificity_{part}"].item() for part in ("p", "low", "high"))
-    kind = "layers" if row["matched"].item() == "layers" else "thirds of the layers (no others exist for some sets)"
-    unclear = f", but the difference is not clearly above 0 (95 % interval {_share(low)} to {_share(high)})"
+        unclear = "; sets that keep some of its heads do as much, and its layers have too few heads to tell"
     return (
-        f"{name} {found}: {told}; {round(p * (n + 1)) - 1} of {n} random sets of the same {kind} are at least as "
-        f"specific (p = {p:.2g}{few}){unclear if p <= ALPHA and not low > 0 else ''}.{_rival(row, own)}{_shared(row)}"
+        f"{name} {found}: {told}; {round(exact * (n + 1)) - 1} of {n} relabellings within layers are at least as "
+        f"specific (exact p = {exact:.2g}{few}), and {_disjoint(row, asked)}{unclear}.{after}"
     )
+
+
+def _disjoint(row: xr.Dataset, asked: int) -> str:
+    """What random sets without the tested heads say, as a clause."""
+    p, n = row["specificity_p"].item(), int(row["specificity_n_controls"])
+    if not n:
+        return "no random set without them exists"
+    kind = "layers" if row["matched"].item() == "layers" else "thirds of the layers (no others exist for some sets)"
+    few = "" if n >= asked else f"; only {n} of the {asked} asked for exist{_limit(row)}"
+    unused = "" if n >= LEAST_CONTROLS else ", too few to count"
+    return f"{round(p * (n + 1)) - 1} of {n} random sets of the same {kind} without them (p = {p:.2g}{few}){unused}"
 
 
 def _rival(row: xr.Dataset, own: float) -> str:
@@ -138,8 +238,8 @@ def _rival(row: xr.Dataset, own: float) -> str:
     if not np.isfinite(more):
         return ""
     return (
-        f" Heads of {row['rival'].item()} damage these tasks by {_share(own - more)}; its own do {_share(more)} more "
-        f"({_share(low)} to {_share(high)})."
+        f" Heads of {row['rival'].item()} damage these tasks by {share(own - more)}; its own do {share(more)} more "
+        f"({share(low)} to {share(high)})."
     )
 
 
@@ -156,8 +256,3 @@ def _limit(row: xr.Dataset) -> str:
         if row["n_controls"].max() > row["specificity_n_controls"]
         else ""
     )
-
-
-def _share(value: float) -> str:
-    # Adding 0 takes the sign off a -0.00.
-    return f"{round(value, 2) + 0.0:.2f}"

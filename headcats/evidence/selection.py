@@ -25,11 +25,14 @@ class Selection:
         members: Heads that the rule calls `in`.
         exclusive: Those of them that are in no other category.
         why: Why there is no member, as a clause, or "".
+        relaxed: The min_tasks that the heads were chosen by, where leaving out a task leaves fewer tasks than
+            `min_tasks` asks for; else 0.
     """
 
     members: tuple[Head, ...] = ()
     exclusive: tuple[Head, ...] = ()
     why: str = ""
+    relaxed: int = 0
 
 
 def select(
@@ -38,7 +41,8 @@ def select(
     """The members of every category in the order of their category-specific effect, nothing known of one task.
 
     Memberships and effects are those of `hc.categorize` on the scores without the task. A category that has no member
-    then says why; no rule and no lack of data makes this fail.
+    then says why; no rule and no lack of data makes this fail. Where a category has just as many tasks as `min_tasks`
+    asks for, none could be left out: all of those left are then asked for instead.
 
     Args:
         scores: What `hc.score` returns, of the query items that heads may be chosen by.
@@ -52,27 +56,35 @@ def select(
     kept = _without(scores, without)
     tasks = numbered_tasks(kept)
     all_tasks = numbered_tasks(scores)
+    relaxed = {
+        name: len(own) if not isinstance(min_tasks, str) and 0 < len(own) < min_tasks <= len(all_tasks[name]) else 0
+        for name, own in tasks.items()
+    }
     short = {
         name: f"it cannot be tested apart from its own task {without}"
         if all_tasks[name] == [without]
-        else _too_few(own, min_tasks, without)
+        else _too_few(own, relaxed[name] or min_tasks, without)
         for name, own in tasks.items()
     }
-    usable = [task for name, own in tasks.items() if not short[name] for task in own]
+    usable = [name for name in tasks if not short[name]]
+    strict = [name for name in usable if not relaxed[name]]
     try:
         if not usable:
             raise DataError("no category has enough tasks with numbers")
         with warnings.catch_warnings():
             if without is not None:
                 warnings.simplefilter("ignore", StatisticsWarning)
-            table = categorize(
-                kept.sel(task=[task for task in kept["task"].values if task in usable]), rule=rule, min_tasks=min_tasks
-            )
+            table = _table(kept, strict or usable, rule, min_tasks if strict else max(relaxed.values()))
+            for name in usable:
+                if strict and relaxed[name]:
+                    own = _table(kept, usable, rule, relaxed[name])
+                    for values in ("member", "effect"):
+                        table[values].loc[{"category": name}] = own[values].sel(category=name)
     except DataError as error:
         return {name: Selection(why=short[name] or str(error).rstrip(".")) for name in tasks}
     grid = ("category", "layer", "head")
     inside = (table["member"].transpose(*grid) == 1).values
-    specific = specific_effect(kept).transpose(*grid).values
+    specific = category_specific_effect(kept).transpose(*grid).values
     layers, heads = table["layer"].values, table["head"].values
     found = {}
     for row, name in enumerate(table["category"].values.tolist()):
@@ -83,6 +95,7 @@ def select(
             _named(places, layers, heads),
             _named(alone, layers, heads),
             "" if places else short[name] or f"the rule calls no head of it ({undecided} undecided)",
+            relaxed[name],
         )
     return found
 
@@ -104,7 +117,7 @@ def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int], *, most: 
     return tuple(chosen[:most])
 
 
-def specific_effect(scores: xr.Dataset) -> xr.DataArray:
+def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:
     """Mean effect over a category's tasks minus the mean over the other categories of their mean effects.
 
     Tasks without numbers do not count. With one category there is nothing to subtract.
@@ -130,6 +143,14 @@ def specific_effect(scores: xr.Dataset) -> xr.DataArray:
     )
 
 
+def _table(scores: xr.Dataset, categories: list[str], rule: Rule | None, min_tasks: int | str) -> xr.Dataset:
+    """`hc.categorize` on the tasks of some categories alone; the others stay in it, empty."""
+    tasks = {task for name, own in numbered_tasks(scores).items() if name in categories for task in own}
+    return categorize(
+        scores.sel(task=[task for task in scores["task"].values if task in tasks]), rule=rule, min_tasks=min_tasks
+    )
+
+
 def _without(scores: xr.Dataset, task: str | None) -> xr.Dataset:
     # Bootstrap draws and sign flips of every head serve other questions, and would be sorted again for every task.
     extra = [name for name, values in scores.items() if {"resample", "flip"} & set(values.dims)]
@@ -142,7 +163,8 @@ def _too_few(tasks: list[str], min_tasks: int | str, without: str | None) -> str
     if not tasks:
         return f"it has no task with numbers ({left})"
     if not isinstance(min_tasks, str) and len(tasks) < min_tasks:
-        return f"it has {len(tasks)} tasks with numbers ({left}) and min_tasks={min_tasks} needs more"
+        few = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
+        return f"it has {few} with numbers ({left}) and min_tasks={min_tasks} needs more"
     return ""
 
 

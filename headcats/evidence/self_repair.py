@@ -21,11 +21,16 @@ from headcats.models import Head, HookedModel
 from headcats.models.checks import noise_floor
 from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 
 _CHECKED_PROMPTS = 2
+NOT_COMPARABLE = (
+    "Whether later layers make up for single heads is unknown: they were ablated at all positions, and their direct "
+    "effect is at the last one."
+)
 
 
 def sets_of(heads: Sequence[Head]) -> set[HeadSet]:
@@ -39,6 +44,7 @@ def self_repair(
     direct: Mapping[str, Mapping[Head, float]],
     *,
     notes: Mapping[int, str],
+    positions: str = "last",
 ) -> xr.Dataset:
     """Signs of repair among the heads of each category, on its own tasks.
 
@@ -47,6 +53,8 @@ def self_repair(
         measured: Task -> damages, with every set of `sets_of`.
         direct: Task -> head -> direct effect (see `direct_effects`).
         notes: Layer -> why its heads have no direct effect.
+        positions: Where heads were ablated for `measured`. Direct effects are at the last position, so with "all"
+            nothing can be subtracted from them: `repaired` is NaN, and `note` says so.
 
     Returns:
         Along `category`: `joint` (damage of all heads at once), `sum_of_single`, `redundancy = joint - sum_of_single`
@@ -54,6 +62,7 @@ def self_repair(
         (name, "" beyond the last), `total`, `direct`, `repaired = direct - total`, `note`. Shares of the gap, means
         over the category's tasks.
     """
+    elsewhere = "" if positions == "last" else NOT_COMPARABLE
     most = max((len(heads) for heads in tested.values()), default=0)
     shape = (len(tested), most)
     per_head = {name: np.full(shape, np.nan) for name in ("total", "direct")}
@@ -63,7 +72,7 @@ def self_repair(
         tasks = [task for task, found in measured.items() if found.category == category]
         counts[row] = len(tasks)
         for place, head in enumerate(heads):
-            names[row, place], said[row, place] = str(head), notes.get(head.layer, "")
+            names[row, place], said[row, place] = str(head), notes.get(head.layer, "") or elsewhere
         if not tasks or not heads:
             continue
         single = np.mean([measured[task].of([(head,) for head in heads]) for task in tasks], axis=0)
@@ -79,7 +88,7 @@ def self_repair(
             "n_tasks": ("category", counts),
             "head": (of_heads, names.astype(str)),
             "note": (of_heads, said.astype(str)),
-            "repaired": (of_heads, per_head["direct"] - per_head["total"]),
+            "repaired": (of_heads, per_head["direct"] - per_head["total"] + (np.nan if elsewhere else 0.0)),
             **{name: (of_heads, values) for name, values in per_head.items()},
         },
         coords={"category": list(tested), "place": np.arange(most)},
@@ -98,28 +107,45 @@ def direct_effects(
         model: The model.
         batches: Held-out prompts of one task.
         heads: The heads.
-        reference: Prompts of the means that replace z.
+        reference: Prompts of the means that replace z. Prompts with a token role that it does not show are left out,
+            unless that is most of them.
+
+    Raises:
+        UncoveredRoles: Most prompts of a batch have roles without reference.
     """
     if not heads or not batches:
         return dict.fromkeys(heads, float("nan"))
     drops: list[Tensor] = []
     gaps: list[Tensor] = []
-    for batch in batches:
+    for given in batches:
+        batch, means = _covered(model, given, sorted({head.layer for head in heads}), reference)
         runs = BaseRuns(model, batch)
-        mask = batch.positions("last")
-        last = batch.length - 1
         clean, corrupted = (measure((METRIC,), side.logits, runs.targets)[0] for side in (runs.clean, runs.corrupted))
         gaps.append((clean - corrupted).cpu())
         columns = []
         for head in heads:
-            new = reference.mean(model, batch, head.layer, mask, first=last)[:, -1, head.head]
-            z = runs.clean.z(head.layer, first=last)[:, -1, head.head]
+            new = means[head.layer][:, -1, head.head]
+            z = runs.clean.z(head.layer, first=batch.length - 1)[:, -1, head.head]
             added = (new.to(z) - z) @ model.W_O(head.layer)[head.head].to(z)
             logits = model.run(batch.clean, hooks={_stream(model.n_layers - 1): _adding(added)})
             columns.append((clean - measure((METRIC,), logits, runs.targets)[0]).cpu())
         drops.append(torch.stack(columns, -1))
     effects = torch.cat(drops).double().mean(0) / torch.cat(gaps).double().mean()
     return dict(zip(heads, effects.tolist(), strict=True))
+
+
+def _covered(
+    model: HookedModel, batch: PromptBatch, layers: Sequence[int], reference: Reference
+) -> tuple[PromptBatch, dict[int, Tensor]]:
+    """The prompts whose last token's role the reference shows, and layer -> mean z at the last position for them."""
+    mask, last = batch.positions("last"), batch.length - 1
+    try:
+        return batch, {layer: reference.mean(model, batch, layer, mask, first=last) for layer in layers}
+    except UncoveredRoles as problem:
+        kept = [prompt for prompt in range(len(batch)) if prompt not in problem.prompts]
+        if 2 * len(kept) < len(batch) or len(kept) == len(batch):
+            raise
+        return _covered(model, batch.select(kept), layers, reference)
 
 
 def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:

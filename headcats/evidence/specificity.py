@@ -1,13 +1,23 @@
-"""Do a category's heads matter more for its own tasks than for others, and more so than random heads do?"""
+"""Do a category's heads matter more for its own tasks than for others, and more so than random heads do?
+
+Two comparisons stand side by side, and their p answer different questions.
+
+- **Relabellings**: the heads of every layer are permuted, and the tested sets of all tasks along with them. If heads of
+  a layer are exchangeable, the tested ones are one family among equals, and their exact p is <= .05 for at most 5 % of
+  such categories.
+- **Disjoint controls**: random sets of the same layers without the tested heads. All of them come from one small pool
+  of heads that the tested ones are not in, so their spread is too narrow and their p too small: with 8 heads per layer
+  they call 11 to 17 % of exchangeable sets at .05. They show what heads of the pool do; alone they decide nothing.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.controls import Controls, matched_sets
+from headcats.evidence.controls import Controls, coupled_controls, relabellings
 from headcats.evidence.damage import RESAMPLES, TaskDamage
 from headcats.evidence.selection import Selection, most_specific
 from headcats.sweeps.tree import HeadSet
@@ -22,7 +32,9 @@ class Trial:
 
     Attributes:
         heads: The tested heads, the most category-specific one first; chosen without the task.
-        controls: Random sets to compare with.
+        controls: Random sets without the tested heads.
+        relabelled: Images of the heads by permutations within layers; the k-th of every trial of a row (a category's
+            heads on all tasks) is by the same permutation.
         why: Why there are no heads, as a clause, or "".
         shared: How many of the heads are in other categories too.
     """
@@ -31,6 +43,7 @@ class Trial:
     controls: Controls
     why: str = ""
     shared: int = 0
+    relabelled: tuple[HeadSet, ...] = ()
 
 
 Trials = Mapping[str, Mapping[str, Trial]]
@@ -50,21 +63,29 @@ def trials(
     Args:
         selections: Task -> category -> heads that were chosen without the task.
         n_heads: Layer -> number of heads.
-        n: Control sets per tested set.
-        seed: Seed of the control sets.
+        n: Control sets, and relabellings, per tested set.
+        seed: Seed of both.
         exclusive: Test heads that are in no other category.
     """
-    return {
-        task: {category: _trial(one, n_heads, n=n, seed=seed, exclusive=exclusive) for category, one in found.items()}
-        for task, found in selections.items()
-    }
+    designed: dict[str, dict[str, Trial]] = {task: {} for task in selections}
+    for category in dict.fromkeys(name for found in selections.values() for name in found):
+        row = {task: _trial(found[category], n_heads, exclusive=exclusive) for task, found in selections.items()}
+        sets = [trial.heads for trial in row.values()]
+        controls = coupled_controls(sets, n_heads, n=n, seed=seed)
+        images = relabellings(sets, n_heads, n=n, seed=seed)
+        for task, trial in row.items():
+            key = tuple(sorted(trial.heads))
+            if key:
+                trial = replace(trial, controls=controls[key], relabelled=images[key])
+            designed[task][category] = trial
+    return designed
 
 
 def sets_of(designed: Trials, task: str) -> set[HeadSet]:
     """Every set of heads that the trials of a task need."""
     needed: set[HeadSet] = set()
     for trial in designed[task].values():
-        needed |= {tuple(sorted(trial.heads)), *trial.controls.sets}
+        needed |= {tuple(sorted(trial.heads)), *trial.controls.sets, *trial.relabelled}
     return needed - {()}
 
 
@@ -82,9 +103,9 @@ def specificity(
 
     A cell is the mean over its tasks of the damage that the heads do there, `(clean - ablated log-probability) / gap`,
     each task with the heads that were chosen without it. Specificity of a category = its own cell minus the mean of
-    the other cells of its row. Controls have as many heads per layer. Where a row tests several sets, its k-th control
-    consists of the k-th control set of each (paired at random), so that there are as many as the least of them has. p
-    is one-sided.
+    the other cells of its row. Where a row tests several sets, its k-th control consists of the k-th control set of
+    each, so that there are as many as the least of them has; so do its relabellings. Every p is one-sided,
+    `(1 + those that reach the observed value) / (1 + all)`: `exact` among relabellings, else among disjoint controls.
 
     Args:
         designed: See `trials`.
@@ -96,7 +117,8 @@ def specificity(
         `damage, low, high, p, n_controls, control_mean, control_low, control_high, n_tasks (category, target)`: shares
         of the gap; low to high is the 95 % interval by the bootstrap of held-out query items within tasks, the tasks
         fixed; control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
-        `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `advantage, advantage_low,
+        `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `specificity_exact_p,
+        n_relabelled (category)`: the exact test. `advantage, advantage_low,
         advantage_high (category)`: the own cell minus the largest other cell of its column, that of the heads of
         `rival (category)`; no part of any verdict. `shared (category, task)`: tested heads that are in other categories
         too.
@@ -118,13 +140,14 @@ def specificity(
     return data.assign_coords(task_category=("task", np.array(target, dtype=str)))
 
 
-def _trial(selection: Selection, n_heads: Mapping[int, int], *, n: int, seed: int, exclusive: bool) -> Trial:
+def _trial(selection: Selection, n_heads: Mapping[int, int], *, exclusive: bool) -> Trial:
+    """The heads, with nothing to compare them with yet."""
     heads = most_specific(selection.exclusive if exclusive else selection.members, n_heads)
     why = selection.why
     if exclusive and not heads and selection.members:
         why = "each of its heads is in another category too"
     shared = sum(head not in selection.exclusive for head in heads)
-    return Trial(heads, matched_sets(heads, n_heads, n=n, seed=seed), why, shared)
+    return Trial(heads, Controls((), 0, "layers"), why, shared)
 
 
 @dataclass(frozen=True)
@@ -132,7 +155,11 @@ class _Cell:
     observed: float
     resampled: Float[np.ndarray, " draw"]
     controls: Float[np.ndarray, " control"]
+    relabelled: Float[np.ndarray, " relabelling"]
     n_tasks: int
+
+
+_NOTHING = _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), np.empty(0), 0)
 
 
 def _advantage(column: Mapping[str, _Cell], category: str) -> dict[str, tuple[tuple[()], np.ndarray]]:
@@ -170,6 +197,8 @@ def _row(
         found[name] = (("target",), values)
     for name, values in _numbers([whole]).items():
         found[f"specificity_{name}".replace("specificity_damage", "specificity")] = ((), values[0])
+    found["specificity_exact_p"] = ((), np.array(p_value(whole.observed, whole.relabelled)))
+    found["n_relabelled"] = ((), np.array(len(whole.relabelled)))
     found["control_specificity"] = (("control",), whole.controls)
     found["task_damage"] = (
         ("task",),
@@ -188,26 +217,36 @@ def _row(
 def _cell(own: Mapping[str, Trial], measured: Mapping[str, TaskDamage], *, seed: int) -> _Cell:
     """Mean over some tasks; as many controls as the task with the fewest has."""
     if not own:
-        return _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), 0)
+        return _NOTHING
     n = min(len(trial.controls.sets) for trial in own.values())
-    observed, resampled, controls = [], [], []
+    n_relabelled = min(len(trial.relabelled) for trial in own.values())
+    observed, resampled, controls, relabelled = [], [], [], []
     for task, trial in own.items():
         observed.append(measured[task].of([trial.heads])[0])
         resampled.append(measured[task].resampled(trial.heads, seed=seed))
         controls.append(measured[task].of(trial.controls.sets[:n]))
-    return _Cell(float(np.mean(observed)), np.mean(resampled, axis=0), np.mean(controls, axis=0), len(own))
+        relabelled.append(measured[task].of(trial.relabelled[:n_relabelled]))
+    return _Cell(
+        float(np.mean(observed)),
+        np.mean(resampled, axis=0),
+        np.mean(controls, axis=0),
+        np.mean(relabelled, axis=0),
+        len(own),
+    )
 
 
 def _contrast(cells: Sequence[_Cell], place: int) -> _Cell:
     """A row's own cell minus the mean of its other cells."""
     others = [cell for at, cell in enumerate(cells) if at != place and cell.n_tasks]
     if not cells[place].n_tasks or not others:
-        return _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), 0)
+        return _NOTHING
     n = min(len(cell.controls) for cell in (cells[place], *others))
+    n_relabelled = min(len(cell.relabelled) for cell in (cells[place], *others))
     return _Cell(
         cells[place].observed - float(np.mean([cell.observed for cell in others])),
         cells[place].resampled - np.mean([cell.resampled for cell in others], axis=0),
         cells[place].controls[:n] - np.mean([cell.controls[:n] for cell in others], axis=0),
+        cells[place].relabelled[:n_relabelled] - np.mean([cell.relabelled[:n_relabelled] for cell in others], axis=0),
         cells[place].n_tasks + sum(cell.n_tasks for cell in others),
     )
 
@@ -249,6 +288,11 @@ def _why(
         return "it has no task with held-out prompts"
     if not cells[place].n_tasks:
         return next(trial.why for trial in own)
-    if not any(cell.n_tasks for at, cell in enumerate(cells) if at != place):
-        return "there is no other category to compare with"
-    return ""
+    if any(cell.n_tasks for at, cell in enumerate(cells) if at != place):
+        return ""
+    elsewhere = [trial.why for task, trial in trials.items() if measured[task].category != category]
+    return (
+        f"on the tasks of other categories, {elsewhere[0]}"
+        if elsewhere
+        else "there is no other category to compare with"
+    )

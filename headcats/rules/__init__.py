@@ -6,7 +6,7 @@ import pkgutil
 from headcats import registry
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Cutoffs, Rule, negate, rule
+from headcats.rules.rule import Cutoffs, Rule, negate, reads, rule
 
 __all__ = [
     "Cutoffs",
@@ -15,6 +15,7 @@ __all__ = [
     "fdr",
     "negate",
     "null_calibrated",
+    "reads",
     "rule",
     "sd_above_mean",
     "threshold",

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.rules.rule import Cutoffs, effect_cutoffs, rule, with_cutoffs
+from headcats.rules.rule import Cutoffs, effect_cutoffs, reads, rule, with_cutoffs
 
 # Below this many heads the sample itself bounds how many standard deviations a head can stand out.
 FEW_HEADS = 200
@@ -89,13 +89,15 @@ def elbow(scores: xr.Dataset) -> xr.DataArray:
 
 
 @rule
+@reads("null_effect")
 def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArray:
     """Heads whose effect lies above what donors of a second corruption do: above a quantile of those effects.
 
     The cut-off of a row (task or category) is the `quantile` of `null_effect` over its heads, and a head that does not
     help is never in. Null effects are what z of a second, independent corruption of the same query does in place of the
     clean z (`second_corruption_patch`): it takes the wrong task away as well, but brings another wrong one. For
-    categories both effects are reduced over tasks in the same way before they are compared.
+    categories both effects are reduced over the same tasks, those that have null effects, in the same way before they
+    are compared. A row without null effects is undecided.
 
     Args:
         scores: `effect` and `null_effect` with dims `(task | category, layer, head)`, as `hc.score` gives them for
@@ -104,19 +106,15 @@ def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArr
 
     Raises:
         OptionError: `quantile` outside (0, 1].
-        DataError: no null effects: a method without such a donor (ablations, noising), or a run without
-            second_corruption_patch.
+        DataError: no null effects: a method without such a donor (ablations, noising), a run without
+            second_corruption_patch, or task-specific effects, which have them taken off.
     """
     if not 0 < quantile <= 1:
         raise OptionError(f"null_calibrated(quantile) needs a share in (0, 1], got {quantile}.")
     if "null_effect" not in scores:
-        method = scores.attrs.get("method", "this method")
-        why = (
-            "was scored without second_corruption_patch: run that method too"
-            if method == "denoising_patch" and scores.attrs.get("effect", "total") == "total"
-            else "has no donor of a second corruption to compare with (denoising_patch has, for its total effect)"
+        raise DataError(
+            f"null_calibrated needs null effects, and {_why_none(scores)} Or use another rule, such as fdr()."
         )
-        raise DataError(f"null_calibrated needs null effects, and {method} {why}. Or use another rule, such as fdr().")
     effect = scores["effect"]
     row = next(str(dim) for dim in effect.dims if dim not in ("layer", "head"))
     nulls = scores["null_effect"].transpose(row, ...).values.reshape(scores.sizes[row], -1)
@@ -124,7 +122,17 @@ def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArr
         float(np.quantile(known, quantile)) if len(known := values[np.isfinite(values)]) else math.inf
         for values in nulls
     ]
-    return _in_or_out((effect > xr.DataArray(cuts, dims=row)) & (effect > 0))
+    cut = xr.DataArray(cuts, dims=row)
+    return _in_or_out((effect > cut) & (effect > 0)).where(np.isfinite(cut), 0)
+
+
+def _why_none(scores: xr.Dataset) -> str:
+    method = scores.attrs.get("method", "this method")
+    if scores.attrs.get("effect") == "task_specific":
+        return "the task-specific effect already has them taken off: score the total effect (effect='total')."
+    if method == "denoising_patch":
+        return f"{method} was scored without second_corruption_patch: run that method too."
+    return f"{method} has no donor of a second corruption to compare with (denoising_patch has)."
 
 
 def _above_cut(effect: xr.DataArray, cut: Callable[[np.ndarray], float]) -> xr.DataArray:

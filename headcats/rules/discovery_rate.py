@@ -9,6 +9,9 @@ from headcats import estimates
 from headcats.errors import DataError, OptionError
 from headcats.rules.rule import Cutoffs, rule, with_cutoffs
 
+# From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
+_DRAWN = 15
+
 
 def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float | int) -> Cutoffs:
     # The largest p that was called; where none was, the one that a single discovery would have needed.
@@ -67,16 +70,20 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         return  # a single discovery is within reach
     # Even if every head reached the smallest p of its row: would anything be called?
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
-    if np.nanmin(estimates.benjamini_hochberg(smallest.values)) <= alpha:
+    least_q = float(np.nanmin(estimates.benjamini_hochberg(smallest.values)))
+    if least_q <= alpha:
         return
     row_reach = smallest.min(("layer", "head"))
     reach = float(row_reach.min())
-    # Every further item halves the smallest p a sign flip can reach.
-    more = math.ceil(math.log2(reach / alpha))
+    # Every further item halves the smallest p that a sign flip can reach, and with it q, which a row of larger p can
+    # hold above p.
+    more = math.ceil(math.log2(least_q / alpha))
     have, need = "", f"at least {more} more query items per task"
     if "n_items" in scores.data_vars:
         items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
         have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
+        if items + more >= _DRAWN:
+            need += f" and as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
     raise DataError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
         f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values."

@@ -57,6 +57,11 @@ class Rule:
         judged = np.where(np.isnan(effect.values), 0, outcome.values).astype(np.int8)
         return effect.copy(data=judged).rename("outcome")
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Variables it needs beside effects, intervals and p values; a task without them cannot be judged by it."""
+        return getattr(self.judge, "reads", ())
+
     def cutoffs(self, scores: xr.Dataset) -> Cutoffs:
         """What a head had to reach in these scores.
 
@@ -110,6 +115,19 @@ def with_cutoffs(cutoffs: Callable[..., Cutoffs]) -> Callable[[Judge], Judge]:
     return mark
 
 
+def reads(*variables: str) -> Callable[[Judge], Judge]:
+    """Decorator, below `@rule`: variables of the scores that the rule needs beside effects, intervals and p values.
+
+    In `hc.categorize` only tasks that have numbers of all of them count.
+    """
+
+    def mark(judge: Judge) -> Judge:
+        judge.reads = variables  # type: ignore[attr-defined]
+        return judge
+
+    return mark
+
+
 def effect_cutoffs(effects: Float[np.ndarray, " row"]) -> Cutoffs:
     """Cut-offs of a rule that looks at effects alone."""
     return Cutoffs(effects, np.full(len(effects), -np.inf), np.full(len(effects), np.inf))
@@ -117,6 +135,8 @@ def effect_cutoffs(effects: Float[np.ndarray, " row"]) -> Cutoffs:
 
 def negate(scores: xr.Dataset) -> xr.Dataset:
     """The same scores asked the opposite way: effect, low, high become -effect, -high, -low; two-sided p stays.
+
+    Task-specific effects likewise.
 
     `rule(negate(scores))` finds suppressing heads.
 
@@ -127,6 +147,6 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
         raise DataError(
             "Category rows hold one-sided p values and cannot be negated; use `suppressing` of hc.categorize."
         )
-    flipped = {"effect": -scores["effect"], "low": -scores["high"], "high": -scores["low"]}
-    flipped |= {name: -scores[name] for name in ("null_effect", "resampled", "flipped") if name in scores}
-    return scores.assign({name: values for name, values in flipped.items() if name in scores})
+    mirrored = {"low": "high", "high": "low", "specific_low": "specific_high", "specific_high": "specific_low"}
+    mirrored |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "flipped")}
+    return scores.assign({name: -scores[other] for name, other in mirrored.items() if name in scores})

@@ -2,6 +2,7 @@
 
 from headcats.scores.blocks import CONTROLS, PATCH, WRONG_TASK, first_exact
 from headcats.scores.items import first_half, of_items
+from headcats.scores.reach import POWER, detectable_above, over_tasks
 from headcats.scores.scoring import score, screen_label
 from headcats.scores.table import FLAG_EFFECT
 
@@ -9,10 +10,13 @@ __all__ = [
     "CONTROLS",
     "FLAG_EFFECT",
     "PATCH",
+    "POWER",
     "WRONG_TASK",
+    "detectable_above",
     "first_exact",
     "first_half",
     "of_items",
+    "over_tasks",
     "score",
     "screen_label",
 ]

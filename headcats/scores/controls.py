@@ -4,11 +4,13 @@ A clean donor brings the right task and takes the wrong one away. A donor from a
 same query takes the wrong task away as well, but brings another wrong one: what it does is no evidence for the task.
 """
 
+import warnings
+
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.estimates import PromptEffects, estimate
 from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, prompt_effects
 
@@ -24,9 +26,11 @@ def task_specific(
 ) -> dict[str, PromptEffects]:
     """Task -> clean-donor minus second-corruption effect of every prompt that has both, with its gap.
 
+    Tasks without a control, or whose control shares no prompt with them, are left out.
+
     Raises:
         OptionError: The method is not denoising_patch.
-        DataError: No task has donors of a second corruption.
+        DataError: No task has donors of a second corruption on its own prompts.
     """
     if method != PATCH:
         raise OptionError(
@@ -38,22 +42,30 @@ def task_specific(
             f"These results hold no {WRONG_TASK}, whose effect is taken from that of {PATCH}. Add it to them: the same "
             f"run again with the methods {PATCH} and {WRONG_TASK}."
         )
-    return {task: beside(blocks[task], controls[task], task=task, metric=metric)[0] for task in controls}
+    found = {task: beside(blocks[task], controls[task], task=task, metric=metric) for task in controls}
+    specific = {task: both[0] for task, both in found.items() if both is not None}
+    if not specific:
+        raise DataError(
+            f"The {WRONG_TASK} of {', '.join(controls)} shares no prompt with their {PATCH}; run both methods in one "
+            "study."
+        )
+    return specific
 
 
 def beside(
     block: xr.Dataset, control: xr.Dataset, *, task: str, metric: str
-) -> tuple[PromptEffects, Float[np.ndarray, "prompt head"]]:
+) -> tuple[PromptEffects, Float[np.ndarray, "prompt head"]] | None:
     """A block minus its control, prompt by prompt, and the control's own differences on these prompts.
 
-    Raises:
-        DataError: The two share no prompt, or cannot be told to.
+    Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
+    told to.
     """
-    block, control = _same_prompts(block, control, task=task)
-    whole, _ = prompt_effects(block, task=task, metric=metric)
-    other, _ = prompt_effects(control, task=task, metric=metric)
-    specific = PromptEffects(whole.effect - other.effect, whole.gap, whole.item, whole.distractor)
-    return specific, other.effect
+    same = _same_prompts(block, control)
+    if same is None:
+        return None
+    (whole, _), (other, _) = (prompt_effects(one, task=task, metric=metric) for one in same)
+    own, others = _finite_heads(whole.effect), _finite_heads(other.effect)
+    return PromptEffects(own - others, whole.gap, whole.item, whole.distractor), others
 
 
 def control_table(
@@ -64,12 +76,17 @@ def control_table(
     metric: str,
     seed: int,
 ) -> dict[str, xr.DataArray]:
-    """The variables that controls add to a table of total effects; nothing for controls that were not run."""
+    """The variables that controls add to a table of total effects; nothing for controls that were not run.
+
+    Warns:
+        StatisticsWarning: Tasks without a control that others have, or whose control shares no prompt with them (NaN).
+    """
     dims, shape = ("task", "layer", "head"), tuple(table.sizes[dim] for dim in ("layer", "head"))
     tasks = [str(task) for task in table["task"].values]
     names = ("specific_effect", "specific_low", "specific_high", "null_effect")
     found = {name: np.full((len(tasks), *shape), np.nan) for name in names}
     shares = {name: np.full(len(tasks), np.nan) for name in ("task_share", "item_share")}
+    apart: dict[str, list[str]] = {WRONG_TASK: [], OTHER_ITEM: []}
     for row, task in enumerate(tasks):
         if not float(table["gap_low"].values[row]) > 0:
             continue
@@ -77,14 +94,22 @@ def control_table(
         for control, share in ((WRONG_TASK, "task_share"), (OTHER_ITEM, "item_share")):
             if task not in controls[control]:
                 continue
-            specific, others = beside(blocks[task], controls[control][task], task=task, metric=metric)
-            nulls = others.mean(axis=0) / specific.gap.mean()
+            both = beside(blocks[task], controls[control][task], task=task, metric=metric)
+            if both is None:
+                apart[control].append(task)
+                continue
+            specific, others = both
+            # The prompts that both have can be few, and without a gap of their own.
+            gap = specific.gap.mean()
+            nulls = others.mean(axis=0) / (gap if gap > 0 else np.nan)
             shares[share][row] = 1 - _slope(nulls, effect)
             if control == WRONG_TASK:
                 estimated = estimate(specific, task=task, seed=seed, draws=None)
                 bounds = (estimated.effect, estimated.low, estimated.high, nulls)
                 for name, values in zip(names, bounds, strict=True):
                     found[name][row] = values.reshape(shape)
+    for control in controls:
+        _warn_of_unknown(control, [task for task in tasks if task not in controls[control]], apart[control], of=tasks)
     added: dict[str, xr.DataArray] = {}
     if controls[WRONG_TASK]:
         added |= {name: xr.DataArray(values, dims=dims) for name, values in found.items()}
@@ -101,7 +126,25 @@ def _slope(values: Float[np.ndarray, " head"], effect: Float[np.ndarray, " head"
     return float((values[known] * effect[known]).sum()) / size if size > 0 else float("nan")
 
 
-def _same_prompts(block: xr.Dataset, control: xr.Dataset, *, task: str) -> tuple[xr.Dataset, xr.Dataset]:
+def _finite_heads(effects: Float[np.ndarray, "prompt head"]) -> Float[np.ndarray, "prompt head"]:
+    return np.where(np.isfinite(effects).all(axis=0), effects, np.nan)
+
+
+def _warn_of_unknown(control: str, missing: list[str], apart: list[str], *, of: list[str]) -> None:
+    if len(missing) == len(of):
+        return  # a study without this control
+    reasons = [f"not run on {', '.join(missing)}"] if missing else []
+    reasons += [f"no prompt shared with {PATCH} on {', '.join(apart)}"] if apart else []
+    if reasons:
+        warnings.warn(
+            f"What {control} tells of the effects is unknown (NaN) for {len(missing) + len(apart)} of {len(of)} tasks: "
+            f"{'; '.join(reasons)}.",
+            StatisticsWarning,
+            stacklevel=4,
+        )
+
+
+def _same_prompts(block: xr.Dataset, control: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset] | None:
     if "key" in block.coords and "key" in control.coords:
         here, there = block["key"].values.tolist(), control["key"].values.tolist()
         places = {key: place for place, key in enumerate(there)}
@@ -110,4 +153,4 @@ def _same_prompts(block: xr.Dataset, control: xr.Dataset, *, task: str) -> tuple
             return block.isel(prompt=kept), control.isel(prompt=[places[here[place]] for place in kept])
     elif block.sizes["prompt"] == control.sizes["prompt"]:
         return block, control
-    raise DataError(f"The blocks of task {task!r} and of its control share no prompt; run both methods in one study.")
+    return None

@@ -11,6 +11,8 @@ from headcats import estimates
 from headcats.estimates import Estimate
 
 POWER = 0.8
+# Shares of the gap below this are the rounding of constant differences.
+ROUNDING = 1e-9
 
 
 def weak_gap(task: str, found: Estimate) -> str:
@@ -20,7 +22,7 @@ def weak_gap(task: str, found: Estimate) -> str:
 
 
 def detectable(found: Estimate, *, tests: int, alpha: float) -> float:
-    """Smallest effect of a median head that is found with 80 % probability if no other head of the table stands out.
+    """Smallest effect of a median head that is told from 0 with 80 % probability if no other head stands out.
 
     `standard error * (t(1 - level / 2) + t(.8))` with `n_items - 1` degrees of freedom and
     `level = alpha / tests`, or the smallest p within reach if that is larger (heads are then found together only).
@@ -34,8 +36,40 @@ def detectable(found: Estimate, *, tests: int, alpha: float) -> float:
     return float(np.median(errors) * (stats.t.isf(level / 2, freedom) + stats.t.isf(1 - POWER, freedom)))
 
 
+def detectable_above(scores: xr.Dataset, min_effect: float) -> Float[np.ndarray, " task"]:
+    """Smallest effect of a median head that a rule with a `min_effect` finds with 80 % probability, task by task.
+
+    Such a rule asks for two things: a discovery, and an interval that lies above `min_effect`. So it is the larger of
+    `detectable` and `min_effect + (t(.975) + t(.8)) * standard error`, with `n_items - 1` degrees of freedom.
+
+    Args:
+        scores: What `hc.score` returns.
+        min_effect: Smallest effect of interest of the rule, in shares of the clean-corrupted gap.
+
+    Returns:
+        In shares of the gap; NaN where no standard error is known or the median one is 0 (constant differences).
+    """
+    errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
+    found = np.full(len(errors), np.nan)
+    planned = zip(errors, scores["n_items"].values.tolist(), scores["detectable"].values.tolist(), strict=True)
+    for row, (error, n_items, alone) in enumerate(planned):
+        known = error[np.isfinite(error)]
+        if n_items > 1 and len(known) and np.median(known) > ROUNDING:
+            quantiles = stats.t.isf(0.025, n_items - 1) + stats.t.isf(1 - POWER, n_items - 1)
+            found[row] = max(alone, min_effect + quantiles * float(np.median(known)))
+    return found
+
+
+def over_tasks(effects: Float[np.ndarray, " task"]) -> str:
+    """Median and range of smallest effects; "" where none is known. Tasks without scatter (0) say nothing of others."""
+    known = effects[np.isfinite(effects) & (effects > ROUNDING)]
+    if not len(known):
+        return ""
+    return f"{np.median(known):.2g} of the gap in the median task, {known.min():.2g} to {known.max():.2g} over tasks"
+
+
 def reach(table: xr.Dataset, *, alpha: float) -> str:
-    """A sentence or two: smallest p within reach and what it takes to be called; smallest effect that would be."""
+    """Sentences: smallest p within reach, what it takes to be called, smallest effect that is told from 0."""
     tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
@@ -49,14 +83,9 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
     if needed > 1 and tests:
         # A sign flip of n items reaches 2^(1 - n).
         text += f" A single one would need {1 + math.ceil(math.log2(tests / alpha))} query items."
-    return text + _smallest_effects(table["detectable"].values)
-
-
-def _smallest_effects(effects: Float[np.ndarray, " task"]) -> str:
-    known = effects[np.isfinite(effects)]
-    if not len(known):
-        return ""
-    return (
-        f" Smallest effect of one head that is found with {POWER:.0%} probability: "
-        f"{np.median(known):.2g} of the gap in the median task, {known.min():.2g} to {known.max():.2g} over tasks."
-    )
+    if effects := over_tasks(table["detectable"].values):
+        text += (
+            f" Smallest effect of one head that is told from 0 with {POWER:.0%} probability (a rule's min_effect comes "
+            f"on top): {effects}."
+        )
+    return text

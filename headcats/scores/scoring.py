@@ -57,7 +57,7 @@ def score(
         Dims `task, layer, head`. `effect, low, high, p_value, q_value, raw, standard_error, sign_differs` per head;
         `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable` per task, `gap_low` to `gap_high`
         being the 95 % interval of the gap by the bootstrap of items, and `detectable` the smallest effect of a median
-        head that is found with 80 % probability on its own; `resampled (resample, ...)`: effects in 400 bootstrap
+        head that is told from 0 with 80 % probability on its own; `resampled (resample, ...)`: effects in 400 bootstrap
         draws of items, `flipped (flip, ...)`: in 100 draws in which no head has any (see `headcats.estimates`);
         `distractor_effect (task, distractor, layer, head)` = the effect on the prompts of one distractor task, in
         shares of the same task gap, where prompts name one. `sign_differs` flags heads of |effect| >= .1 that help
@@ -82,8 +82,10 @@ def score(
             of a screen beside exact numbers, too) or lack a coordinate.
 
     Warns:
-        StatisticsWarning: tasks without a block of this method or of its control (left out), and tasks whose gap is
-            not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a single item.
+        StatisticsWarning: tasks without a block of this method (left out); tasks without a control that other tasks
+            have, or whose control shares no prompt with them (left out of task-specific effects; beside total ones
+            NaN); and tasks whose gap is not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a
+            single item.
     """
     if not isinstance(results, xr.DataTree):
         raise DataError(
@@ -152,7 +154,7 @@ def screen_label(table: xr.Dataset) -> str:
 def _warn_of_missing(tasks: list[str]) -> None:
     if tasks:
         warnings.warn(
-            f"{len(tasks)} tasks have no {WRONG_TASK} block and are left out: {', '.join(tasks)}.",
+            f"{len(tasks)} tasks have no {WRONG_TASK} of their prompts and are left out: {', '.join(tasks)}.",
             StatisticsWarning,
             stacklevel=3,
         )

@@ -41,8 +41,10 @@ def run_evidence(
     Heads are chosen by the scores of half of the query items, for each tested task without that task: of a category's
     members the (at most) 4 with the largest effect beyond the other categories. They are ablated jointly, to their mean
     over reference prompts of the whole suite, on fresh prompts about the other half of the items. Damage = drop of the
-    answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. Beside it stand random
-    sets with as many heads in every layer. A category stands if p <= .05 (one-sided) among at least 19 such sets; the
+    answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. Beside it stand
+    relabellings (the heads of every layer permuted, for all tested sets alike) and random sets with as many heads in
+    every layer, none of them tested. A category stands if the exact p (one-sided) is <= .05 among at least 19
+    relabellings, the interval of the difference is above 0, and p <= .05 among the random sets too where 19 exist; the
     rule has no knob. All of this holds for these tasks, templates and distractor tasks.
 
     Args:
@@ -56,7 +58,7 @@ def run_evidence(
         min_tasks: As in `hc.categorize`.
         positions: Where heads are ablated: "last", or "all", which takes as many times longer as prompts have tokens.
         n_prompts: Held-out prompts per task.
-        controls: Random sets per tested set.
+        controls: Random sets, and relabellings, per tested set.
         seed: Seed of the halves, the random sets and the resamples. Prompts have the seed of the run.
 
     Returns:

@@ -103,6 +103,8 @@ def run(
         folder.remove_leftovers()
     manifest = stored or new_manifest(adapted, study)
     manifest["methods"] = list(dict.fromkeys([*manifest["methods"], *(spec.label for spec in study.methods)]))
+    # What was asked for tells a run that was stopped from one that is finished.
+    manifest["asked"] = list(dict.fromkeys([*manifest.get("asked", []), *(task.name for task in study.tasks)]))
     known = {category["name"] for category in manifest["categories"]}
     manifest["categories"] += [entry for entry in categories(study) if entry["name"] not in known]
     manifest["checks"]["model"] = check_model(adapted)

@@ -9,6 +9,7 @@ from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
 from headcats.categories import categorize, head_table, overlap
+from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError
 from headcats.scores import score
 
@@ -67,6 +68,52 @@ def test_the_size_without_effect_is_what_a_rule_finds_in_noise() -> None:
     loose = categorize(scores, rule=rules.threshold(value=0.1))
     # Real noise beside noise with drawn signs: the same number, up to chance.
     assert loose["size"].mean().item() == pytest.approx(loose["size_expected"].mean().item(), abs=2.5)
+
+
+def test_the_size_without_effect_of_a_rule_on_p_is_that_of_noise() -> None:
+    observed, expected = [], []
+    for seed in range(15):
+        found = null_results(np.random.default_rng(seed), tasks=8, shape=(4, 6), prompts=32, n_items=16)
+        members = categorize(score(found, method="denoising_patch"), rule=rules.fdr(alpha=0.5, min_effect=0))
+        observed.append((members["size"] + members["suppressing_size"]).sum().item() / 2)
+        expected.append(members["size_expected"].sum().item())
+    assert 0.6 < np.mean(expected) / np.mean(observed) < 1.7
+
+
+class TestSingleItems:
+    """One query item cannot be resampled, and has no scatter to flip."""
+
+    @staticmethod
+    def members(single: str) -> xr.Dataset:
+        found = results({("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5})
+        for task in found.children:
+            if task.startswith(single):
+                data = found[f"{task}/denoising_patch@last"].to_dataset()
+                found[f"{task}/denoising_patch@last"] = xr.DataTree(data.assign_coords(item=("prompt", ["one"] * 60)))
+        return members_of(found, rules.threshold(value=0.2))
+
+    def test_what_would_take_draws_is_not_known(self) -> None:
+        members = self.members("Algorithmic")
+        assert members["size"].values.tolist() == [2, 1]
+        for name in ("probability", "suppressing_probability"):
+            assert members[name].sel(category="Algorithmic").isnull().all()
+            assert members[name].sel(category="Knowledge").notnull().all()
+        assert np.isnan(members["size_expected"].values).tolist() == [True, False]
+        shared = overlap(members, draws=10)
+        assert shared["jaccard"].values.tolist() == [[1.0, 0.5], [0.5, 1.0]]
+        for name in ("jaccard_low", "jaccard_high"):
+            assert np.isnan(shared[name].values).tolist() == [[True, True], [True, False]]
+        assert head_table(members)["probability"].isna().tolist() == [True, True, False]
+
+    def test_a_map_of_them_says_dashes(self, capsys: pytest.CaptureFixture[str]) -> None:
+        members = self.members("")
+        shared = overlap(members, draws=10, sign="suppressing")
+        assert shared["probability"].isnull().all()
+        scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
+        print_map({"scores": scores, "members": members, "overlap": overlap(members, draws=10)})
+        text = capsys.readouterr().out
+        assert "nan" not in text
+        assert "of the resamples of query items" not in text
 
 
 def test_true_effects_do_not_count_as_noise() -> None:

@@ -8,7 +8,8 @@ import xarray as xr
 from simulated import CATEGORIES, block, tree
 
 from headcats import rules
-from headcats.categories import categorize, subsampled_overlap
+from headcats.categories import categorize, overlap, subsampled_overlap
+from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError
 from headcats.scores import score
 
@@ -56,6 +57,36 @@ def test_the_seed_decides(scores: xr.Dataset) -> None:
     first, again, other = (subsampled_overlap(scores, subsets=20, seed=seed) for seed in (0, 0, 1))
     xr.testing.assert_identical(first, again)
     assert not first["size"].equals(other["size"])
+
+
+def uneven() -> xr.Dataset:
+    """One Algorithmic task of 40 items and one of 3; one Knowledge task of 3."""
+    rng = np.random.default_rng(0)
+    sizes = {"wide": 40, "narrow": 3, "other": 3}
+    blocks = {task: block(rng.normal(0.3, 0.1, (n, 2, 3))) for task, n in sizes.items()}
+    results = tree(blocks, categories={"wide": "Algorithmic", "narrow": "Algorithmic", "other": "Knowledge"})
+    results.attrs["categories"] = json.dumps(CATEGORIES[:2])
+    return score(results, method="denoising_patch")
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_subsets_that_cannot_be_judged_are_counted() -> None:
+    found = subsampled_overlap(uneven(), rule=rules.fdr(), subsets=40)
+    assert 10 <= found.attrs["judged"] <= 30  # those with the task of 40 items
+    assert found.attrs["subsets"] == 40
+    assert found["size"].sel(category="Algorithmic").item() == 6.0
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+    scores = uneven()
+    with pytest.raises(DataError, match="could not call any head"):
+        subsampled_overlap(scores.isel(task=[1, 2]), rule=rules.fdr(), subsets=3)
+    members = categorize(scores, rule=rules.fdr())
+    shown = {"scores": scores.isel(task=[1, 2]), "members": members, "overlap": overlap(members, draws=10)}
+    print_map(shown, rule="fdr:alpha=0.05,min_effect=0.05")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "cannot be compared at equal numbers of tasks: fdr(alpha=0.05) could not call any head" in text
 
 
 def test_bad_input_is_told(scores: xr.Dataset) -> None:

@@ -178,12 +178,24 @@ def test_a_head_missing_in_one_task_can_be_in_but_never_out() -> None:
     assert np.isnan(members["effect"].values.ravel()[:2]).all()
 
 
-def test_too_few_tasks_are_named() -> None:
+def test_a_category_of_fewer_tasks_than_needed_stays_undecided() -> None:
     scores = scores_of(np.full((5, 1), 0.5), categories=["Knowledge"] * 3 + ["Linguistic"] * 2)
-    with pytest.raises(
-        DataError, match=r"'Linguistic' has 2 tasks with numbers \(t3, t4\); min_tasks=3 needs at least"
-    ):
-        categorize(scores, min_tasks=3)
+    with pytest.warns(StatisticsWarning, match=r"fewer tasks than min_tasks=3 stay undecided: Linguistic \(2\)\.$"):
+        members = categorize(scores, min_tasks=3)
+    assert members["member"].values.ravel().tolist() == [1, 0]
+    assert members["size"].values.tolist() == [1, 0]
+    assert (members["n_tasks"].values.tolist(), members["min_tasks"].values.tolist()) == ([3, 2], [3, 3])
+    assert np.isnan(members["effect"].sel(category="Linguistic")).all()
+    # The other is judged as if it stood alone.
+    alone = categorize(scores.isel(task=[0, 1, 2]).assign_attrs(categories=listed("Knowledge")), min_tasks=3)
+    xr.testing.assert_identical(members.sel(category=["Knowledge"]).drop_attrs(), alone.drop_attrs())
+    assert overlap(members, draws=10)["set"].item() == "Knowledge"
+
+
+def test_too_few_tasks_everywhere_are_named() -> None:
+    scores = scores_of(np.full((5, 1), 0.5), categories=["Knowledge"] * 3 + ["Linguistic"] * 2)
+    with pytest.raises(DataError, match=r"at least 4 tasks with numbers.*\(Knowledge: 3, Linguistic: 2\)\. Lower"):
+        categorize(scores, min_tasks=4)
 
 
 EFFECTS = np.array([[0.5, 0.0, -0.5, 0.01]] * 6)

@@ -62,6 +62,28 @@ def test_effects_are_the_rth_largest_and_suppression_the_rth_strongest() -> None
         np.testing.assert_allclose(found["suppressing_effect"], -value)
 
 
+def test_p_is_the_rth_smallest_in_both_directions() -> None:
+    runs = {}
+    for name, p in (("a", 0.3012), ("b", 0.1138), ("c", 0.3108)):
+        runs[name] = members_of([[1, 1]])
+        for variable in ("p_value", "q_value", "suppressing_p_value", "suppressing_q_value"):
+            runs[name][variable].values[:] = p
+    for by, p in (("any", 0.1138), ("half", 0.3012), ("always", 0.3108)):
+        found = replicated(runs, by=by)
+        for variable in ("p_value", "q_value", "suppressing_p_value", "suppressing_q_value"):
+            np.testing.assert_allclose(found[variable], p)
+
+
+def test_a_map_of_one_sign_is_no_run() -> None:
+    members = members_of([[1, 1]])
+    for run in (overlap(members, sign="suppressing"), members.drop_vars("suppressing")):
+        with pytest.raises(DataError, match="Run 'b' does not hold helping and suppressing heads apart"):
+            replicated({"a": members, "b": run})
+    assert replicated({"a": overlap(members)})["member"].values.tolist() == members["member"].values.tolist()
+    with pytest.raises(DataError, match="holds suppressing heads alone"):
+        overlap(overlap(members, sign="suppressing"))
+
+
 def test_a_run_without_a_number_keeps_a_head_from_being_in_always() -> None:
     runs = {"a": members_of([[1]], effect=0.4), "b": members_of([[0]], effect=np.nan)}
     assert np.isnan(replicated(runs, by="always")["effect"]).all()

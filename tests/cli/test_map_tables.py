@@ -8,7 +8,7 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.cli.map_tables import print_map
-from headcats.cli.mapping import file_of, tables
+from headcats.cli.mapping import file_of, tables, title
 from headcats.errors import OptionError
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
@@ -50,7 +50,13 @@ def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert "With 2 tasks of each category (50 random subsets; range)" in text
     assert "With donors of another wrong task, 50% (50% to 50%) of the effects is gone" in text
     assert "Task-specific effects alone: --effect task_specific." in text
-    assert "is found with 80% probability" in text
+    assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
+    assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
+
+
+def test_a_rule_without_a_smallest_effect_promises_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for rule in ("fdr:min_effect=0", "threshold:value=0.2"):
+        assert "finds with 80%" not in printed(capsys, tables(results(), rule=rule), rule=rule)
 
 
 def test_loose_members_are_named(capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,6 +94,9 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytes
     text = printed(capsys, found)
     assert "denoising_patch, task-specific effects, at last" in text
     assert "of the effects is gone" not in text
+    both = tables(tree_of, rule=RULE, effect="task_specific", sign="suppressing")
+    assert title(both).startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
+    assert title(tables(tree_of, rule=RULE)).startswith("denoising_patch at last, logit_diff")
     assert file_of("overlap_map", "html", found, tree_of) == "overlap_map-task_specific.html"
 
 

@@ -95,6 +95,19 @@ def test_helping_and_suppressing_are_never_merged():
         hc.agreement({"a": members_of(HEADS)}, sign="both")
 
 
+def test_overlaps_of_suppressing_heads_are_read_as_what_they_hold():
+    table = members_of(HEADS)
+    whole = table.assign({f"suppressing_{name}": table["n_tasks"] for name in ("size",)})
+    overlap = hc.overlap(whole, sign="suppressing", draws=10)
+    found = hc.agreement({"a": overlap, "b": table}, sign="suppressing")
+    assert (found["jaccard"] == 1).all()
+    assert (found["spearman"] > 0.999).all()
+    assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(OptionError, match=r"a holds suppressing heads .* not helping ones"):
+        hc.agreement({"a": overlap, "b": table})
+    assert (hc.agreement({"a": hc.overlap(whole, draws=10), "b": table})["jaccard"] == 1).all()
+
+
 def test_empty_constant_and_unknown_are_nan_without_a_warning():
     nothing, constant = np.zeros((2, 6)), np.full((2, 6), 0.3)
     unknown = HEADS.copy()
@@ -150,6 +163,8 @@ def test_pairs_say_what_they_differ_in():
         "b": members_of(HEADS, attrs=attrs | {"metric": "log_prob"}),
         "c": members_of(-HEADS, attrs=attrs | {"method": "other", "approximation": "first order"}),
     }
+    total, specific = (members_of(HEADS, attrs=attrs | {"effect": kind}) for kind in ("total", "task_specific"))
+    assert pairs(hc.agreement({"a": total, "b": specific}))["differ_in"].tolist() == ["effect", "effect"]
     found = hc.agreement(members)
     assert found["screen"].values.tolist() == ["", "", "screen (first order)"]
     assert "plan" not in found.coords

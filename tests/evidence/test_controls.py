@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.controls import growing_sequences, matched_sets
+from headcats.evidence.controls import coupled_controls, growing_sequences, matched_sets, relabellings
 from headcats.models import Head
 
 
@@ -106,3 +106,67 @@ def test_sequences_differ_by_seed_and_repeat(seed):
     first = growing_sequences(heads, n_heads, n=5, seed=seed)
     assert first == growing_sequences(heads, n_heads, n=5, seed=seed)
     assert len(set(first)) == 5
+
+
+def images(row, n_heads, pool_of):
+    """Every distinct family of images under maps of the heads of each layer into its pool, by brute force."""
+    union = sorted({head for one in row for head in one})
+    found = set()
+    for targets in itertools.product(*(pool_of(head.layer) for head in union)):
+        if len(set(targets)) == len(targets):
+            at = dict(zip(union, targets, strict=True))
+            found.add(tuple(tuple(sorted(at[head] for head in one)) for one in row))
+    return found
+
+
+ROWS = [
+    [(Head(0, 0), Head(0, 1)), (Head(0, 0), Head(1, 0))],
+    [(Head(0, 0), Head(0, 1))],
+    [(Head(0, 0),), (Head(0, 1),)],
+    [(Head(0, 0), Head(0, 1), Head(0, 2))],
+]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_few_relabellings_are_all_of_those_that_exist(row):
+    n_heads = {0: 4, 1: 3}
+    row = sorted(row)
+    exist = images(row, n_heads, lambda layer: [Head(layer, head) for head in range(n_heads[layer])]) - {tuple(row)}
+    found = relabellings(row, n_heads, n=1000, seed=0)
+    families = list(zip(*(found[one] for one in row), strict=True))
+    assert set(families) == exist
+    assert len(families) == len(exist)
+    some = relabellings(row, n_heads, n=3, seed=0)
+    drawn = set(zip(*(some[one] for one in row), strict=True))
+    assert len(drawn) == 3
+    assert drawn <= exist
+
+
+def test_every_relabelling_is_as_likely_as_any_other():
+    row = [(Head(0, 0),), (Head(0, 1),)]
+    counts: Counter = Counter()
+    for seed in range(1100):
+        found = relabellings(row, {0: 4}, n=1, seed=seed)
+        counts[tuple(found[one][0] for one in row)] += 1
+    assert len(counts) == 11
+    assert min(counts.values()) > 60
+
+
+@pytest.mark.parametrize("row", ROWS[:3])
+def test_coupled_controls_leave_all_tested_heads_of_the_row_out(row):
+    n_heads = {0: 5, 1: 3}
+    row = sorted(row)
+    union = {head for one in row for head in one}
+    exist = images(
+        row, n_heads, lambda at: [Head(at, head) for head in range(n_heads[at]) if Head(at, head) not in union]
+    )
+    found = coupled_controls(row, n_heads, n=1000, seed=0)
+    assert set(zip(*(found[one].sets for one in row), strict=True)) == exist
+    assert {one.possible for one in found.values()} == {len(exist)}
+
+
+def test_without_room_for_all_of_the_row_every_set_has_controls_of_its_own():
+    row = [(Head(0, 0),), (Head(0, 1),)]
+    found = coupled_controls(row, {0: 3}, n=100, seed=0)
+    assert found == {one: matched_sets(one, {0: 3}, n=100, seed=0) for one in row}
+    assert coupled_controls([(), ()], {0: 3}, n=100, seed=0) == relabellings([()], {0: 3}, n=9, seed=0) == {}

@@ -42,14 +42,21 @@ def test_heads_of_one_category_alone_stand_with_the_smallest_p(specific):
     # One head in each of three layers of four: 3 * 3 * 3 other sets.
     assert table["specificity_n_controls"].values.tolist() == [27, 27]
     assert table["specificity_p"].values.tolist() == [1 / 28, 1 / 28]
+    # With the tested heads among them there are 4 * 4 * 4 - 1.
+    assert table["n_relabelled"].values.tolist() == [63, 63]
+    assert table["specificity_exact_p"].values.tolist() == [1 / 64, 1 / 64]
     assert table["verdict"].values.tolist() == ["stands", "stands"]
     assert (table["specificity"] > 0.3).all()
     assert (abs(table["damage"].sel(category="Knowledge", target="Linguistic")) < 0.2).all()
     assert reading(specific)[0].startswith("Knowledge stands: its heads damage its tasks by ")
     assert (
-        "0 of 27 random sets of the same layers are at least as specific (p = 0.036; only 27 of the 100"
-        in reading(specific)[0]
+        "0 of 63 relabellings within layers are at least as specific (exact p = 0.016; only 63" in reading(specific)[0]
     )
+    assert (
+        "and 0 of 27 random sets of the same layers without them (p = 0.036; only 27 of the 100" in reading(specific)[0]
+    )
+    assert reading(specific)[-1].startswith("4 verdicts were made at 0.05 each")
+    assert any("Knowledge: single damages of its heads sum to" in sentence for sentence in reading(specific))
 
 
 def test_tested_heads_are_the_planted_ones(specific):
@@ -86,7 +93,7 @@ def test_without_shared_heads_nothing_is_left_of_these(shared):
 
 
 def test_without_shared_heads_all_is_left_of_those(specific):
-    for name in ("damage", "specificity", "specificity_p"):
+    for name in ("damage", "specificity", "specificity_p", "specificity_exact_p"):
         np.testing.assert_array_equal(specific["exclusive"][name], specific["specificity"][name])
 
 
@@ -211,7 +218,7 @@ def test_few_controls_are_counted_and_never_enough():
     found = examine(model, held, scores, options=Options())
     assert found["specificity"]["specificity_n_controls"].values.tolist() == [3, 3]
     assert found["specificity"]["verdict"].values.tolist() == ["cannot be decided"] * 2
-    assert "but with 3 random sets of the same layers p cannot fall to 0.05; only 3 of the 100" in reading(found)[0]
+    assert "but with 3 relabellings within layers p cannot fall to 0.05; only 3 of the 100" in reading(found)[0]
 
 
 def test_corrupted_prompts_that_show_no_task_leave_no_contrast(known):
@@ -230,6 +237,20 @@ def test_the_time_is_said_before_anything_is_measured(caplog, known):
     with caplog.at_level("INFO", logger="headcats"):
         examine(model, held, scores, options=Options(positions="all", controls=5))
     assert "ablations (sets of heads x tasks) at positions 'all'" in caplog.text
+
+
+def test_as_many_tasks_as_min_tasks_asks_for_can_be_tested_and_it_is_said(known):
+    model, held, scores = known
+    found = examine(model, held, scores, options=Options(min_tasks=3, positions="all", controls=20))
+    assert found["specificity"]["n_tasks"].values.tolist() == [[3, 3], [3, 3]]
+    assert (
+        "Knowledge has as many tasks as min_tasks=3 asks for: with one of its tasks put aside, its heads were chosen "
+        "with min_tasks=2." in reading(found)
+    )
+    assert found["self_repair"]["repaired"].isnull().all()
+    assert any(
+        sentence.startswith("Whether later layers make up for single heads is unknown") for sentence in reading(found)
+    )
 
 
 def test_own_tasks_are_scored_without_themselves(known):

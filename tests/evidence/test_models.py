@@ -96,6 +96,11 @@ def test_models_are_compared_under_one_protocol_and_screens_are_marked():
     one, other = overlap_of(members((3, 4), CELLS)), overlap_of(members((3, 4), CELLS), metric="log_prob")
     with pytest.raises(DataError, match="under one protocol: metric is logit_diff for a, log_prob for b"):
         hc.category_structure({"a": one, "b": other})
+    for difference in ({"effect": "task_specific"}, {"sign": "suppressing"}):
+        (part, value), *_ = difference.items()
+        with pytest.raises(DataError, match=f"under one protocol: {part} is (total|helping) for a, {value} for b"):
+            hc.category_structure({"a": one, "b": overlap_of(members((3, 4), CELLS), **difference)})
+    assert hc.category_structure({"a": one}).attrs["effect"] == "total"
     with pytest.raises(DataError, match="no model"):
         hc.category_structure({})
     screen = overlap_of(members((3, 4), CELLS), approximation="first order")

@@ -2,22 +2,45 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from damages import damage, heads, trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.reading import FALLS, LEAST_CONTROLS, OPEN, STANDS, sentences, verdict, verdicts
+from headcats.evidence.reading import (
+    FALLS,
+    LEAST_CONTROLS,
+    OPEN,
+    STANDS,
+    multiplicity_sentences,
+    redundancy_sentences,
+    sentences,
+    share,
+    verdict,
+    verdicts,
+)
 from headcats.evidence.specificity import specificity
 
 
-def row(*, own: float, elsewhere: float, controls: int, reaching: int, noise: float = 0.0, matched: str = "layers"):
-    """A category whose heads cost its own task `own` and others `elsewhere`; `reaching` controls are as specific."""
-    sets = [heads(f"L1H{number}") for number in range(controls)]
-    of_heads = trial(["L0H0"], [map(str, one) for one in sets])
-    for name in ("matched",):
-        object.__setattr__(of_heads.controls, name, matched)
+def row(
+    *,
+    own: float = 0.6,
+    elsewhere: float = 0.1,
+    relabelled: int = 19,
+    as_specific: int = 0,
+    controls: int = 19,
+    reaching: int = 0,
+    noise: float = 0.0,
+    matched: str = "layers",
+):
+    """A category whose heads cost its own task `own` and others `elsewhere`; `reaching` controls and `as_specific`
+    relabellings are as specific."""
+    disjoint = [heads(f"L1H{number}") for number in range(controls)]
+    images = [heads(f"L2H{number}") for number in range(relabelled)]
+    of_heads = trial(["L0H0"], [map(str, one) for one in disjoint], [map(str, one) for one in images])
+    object.__setattr__(of_heads.controls, "matched", matched)
     none = trial((), why="the rule calls no head of it (3 undecided)")
-    good = set(sets[:reaching])
+    good = {*disjoint[:reaching], *images[:as_specific]}
 
     def cost(task, one):
         if one == heads("L0H0"):
@@ -25,7 +48,7 @@ def row(*, own: float, elsewhere: float, controls: int, reaching: int, noise: fl
         return 1.0 if one in good and task == "a" else 0.0
 
     measured = {
-        task: damage(task, task.upper(), lambda one, task=task: cost(task, one), [heads("L0H0"), *sets])
+        task: damage(task, task.upper(), lambda one, task=task: cost(task, one), [heads("L0H0"), *disjoint, *images])
         for task in ("a", "b")
     }
     measured["a"].drop[:] += noise * np.random.default_rng(0).standard_normal((len(measured["a"].drop), 1))
@@ -34,64 +57,134 @@ def row(*, own: float, elsewhere: float, controls: int, reaching: int, noise: fl
 
 
 def test_it_stands():
-    table = row(own=0.6, elsewhere=0.1, controls=19, reaching=0)
+    table = row()
     assert verdicts(table).values.tolist() == [STANDS, OPEN]
     first, second = sentences(table, asked=19)
     assert first == (
         "A stands: its heads damage its tasks by 0.60 of the gap and those of other categories by 0.10, a difference "
-        "of 0.50; 0 of 19 random sets of the same layers are at least as specific (p = 0.05)."
+        "of 0.50; 0 of 19 relabellings within layers are at least as specific (exact p = 0.05), and 0 of 19 random "
+        "sets of the same layers without them (p = 0.05)."
     )
     assert second == "B cannot be decided: the rule calls no head of it (3 undecided)."
 
 
-def test_it_does_not_stand():
-    table = row(own=0.2, elsewhere=0.1, controls=100, reaching=34)
-    assert verdict(table.sel(category="A")) == FALLS
-    assert sentences(table, asked=100)[0].startswith("A does not stand: its heads damage its tasks by 0.20")
-    assert (
-        "34 of 100 random sets of the same layers are at least as specific (p = 0.35)" in sentences(table, asked=100)[0]
-    )
-
-
-def test_eighteen_controls_are_one_too_few():
-    table = row(own=0.6, elsewhere=0.1, controls=18, reaching=0)
+def test_relabellings_that_keep_some_heads_leave_it_open():
+    table = row(relabelled=100, as_specific=34)
+    assert table["specificity_p"].sel(category="A") == 0.05
     assert verdict(table.sel(category="A")) == OPEN
-    assert "but with 18 random sets of the same layers p cannot fall to 0.05" in sentences(table, asked=100)[0]
+    said = sentences(table, asked=100)[0]
+    assert said.startswith("A cannot be decided: its heads damage its tasks by 0.60")
+    assert "34 of 100 relabellings within layers are at least as specific (exact p = 0.35), and 0 of 19" in said
+    assert "sets that keep some of its heads do as much, and its layers have too few heads to tell." in said
 
 
-def test_fewer_controls_than_asked_for_are_named():
-    said = sentences(row(own=0.6, elsewhere=0.1, controls=30, reaching=0), asked=100)[0]
-    assert "(p = 0.032; only 30 of the 100 sets asked for exist)" in said
+def test_relabellings_decide_against_it_where_disjoint_sets_do_not_speak_for_it():
+    assert verdict(row(relabelled=100, as_specific=34, controls=18).sel(category="A")) == FALLS
+    assert verdict(row(relabelled=100, as_specific=34, controls=40, reaching=9).sel(category="A")) == FALLS
+
+
+def test_disjoint_sets_can_take_the_verdict_away_where_there_are_enough():
+    assert verdict(row(controls=19, reaching=1).sel(category="A")) == FALLS
+    few = row(controls=18, reaching=18)
+    assert verdict(few.sel(category="A")) == STANDS
+    assert "18 of 18 random sets of the same layers without them (p = 1; only 18" in sentences(few, asked=19)[0]
+    assert "), too few to count." in sentences(few, asked=19)[0]
+    assert "and no random set without them exists." in sentences(row(controls=0), asked=19)[0]
+
+
+@pytest.mark.parametrize(("n", "counted"), [(18, "18 relabellings"), (1, "1 relabelling")])
+def test_eighteen_relabellings_are_one_too_few(n, counted):
+    table = row(relabelled=n, controls=100)
+    assert verdict(table.sel(category="A")) == OPEN
+    said = sentences(table, asked=100)[0]
+    assert f"but with {counted} within layers p cannot fall to 0.05; only {n} of the 100 asked for exist." in said
+
+
+def test_fewer_sets_than_asked_for_are_named():
+    said = sentences(row(relabelled=63, controls=30), asked=100)[0]
+    assert "(exact p = 0.016; only 63 of the 100 asked for exist)" in said
+    assert "(p = 0.032; only 30 of the 100 asked for exist)" in said
 
 
 def test_a_difference_that_is_not_told_from_zero_does_not_stand():
-    table = row(own=0.11, elsewhere=0.1, controls=19, reaching=0, noise=1.0)
+    table = row(own=0.11, noise=1.0)
     assert table["specificity_low"].sel(category="A") < 0
-    table["specificity_p"].loc[{"category": "A"}] = 0.05
+    for name in ("specificity_p", "specificity_exact_p"):
+        table[name].loc[{"category": "A"}] = 0.05
     assert verdict(table.sel(category="A")) == FALLS
     assert "but the difference is not clearly above 0 (95 % interval" in sentences(table, asked=19)[0]
 
 
 def test_sets_matched_by_thirds_are_said():
-    said = sentences(row(own=0.6, elsewhere=0.1, controls=19, reaching=0, matched="thirds"), asked=19)[0]
+    said = sentences(row(matched="thirds"), asked=19)[0]
     assert "random sets of the same thirds of the layers (no others exist for some sets)" in said
 
 
 def test_exclusive_heads_are_called_so():
-    said = sentences(row(own=0.6, elsewhere=0.1, controls=19, reaching=0), asked=19, exclusive=True)
+    said = sentences(row(), asked=19, exclusive=True)
     assert said[0].startswith("A stands: its own heads (in no other category) damage its tasks")
     assert said[1].startswith("B cannot be decided by its own heads (in no other category): ")
 
 
-@given(st.integers(0, 60), st.integers(0, 60))
-def test_the_rule_is_p_and_the_number_of_controls(controls, reaching):
-    table = row(own=0.6, elsewhere=0.1, controls=controls, reaching=min(reaching, controls)).sel(category="A")
-    p = (1 + min(reaching, controls)) / (1 + controls)
-    expected = OPEN if controls < LEAST_CONTROLS else STANDS if p <= 0.05 else FALLS
-    assert verdict(table) == expected
+def test_tasks_without_heads_are_counted():
+    own, none = trial(["L0H0"]), trial((), why="none")
+    measured = {task: damage(task, task[0].upper(), lambda one: 0.5, [heads("L0H0")]) for task in ("a1", "a2", "b1")}
+    designed = {task: {"A": none if task == "a2" else own, "B": none} for task in measured}
+    said = sentences(specificity(designed, measured, categories=("A", "B"), seed=0), asked=19)[0]
+    assert (
+        "its heads damage its tasks (known on 1 of 2 tasks) by 0.50 of the gap and those of other categories by" in said
+    )
+
+
+@given(*[st.integers(0, 60)] * 4)
+def test_the_rule_is_both_p_and_their_numbers(relabelled, as_specific, controls, reaching):
+    as_specific, reaching = min(as_specific, relabelled), min(reaching, controls)
+    table = row(relabelled=relabelled, as_specific=as_specific, controls=controls, reaching=reaching)
+    exact, p = (1 + as_specific) / (1 + relabelled), (1 + reaching) / (1 + controls)
+    enough = controls >= LEAST_CONTROLS
+    if relabelled < LEAST_CONTROLS:
+        expected = OPEN
+    elif enough and p > 0.05:
+        expected = FALLS
+    elif exact <= 0.05:
+        expected = STANDS
+    else:
+        expected = OPEN if enough else FALLS
+    assert verdict(table.sel(category="A")) == expected
 
 
 @pytest.mark.parametrize("asked", [19, 100])
 def test_every_category_has_a_sentence(asked):
-    table = row(own=0.6, elsewhere=0.1, controls=19, reaching=0)
-    assert [one.split()[0] for one in sentences(table, asked=asked)] == ["A", "B"]
+    assert [one.split()[0] for one in sentences(row(), asked=asked)] == ["A", "B"]
+
+
+def test_verdicts_are_counted():
+    table = row().assign(verdict=verdicts)
+    assert multiplicity_sentences(table)[0].startswith("1 verdict was made at 0.05 each")
+    assert multiplicity_sentences(table, table)[0].startswith("2 verdicts were made at 0.05 each")
+    assert multiplicity_sentences(table.isel(category=[1])) == []
+
+
+def test_redundancy_in_words():
+    table = xr.Dataset(
+        {
+            "joint": ("category", [0.22, 0.061, 0.1, np.nan, 0.3]),
+            "sum_of_single": ("category", [0.001, 0.055, 0.3, np.nan, 0.3]),
+            "head": (("category", "place"), [["L0H0", "L1H0"]] * 3 + [["", ""], ["L0H0", ""]]),
+        },
+        coords={"category": list("ABCDE")},
+    )
+    first, second, third = redundancy_sentences(table)
+    assert first == (
+        "A: single damages of its heads sum to 0.001 of the gap, all at once cost 0.22; joint damage is far larger: "
+        "its heads stand in for each other."
+    )
+    assert second.endswith("sum to 0.055 of the gap, all at once cost 0.061; joint damage is about the sum.")
+    assert third.startswith("C: ")
+    assert third.endswith("joint damage is far smaller: its heads harm the same thing.")
+
+
+def test_small_shares_keep_a_third_decimal():
+    assert [share(value) for value in (0.5, 0.1, 0.0996, -0.0004, -0.25, 0.0126)] == [
+        "0.50", "0.10", "0.10", "0.000", "-0.25", "0.013",
+    ]  # fmt: skip

@@ -9,7 +9,7 @@ from simulated import block, tree
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
-from headcats.evidence.selection import Selection, most_specific, numbered_tasks, select, specific_effect
+from headcats.evidence.selection import Selection, category_specific_effect, most_specific, numbered_tasks, select
 from headcats.models import Head
 
 TASKS = {"k1": "Knowledge", "k2": "Knowledge", "k3": "Knowledge", "l1": "Linguistic", "l2": "Linguistic"}
@@ -51,7 +51,7 @@ def test_category_specific_effect_by_hand(scores):
     mean = {
         name: effect.sel(task=list(own)).mean("task") for name, own in (("K", ["k1", "k2", "k3"]), ("L", ["l1", "l2"]))
     }
-    found = specific_effect(scores)
+    found = category_specific_effect(scores)
     np.testing.assert_allclose(found.sel(category="Knowledge"), mean["K"] - mean["L"], atol=1e-12)
     np.testing.assert_allclose(found.sel(category="Linguistic"), mean["L"] - mean["K"], atol=1e-12)
 
@@ -89,8 +89,15 @@ def test_the_only_task_of_a_category_cannot_be_left_out():
 
 def test_too_few_tasks_for_min_tasks_concern_their_category_alone(scores):
     found = chosen(scores, min_tasks=2, without="l1")
-    assert found["Linguistic"].why == "it has 1 tasks with numbers (l1 left out) and min_tasks=2 needs more"
+    # Linguistic has two tasks: with one left out, the other one is all that can be asked for.
+    assert found["Linguistic"].members == (Head(1, 3), Head(0, 0))
+    assert found["Linguistic"].relaxed == 1
+    assert found["Knowledge"] == chosen(scores, min_tasks=2)["Knowledge"]
+    found = chosen(scores, min_tasks=3, without="l1")
+    assert found["Linguistic"].why == "it has 1 task with numbers (l1 left out) and min_tasks=3 needs more"
     assert found["Knowledge"].members == (Head(0, 1), Head(0, 0))
+    assert chosen(scores, min_tasks=3, without="k1")["Knowledge"].relaxed == 2
+    assert chosen(scores, min_tasks=3, without="k1")["Knowledge"].members == (Head(0, 1), Head(0, 0))
     assert all(not one.members and one.why for one in chosen(scores, min_tasks=9).values())
 
 
@@ -113,7 +120,7 @@ def test_nan_tasks_do_not_count(scores):
     assert numbered_tasks(spoilt)["Knowledge"] == ["k1", "k2"]
     # Half of two tasks is one, so the head of k1 alone is a member now.
     assert chosen(spoilt)["Knowledge"].members == (Head(0, 1), Head(1, 2), Head(0, 0))
-    assert np.isfinite(specific_effect(spoilt).sel(category="Knowledge")).all()
+    assert np.isfinite(category_specific_effect(spoilt).sel(category="Knowledge")).all()
 
 
 def test_draws_of_bootstrap_are_not_needed(scores):

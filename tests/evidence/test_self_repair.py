@@ -9,9 +9,11 @@ from planted import planted_model
 from specific import N_LAYERS, OWN, SLOTS, batches, tasks_of
 from toys import BACKENDS, tiny_model
 
+from headcats.errors import DataError
 from headcats.evidence.damage import measure_damage
-from headcats.evidence.self_repair import direct_effects, self_repair, why_not_additive
+from headcats.evidence.self_repair import NOT_COMPARABLE, direct_effects, self_repair, why_not_additive
 from headcats.models import Head, adapt
+from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import Reference
 
 
@@ -102,6 +104,31 @@ def test_heads_without_direct_effect_are_nan_with_the_reason(material):
     assert table["redundancy"].values[0] == pytest.approx(measured["t"].of([heads])[0] - single.sum())
     assert np.isnan(table["joint"].values[1])
     assert table["n_tasks"].values.tolist() == [1, 0]
+
+
+def test_total_effects_at_all_positions_are_not_compared_with_direct_ones(material):
+    held, reference = material
+    model = adapt(planted_model(OWN, n_layers=N_LAYERS))
+    head = Head(0, 0)
+    found = measure_damage(model, [held], [(head,)], category="A", reference=reference, positions="all")
+    table = self_repair({"A": (head,)}, {"t": found}, {"t": {head: 0.25}}, notes={}, positions="all")
+    assert np.isnan(table["repaired"].values).all()
+    assert np.isfinite(table["total"].values).all()
+    assert table["note"].values.tolist() == [[NOT_COMPARABLE]]
+
+
+def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):
+    held, reference = material
+    model, heads = adapt(planted_model(OWN, n_layers=N_LAYERS)), [Head(0, 0), Head(2, 0)]
+    odd = ("bos", "slot1", "slot2", "elsewhere")
+    labels = tuple(odd if place < 6 else one for place, one in enumerate(held.labels))
+    few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
+    found = direct_effects(model, [few], heads, reference=reference)
+    assert found == pytest.approx(
+        direct_effects(model, [held.select(range(6, len(held)))], heads, reference=reference), abs=1e-6
+    )
+    with pytest.raises(DataError, match="elsewhere"):
+        direct_effects(model, [few.select(range(8))], heads, reference=reference)
 
 
 def test_no_heads_need_nothing(material):

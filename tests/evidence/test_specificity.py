@@ -116,7 +116,7 @@ def test_trials_test_four_heads_and_exclusive_ones_only_where_asked():
     found = trials(selections, n_heads, n=50, seed=0)["t"]
     assert found["A"].heads == members[:4]
     assert found["A"].shared == 4
-    assert len(found["A"].controls.sets) == 50
+    assert len(found["A"].controls.sets) == len(found["A"].relabelled) == 50
     assert found["C"].why == "none"
     alone = trials(selections, n_heads, n=50, seed=0, exclusive=True)["t"]
     assert alone["A"].heads == members[4:6]
@@ -124,4 +124,73 @@ def test_trials_test_four_heads_and_exclusive_ones_only_where_asked():
     assert alone["B"].why == "each of its heads is in another category too"
     needed = sets_of({"t": found}, "t")
     assert () not in needed
-    assert {tuple(sorted(found["A"].heads)), *found["A"].controls.sets} <= needed
+    assert {tuple(sorted(found["A"].heads)), *found["A"].controls.sets, *found["A"].relabelled} <= needed
+
+
+def exchangeable(seed, *, n_layers=4, n_heads=8, n_tasks=3, n=39):
+    """Both p of a category whose heads are like all others: every head has some effect on every category, at random.
+
+    On each task one of its four heads is another one, as where heads are chosen without the task.
+    """
+    rng = np.random.default_rng(seed)
+    every = [Head(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+    effects = {category: dict(zip(every, rng.normal(size=len(every)), strict=True)) for category in CATEGORIES}
+    order = [every[place] for place in rng.permutation(len(every))[:8]]
+    none = Selection(why="none")
+    selections, of = {}, {}
+    for category in CATEGORIES:
+        for number in range(n_tasks):
+            members = list(order)
+            out, back = rng.integers(4), 4 + rng.integers(4)
+            if category == "A":
+                members[out], members[back] = members[back], members[out]
+            of[f"{category}{number}"] = category
+            selections[f"{category}{number}"] = {"A": Selection(tuple(members)), "B": none, "C": none}
+    designed = trials(selections, dict.fromkeys(range(n_layers), n_heads), n=n, seed=seed)
+    found = {}
+    for task, category in of.items():
+        cost = {head: effect + 0.3 * rng.normal() for head, effect in effects[category].items()}
+        found[task] = damage(
+            task, category, lambda one, cost=cost: sum(cost[head] for head in one), sets_of(designed, task), n=2
+        )
+    row = specificity(designed, found, categories=CATEGORIES, seed=0).sel(category="A")
+    return row["specificity_exact_p"].item(), row["specificity_p"].item()
+
+
+def test_the_exact_test_has_its_size_and_disjoint_controls_do_not(monkeypatch):
+    """Exchangeable heads: at most 5 % of p may be <= .05. Of 200 that is 10, and 18 are 2.6 standard errors more."""
+    monkeypatch.setattr("headcats.evidence.damage.RESAMPLES", 2)
+    exact, disjoint = np.transpose([exchangeable(seed) for seed in range(200)])
+    assert (exact <= 0.05).sum() <= 18
+    assert (disjoint <= 0.05).sum() > 18
+
+
+def test_the_k_th_relabelling_of_a_row_is_by_one_permutation():
+    members = {"s": heads("L0H0", "L1H0"), "t": heads("L0H0", "L1H1"), "u": ()}
+    selections = {task: {"A": Selection(own, why="" if own else "none")} for task, own in members.items()}
+    found = trials(selections, {0: 8, 1: 8}, n=30, seed=0)
+    pairs = list(zip(found["s"]["A"].relabelled, found["t"]["A"].relabelled, strict=True))
+    assert len(pairs) == 30
+    for one, other in pairs:
+        assert len(set(one) & set(other)) == 1
+        assert (set(one) & set(other)).pop().layer == 0
+    for one, other in zip(found["s"]["A"].controls.sets, found["t"]["A"].controls.sets, strict=True):
+        assert one[0] == other[0]
+        assert one[1] != other[1]
+    assert found["u"]["A"].relabelled == ()
+
+
+def test_the_exact_p_counts_relabellings():
+    found = table(trial(["L0H0"], [], [["L0H1"], ["L0H2"], ["L0H3"]])).sel(category="A")
+    assert found["specificity_exact_p"].item() == (1 + 1) / 4
+    assert found["n_relabelled"].item() == 3
+    assert found["specificity_n_controls"].item() == 0
+
+
+def test_no_heads_on_other_categories_tasks_is_the_reason_not_that_there_is_no_other():
+    own, none = trial(["L0H0"]), trial((), why="the rule calls no head of it (3 undecided)")
+    designed = {task: {name: own if name == task[0].upper() else none for name in CATEGORIES} for task in TASKS}
+    found = specificity(designed, measured(), categories=CATEGORIES, seed=0)
+    assert found["why"].sel(category="A").item() == (
+        "on the tasks of other categories, the rule calls no head of it (3 undecided)"
+    )

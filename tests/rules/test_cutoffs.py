@@ -31,6 +31,10 @@ class TestNullCalibrated:
         scores = scores_of([[-0.1, np.nan, 0.2]], null=[[-0.5, np.nan, -0.6]])
         assert rules.null_calibrated(quantile=1.0)(scores).values.ravel().tolist() == [-1, 0, 1]
 
+    def test_a_row_without_null_effects_is_undecided(self) -> None:
+        scores = scores_of([[0.9, -0.9], [0.9, -0.9]], null=[[0.1, 0.1], [np.nan, np.nan]])
+        assert rules.null_calibrated()(scores).values[:, 0].tolist() == [[1, -1], [0, 0]]
+
     def test_suppressing_heads_are_held_against_suppressing_null_effects(self) -> None:
         scores = scores_of([[-0.5, -0.1, 0.0]], null=[[-0.2, 0.0, 0.3]])
         assert rules.null_calibrated(quantile=1.0)(negate(scores)).values.ravel().tolist() == [1, -1, -1]
@@ -45,7 +49,7 @@ class TestNullCalibrated:
         [
             (scores_of([[0.1]], method="mean_ablation"), "mean_ablation has no donor"),
             (scores_of([[0.1]]), "scored without second_corruption_patch: run that method too"),
-            (scores_of([[0.1]], effect="task_specific"), "has no donor of a second corruption"),
+            (scores_of([[0.1]], effect="task_specific"), "task-specific effect already has them taken off: score the"),
         ],
     )
     def test_without_null_effects_a_sentence_says_why(self, scores: xr.Dataset, said: str) -> None:

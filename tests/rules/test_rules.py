@@ -9,7 +9,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats import registry, rules
+from headcats import estimates, registry, rules
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule
 
@@ -39,6 +39,45 @@ def outcomes(rule: Rule, scores: xr.Dataset) -> list[int]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         return rule(scores).values.ravel().tolist()
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize("factor", [0.5, 1.0, 1.5, 3.0])
+@pytest.mark.parametrize("heads", [1, 7, 300])
+def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
+    alpha: float, factor: float, heads: int
+) -> None:
+    """`factor`: what a category makes of its tasks' smallest p, (n - r + 1) / 2."""
+
+    def refusal(items: int) -> str:
+        smallest = np.full(3, min(1.0, factor * estimates.smallest_p(items, draws=9999)))
+        effect = np.full((3, 1, heads), 0.5)
+        scores = scores_of(effect, p=smallest[:, None, None], smallest_p=smallest, n_items=np.full(3, items))
+        try:
+            assert (rules.fdr(alpha=alpha)(scores) == 1).all()
+        except DataError as error:
+            return str(error)
+        return ""
+
+    enough = next(items for items in range(1, 15) if not refusal(items))
+    # From 2 items on: a p that is cut off at 1 no longer says how far it is from alpha.
+    for items in range(1 if factor <= 1 else 3, enough):
+        assert f"with {items} query items per task" in refusal(items)
+        assert f"Use at least {enough} query items per task, or" in refusal(items)
+
+
+def test_rows_of_different_reach_are_refused_by_their_q_value() -> None:
+    """Four items, one category of one task and one of two: p reaches .0625, but q only .125."""
+    smallest = np.array([0.125, 0.0625])
+    scores = scores_of(np.full((2, 4, 4), 0.5), p=smallest[:, None, None], smallest_p=smallest, n_items=[4, 4])
+    with pytest.raises(DataError, match=r"with 4 query items per task.*is 0.0625. Use at least 6 query items"):
+        rules.fdr()(scores)
+
+
+def test_where_draws_limit_p_the_refusal_says_so() -> None:
+    scores = scores_of(np.full((1, 1, 2), 0.5), p=1e-4, smallest_p=[1e-4], n_items=[30])
+    with pytest.raises(DataError, match=r"sign draws as this alpha takes \(hc.score with alpha=1e-05\)"):
+        rules.fdr(alpha=1e-5)(scores)
 
 
 def test_threshold_by_hand() -> None:

@@ -81,11 +81,42 @@ def test_prompts_are_matched_by_key() -> None:
     np.testing.assert_allclose(scores["effect"].sel(task="capitals"), expected, atol=1e-12)
 
 
-def test_prompts_that_cannot_be_matched_are_refused() -> None:
+def test_a_control_on_other_prompts_says_nothing_of_its_task_alone() -> None:
     whole = results()
     whole[f"capitals/{SECOND}"] = xr.DataTree(whole[f"capitals/{SECOND}"].to_dataset().isel(prompt=slice(0, 5)))
-    with pytest.raises(DataError, match=r"capitals.* share no prompt"):
-        score(whole, method="denoising_patch")
+    with pytest.warns(StatisticsWarning, match="for 1 of 2 tasks: no prompt shared with denoising_patch on capitals"):
+        total = score(whole, method="denoising_patch")
+    for name in ("specific_effect", "specific_low", "null_effect", "task_share"):
+        assert total[name].sel(task="capitals").isnull().all()
+        assert total[name].sel(task="plural").notnull().all()
+    assert total["item_share"].notnull().all()
+    assert total["effect"].notnull().all()
+    with pytest.warns(StatisticsWarning, match="1 tasks have no second_corruption_patch of their prompts .*capitals"):
+        specific = score(whole, method="denoising_patch", effect="task_specific")
+    assert specific["task"].values.tolist() == ["plural"]
+    whole[f"plural/{SECOND}"] = xr.DataTree(whole[f"plural/{SECOND}"].to_dataset().isel(prompt=slice(0, 5)))
+    with pytest.raises(DataError, match=r"of capitals, plural shares no prompt"):
+        score(whole, method="denoising_patch", effect="task_specific")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("both", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_are_not_finite_leave_their_head_out(value: float, both: bool) -> None:
+    whole = results()
+    for label in (SECOND, *(["denoising_patch@last"] if both else [])):
+        broken = whole[f"capitals/{label}"].to_dataset().copy(deep=True)
+        broken["patched"][0, 3, 1, 2] = value
+        whole[f"capitals/{label}"] = xr.DataTree(broken)
+    scores, sound = (score(one, method="denoising_patch") for one in (whole, results()))
+    for name in ("specific_effect", "specific_low", "specific_high", "null_effect"):
+        missing = scores[name].isnull()
+        assert missing.values.sum() == 1
+        assert missing.sel(task="capitals").values[1, 2]
+        xr.testing.assert_allclose(scores[name], sound[name].where(~missing))
+    np.testing.assert_allclose(scores["task_share"], sound["task_share"], atol=0.02)
+    specific = score(whole, method="denoising_patch", effect="task_specific")
+    assert specific["effect"].isnull().values.sum() == 1
 
 
 def test_tasks_without_the_control_are_left_out_and_named() -> None:
@@ -94,7 +125,9 @@ def test_tasks_without_the_control_are_left_out_and_named() -> None:
     with pytest.warns(StatisticsWarning, match="1 tasks have no second_corruption_patch .*plural"):
         scores = score(whole, method="denoising_patch", effect="task_specific")
     assert scores["task"].values.tolist() == ["capitals"]
-    total = score(whole, method="denoising_patch")
+    with pytest.warns(StatisticsWarning, match="for 1 of 2 tasks: not run on plural") as caught:
+        total = score(whole, method="denoising_patch")
+    assert len(caught) == 1
     assert np.isnan(total["specific_effect"].sel(task="plural")).all()
     assert math.isnan(total["task_share"].sel(task="plural"))
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from simulated import block, tree
 
-from headcats.scores import score
+from headcats.scores import detectable_above, score
 
 
 def results(n_items: int, *, sd: float, effect: float = 0.0, seed: int = 0, heads: int = 40):
@@ -44,4 +44,30 @@ def test_few_items_are_told_how_many_a_single_discovery_needs() -> None:
 def test_no_scatter_at_all_is_no_division_by_zero() -> None:
     scores = score(results(20, sd=0.0, effect=0.3), method="denoising_patch")
     assert scores["detectable"].item() == 0.0
-    assert "0 of the gap" in scores.attrs["reach"]
+    assert "of the gap" not in scores.attrs["reach"], "a task without scatter says nothing of others"
+    assert np.isnan(detectable_above(scores, 0.05)).all()
+
+
+def test_a_smallest_effect_of_interest_comes_on_top() -> None:
+    """Of 200 studies with the planned effect four in five have an interval above `min_effect`, and are told from 0."""
+    scores = score(results(40, sd=0.1), method="denoising_patch")
+    least = 0.05
+    planned = detectable_above(scores, least)[0]
+    assert planned >= max(scores["detectable"].item(), least)
+    assert detectable_above(scores, 0.0)[0] == scores["detectable"].item(), "many heads ask for more than an interval"
+    assert detectable_above(scores, 1.0)[0] == pytest.approx(planned - least + 1.0)
+    found = [
+        score(results(40, sd=0.1, effect=planned, seed=seed, heads=4), method="denoising_patch")["low"].values[0, 0, 0]
+        >= least
+        for seed in range(60)
+    ]
+    assert 0.65 < np.mean(found) < 0.95
+
+
+def test_tasks_without_scatter_are_left_out_of_the_range() -> None:
+    rng = np.random.default_rng(0)
+    blocks = {"noisy": block(0.1 * rng.normal(size=(30, 1, 8))), "constant": block(np.full((30, 1, 8), 0.2))}
+    scores = score(tree(blocks, categories=dict.fromkeys(blocks, "Knowledge")), method="denoising_patch")
+    effect = scores["detectable"].values[0]
+    assert f"{effect:.2g} to {effect:.2g} over tasks" in scores.attrs["reach"]
+    assert np.isnan(detectable_above(scores, 0.05)).tolist() == [False, True]

@@ -486,7 +486,7 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
     for name, (content, _) in blocks(finished).items():
         assert blocks(path)[name][0] == content, "even the bytes of the files"
     found, expected = stored(path), stored(finished)
-    for part in ("plan", "model", "categories", "tasks", "methods"):
+    for part in ("plan", "model", "categories", "tasks", "methods", "asked"):
         assert found[part] == expected[part]
     assert found["checks"].keys() == expected["checks"].keys()
     for task, entries in expected["blocks"].items():
