@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.categories.expected import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.shared import jaccards
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -34,14 +35,18 @@ def subsampled_overlap(
 
     Returns:
         `n_tasks` (of each category in every subset); means over the subsets, and with `_low` and `_high` their 2.5 and
-        97.5 % quantiles: `size (category)`, `observed (k)` = heads in exactly k categories, `jaccard (category,
-        other)` (0 where both are empty). Attributes as `hc.categorize`, with `subsets` and `judged`: how many of them
-        the rule could judge (their tasks may have too few query items); the rest are left out of all these.
+        97.5 % quantiles (values of single subsets, none in between): `size (category)`, `observed (k)` = heads in
+        exactly k categories, `jaccard (category, other)` (0 where both are empty). Attributes as `hc.categorize`, with
+        `subsets` and `judged`: how many of them the rule could judge (their tasks may have too few query items); the
+        rest are left out of all these.
 
     Raises:
-        OptionError: Fewer than 1 subset.
-        DataError: As `hc.categorize`, if no subset can be judged; a category of fewer tasks than `min_tasks`.
+        OptionError: Fewer than 1 subset; a rule without its options, or its name.
+        DataError: Something else than scores; as `hc.categorize`, if no subset can be judged; a category of fewer tasks
+            than `min_tasks`.
     """
+    check_is(scores, SCORES, by="hc.subsampled_overlap")
+    check_rule(rule, by="hc.subsampled_overlap")
     if subsets < 1:
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
     # Their draws would be reduced for every subset and are not used.
@@ -80,6 +85,6 @@ def subsampled_overlap(
         ("jaccard", ("category", "other"), overlaps),
     ):
         result[name] = (dims, values.mean(axis=0))
-        result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0))
-        result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0))
+        result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0, method="inverted_cdf"))
+        result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
     return result.assign(n_tasks=least).assign_attrs(members.attrs | {"subsets": subsets, "judged": len(found)})

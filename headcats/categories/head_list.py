@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.expected import MEMBERS, check_is
+
 
 def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     """The head list: one row per head and category it is in, helping and suppressing apart.
@@ -14,7 +16,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     there was nothing to resample). Ordered by category, kind, size of the effect. Takes what `hc.categorize` or
     `hc.overlap` returns; an overlap of suppressing heads lists these alone. Heads of a screen carry its `approximation`
     in one more column.
+
+    Raises:
+        DataError: Something else than memberships or an overlap.
     """
+    check_is(overlap, MEMBERS, by="hc.head_table")
     rows = []
     kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
     if overlap.attrs.get("sign") == "suppressing":

@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats import estimates
 from headcats.categories.draws import resampled_members, sizes_without_effect
+from headcats.categories.expected import SCORES, check_is, check_rule
 from headcats.categories.reduction import Reduction
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule, fdr, negate
@@ -52,8 +53,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
-        OptionError: `min_tasks` neither a positive whole number nor "half".
-        DataError: no category with numbers, none with `min_tasks` tasks, or what the rule raises.
+        OptionError: `min_tasks` neither a positive whole number nor "half"; a rule without its options, or its name.
+        DataError: something else than scores, no category with numbers, none with `min_tasks` tasks, or what the rule
+            raises.
 
     Warns:
         StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers, or
@@ -62,6 +64,8 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222.
     """
+    check_is(scores, SCORES, by="hc.categorize")
+    check_rule(rule, by="hc.categorize")
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
     rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
@@ -162,7 +166,7 @@ def _warn_of_missing(
 
 
 def _warn_of_thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_tasks: int | str) -> None:
-    several = [f"{category}: {len(own)}" for category, own in tasks.items() if len(own) > 1]
+    several = [f"{category} ({len(own)} tasks)" for category, own in tasks.items() if len(own) > 1]
     for named, problem in (
         (
             [f"{category} ({len(own)})" for category, own in tasks.items() if own and category not in needed],

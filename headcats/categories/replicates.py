@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
+from headcats.categories.expected import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
 
 _LARGEST = ("member", "effect", "low", "high")
@@ -16,14 +17,15 @@ _GRID = ("category", "layer", "head")
 def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "always") -> xr.Dataset:
     """Which heads are in a category in `by` of several runs: other prompts, seeds or templates of one model.
 
-    With r = 1 ("any"), n ("always"), ceil(n / 2) ("half") or ceil(share * n): a head is in where at least r of the n
-    runs have it in, out where fewer than r of them leave it open or in, and undecided otherwise; effect, low and high
-    are the r-th largest over the runs, p and q the r-th smallest. Suppressing heads likewise, never merged with
-    helping ones. This describes the runs; it is no test of its own.
+    With r = 1 ("any"), n ("always"), ceil(n / 2) ("half"), a number of runs or ceil(share * n): a head is in where at
+    least r of the n runs have it in, out where fewer than r of them leave it open or in, and undecided otherwise;
+    effect, low and high are the r-th largest over the runs, p and q the r-th smallest. Suppressing heads likewise,
+    never merged with helping ones. This describes the runs; it is no test of its own.
 
     Args:
         members: Name of a run -> what `hc.categorize` returns, all over the same categories and heads.
-        by: In how many runs.
+        by: In how many runs: one of these words, a whole number from 2 on, or a share of the runs in (0, 1] with a
+            decimal point (1.0 is all of them).
 
     Returns:
         What `hc.overlap` and the figures take: `member, suppressing` and their `effect, low, high, p_value, q_value,
@@ -32,9 +34,11 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
         many) and `by`.
 
     Raises:
-        OptionError: A share outside (0, 1].
-        DataError: No run, runs over different categories or heads, or one that lacks helping or suppressing heads.
+        OptionError: More runs than there are, a share outside (0, 1], or the whole number 1, which may mean either.
+        DataError: No run, something else than memberships, runs over different categories or heads, or one that lacks
+            helping or suppressing heads.
     """
+    check_named(members, MEMBERS, by="hc.replicated", of="run")
     if not members:
         raise DataError("replicated needs the memberships of at least one run.")
     runs = list(members.values())
@@ -72,8 +76,16 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
 def _needed(by: str | float | int, n: int) -> int:
     if by in ("any", "always", "half"):
         return {"any": 1, "always": n, "half": math.ceil(n / 2)}[str(by)]
-    if isinstance(by, bool) or not isinstance(by, int | float) or not 0 < by <= 1:
-        raise OptionError(f"by must be 'any', 'always', 'half' or a share in (0, 1]; got {by!r}.")
+    if isinstance(by, bool) or not isinstance(by, int | float):
+        raise OptionError(f"by must be 'any', 'always', 'half', a number of runs or a share in (0, 1]; got {by!r}.")
+    if isinstance(by, int) and by > n:
+        raise OptionError(f"by={by} is a number of runs, and there are only {n}.")
+    if isinstance(by, int) and by == 1:
+        raise OptionError("by=1 may mean one run or all of them: write by='any' or by='always'.")
+    if isinstance(by, int) and by > 1:
+        return by
+    if not 0 < by <= 1:
+        raise OptionError(f"by must be 'any', 'always', 'half', a number of runs or a share in (0, 1]; got {by!r}.")
     return math.ceil(by * n - 1e-9)
 
 

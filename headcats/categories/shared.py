@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
+from headcats.categories.expected import MEMBERS, check_is
 from headcats.errors import DataError, OptionError
 from headcats.streams import stream
 
@@ -52,18 +53,20 @@ def overlap(
         that has numbers;
         `observed, expected, p, expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories;
         `jaccard (category, other)`: intersection over union, NaN where both are empty or one has no numbers; where the
-        memberships carry their resamples, `jaccard_low, jaccard_high`: 95 % percentile interval over them (items
-        resampled within tasks, tasks and cut-offs fixed; resamples in which both are empty count as 0; NaN where
-        `probability` is NaN for all heads of one). Resampling adds the noise of the data once more, so such an interval
-        can lie below a large overlap.
+        memberships carry their resamples, `jaccard_low, jaccard_high`: 95 % percentile interval over them, its
+        ends indices that some resample has (items resampled within tasks, tasks and cut-offs fixed; resamples in which
+        both are empty count as 0; NaN where `probability` is NaN for all heads of one). Resampling adds the noise of
+        the data once more, so such an interval can lie below a large overlap.
 
     Raises:
         OptionError: `draws` below 1, or another sign.
-        DataError: Suppressing heads asked of a result that has none, or helping ones of a map of suppressing heads.
+        DataError: Something else than memberships; suppressing heads asked of a result that has none, or helping ones
+            of a map of suppressing heads.
 
     References:
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
     """
+    check_is(members, MEMBERS, by="hc.overlap")
     if draws < 1:
         raise OptionError(f"draws must be at least 1, got {draws}.")
     members = _of_sign(members, sign)
@@ -100,7 +103,7 @@ def overlap(
         drawable = members["probability"].notnull().any(order[1:]).values
         unknown = np.isnan(result["jaccard"].values) | ~np.outer(drawable, drawable)
         for name, quantile in (("jaccard_low", 0.025), ("jaccard_high", 0.975)):
-            bound = np.quantile(spread, quantile, axis=0)
+            bound = np.quantile(spread, quantile, axis=0, method="inverted_cdf")
             result[name] = (pairs, np.where(unknown, np.nan, bound))
     return result
 

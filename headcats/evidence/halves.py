@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
+from headcats.categories.expected import MEMBERS, RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.evidence.agreeing import agreement
+from headcats.evidence.agreeing import SIGNS, agreement
 from headcats.scores import first_half, of_items
 
 _log = logging.getLogger("headcats")
@@ -43,31 +44,48 @@ def half_agreement(
         spearman_max`; `expected` is the mean Jaccard index of random sets of the same sizes. Every single split:
         `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half, category)` = heads in,
         and `reason (split)`: why a split could not be judged ("" where it could; its numbers are NaN, its sizes 0).
-        `n_splits (category)` counts the splits that have a Jaccard index: NaN where both halves are empty.
+        `n_splits (category)` counts the splits that have a Jaccard index: NaN where both halves are empty. `n_heads
+        (category)`: heads with a number in both halves, in the split with the most; 0 where no task was scored.
 
     Raises:
         OptionError: `splits` below 1, or another `sign`.
+        DataError: `results` are something else than results, or `judge` gives something else than memberships.
     """
+    check_is(results, RESULTS, by="hc.half_agreement")
+    if not callable(judge):
+        raise DataError(
+            f"judge must be a function, results -> what hc.categorize returns; got a {type(judge).__name__}."
+        )
+    if sign not in SIGNS:
+        raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
     if splits < 1:
         raise OptionError(f"splits must be at least 1, got {splits}.")
     categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
     shape = (splits, len(categories))
     found = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
     sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
+    n_heads = np.zeros(len(categories), dtype=np.int64)
     _log.info("Judging %d halves of the prompts.", 2 * splits)
     for split in range(splits):
-        try:
-            # What a half is too small for is in the result; the full run has warned of the rest.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", StatisticsWarning)
-                members = {half: judge(_half(results, half, seed=seed + split)) for half in HALVES}
-                table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0})
-        except DataError as error:
-            reasons[split] = str(error)
+        members = {}
+        for half in HALVES:
+            try:
+                # What a half is too small for is in the result; the full run has warned of the rest.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", StatisticsWarning)
+                    members[half] = judge(_half(results, half, seed=seed + split))
+            except DataError as error:
+                reasons[split] = str(error)
+                break
+            # No half that is too small: every other would end like this.
+            check_is(members[half], MEMBERS, by="hc.half_agreement", came="judge returned")
+        if reasons[split]:
             continue
+        table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})
         pair = table.sel(protocol=HALVES[0], other=HALVES[1])
         for name, values in found.items():
             values[split] = pair[name].values
+        n_heads = np.maximum(n_heads, pair["n_heads"].values)
         sizes[split] = table["size"].transpose("protocol", "category").values
     result = xr.Dataset(
         {f"split_{name}": (("split", "category"), values) for name, values in found.items()},
@@ -75,6 +93,7 @@ def half_agreement(
         attrs={"sign": sign},
     )
     result["size"] = (("split", "half", "category"), sizes)
+    result["n_heads"] = ("category", n_heads)
     result["reason"] = ("split", reasons)
     for name, values in found.items():
         result[name] = ("category", _over_splits(values, np.mean))

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.categories.expected import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.evidence.agreeing import chance_jaccard, jaccard
 from headcats.scores import screen_label
@@ -15,10 +16,11 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Sizes, sharing and depth of the categories of several models, side by side.
 
     No head of one model is matched with a head of another, so models may have different shapes: everything is a share
-    of the model's own heads or of its own depth. Helping heads, or suppressing ones where all overlaps are of these.
+    of the model's own heads or of its own depth. Of helping heads where all overlaps are of these, of suppressing ones
+    where all are of those (`hc.overlap(..., sign="suppressing")`); the two are never compared.
 
     Args:
-        overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol.
+        overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol and of one sign.
 
     Returns:
         `size, share, mean_layer, depth (model, category)`: heads in the category, their share of the model's scored
@@ -29,12 +31,14 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         beside the index of random sets of those sizes. `correlation, n_pairs (model, other_model)`: Pearson correlation
         over pairs of categories of their Jaccard indices, and how many pairs; NaN below 3 pairs or where one is
         constant. It rests on few pairs (6 for 4 categories) and says little alone. Categories that a model lacks, or
-        has no numbers in, are NaN there (sizes 0). Coordinate `screen (model)`: "" where effects are exact.
+        has no numbers in, are NaN there (sizes 0). Coordinate `screen (model)`: "" where effects are exact. Attributes:
+        the protocol, and `sign`: whose structure this is.
 
     Raises:
-        DataError: No model, or models scored by different methods, positions, metrics or rules, or total beside
-            task-specific effects, or helping beside suppressing heads.
+        DataError: No model, something else than overlaps, or models scored by different methods, positions, metrics or
+            rules, or total beside task-specific effects, or helping beside suppressing heads.
     """
+    check_named(overlaps, OVERLAP, by="hc.category_structure", of="model")
     if not overlaps:
         raise DataError("There is no model to compare.")
     _check_one_protocol(overlaps)

@@ -139,6 +139,14 @@ class TestOverlapIntervals:
         assert cell["jaccard_high"].item() == pytest.approx(1 / 2)  # without the head at the threshold
         assert cell["jaccard_low"].item() <= cell["jaccard"].item() <= cell["jaccard_high"].item()
 
+    def test_their_ends_are_indices_that_some_resample_has(self) -> None:
+        effects = {("Algorithmic", 0): 0.5, ("Algorithmic", 1): 0.5, ("Knowledge", 1): 0.5, ("Knowledge", 2): 0.105}
+        members = members_of(results(effects), rules.threshold(value=0.1))
+        for n in range(2, 9):  # few enough for quantiles to lie between them
+            shared = overlap(members.isel(resample=slice(n)), draws=10)
+            ends = {shared[name].values[0, 1] for name in ("jaccard_low", "jaccard_high")}
+            assert ends <= {1 / 3, 1 / 2}
+
     def test_a_category_with_itself_is_one(self) -> None:
         shared = overlap(members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 1): 0.5}), rules.fdr()))
         np.testing.assert_array_equal(np.diag(shared["jaccard_low"]), 1.0)

@@ -44,6 +44,7 @@ def test_a_head_of_few_tasks_is_in_as_often_as_a_subset_holds_them(scores: xr.Da
     assert found["observed"].values.tolist() == pytest.approx([0.6, 1.0], abs=0.1)
     assert found["jaccard"].sel(category="Algorithmic", other="Knowledge").item() == pytest.approx(0.7, abs=0.05)
     assert found.attrs["subsets"] == 200
+    assert set(found["jaccard_low"].values.ravel()) | set(found["jaccard_high"].values.ravel()) <= {0.5, 1.0}
 
 
 def test_equal_numbers_of_tasks_change_nothing(scores: xr.Dataset) -> None:

@@ -272,7 +272,7 @@ def test_without_any_category_with_numbers_nothing_is_judged() -> None:
 
 
 def test_min_tasks_one_warns_that_it_saturates() -> None:
-    with pytest.warns(StatisticsWarning, match="saturates.*Knowledge: 3"):
+    with pytest.warns(StatisticsWarning, match=r"saturates: Knowledge \(3 tasks\)"):
         categorize(scores_of(np.full((3, 1), 0.5)), min_tasks=1)
 
 

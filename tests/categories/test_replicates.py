@@ -40,6 +40,8 @@ RUNS = {
         ("always", [1, -1, 0, -1]),
         ("half", [1, 1, 0, -1]),
         (2 / 3, [1, 1, 0, -1]),
+        (2, [1, 1, 0, -1]),
+        (3, [1, -1, 0, -1]),
         (0.67, [1, -1, 0, -1]),
         (1.0, [1, -1, 0, -1]),
         (0.01, [1, 1, 1, -1]),
@@ -111,6 +113,10 @@ def test_bad_input_is_told() -> None:
         replicated({})
     with pytest.raises(DataError, match="'b' has another head axis"):
         replicated({"a": members_of([[1, 1]]), "b": members_of([[1]])})
-    for by in (0, 1.5, "most", True):
+    with pytest.raises(OptionError, match="by=4 is a number of runs, and there are only 3"):
+        replicated(RUNS, by=4)
+    with pytest.raises(OptionError, match="by=1 may mean one run or all of them"):
+        replicated(RUNS, by=1)
+    for by in (0, -2, 1.5, "most", True):
         with pytest.raises(OptionError, match="share in"):
             replicated(RUNS, by=by)

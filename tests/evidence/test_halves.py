@@ -45,6 +45,7 @@ def test_categories_without_tasks_are_nan_in_their_place():
     assert nothing[["jaccard", "spearman", "expected", "split_jaccard"]].isnull().all().to_array().all()
     assert (nothing["n_splits"] == 0).all()
     assert (nothing["size"] == 0).all()
+    assert found["n_heads"].values.tolist() == [12, 12, 0, 0]
 
 
 def test_halves_share_no_item_and_hold_all():

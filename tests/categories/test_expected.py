@@ -1,0 +1,103 @@
+"""Natural mistakes, as users make them: what was expected, what came, and the call that leads from one to the other."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+MEMBERS, SCORES = "the memberships that hc.categorize returns", "the scores that hc.score returns"
+RESULTS, OVERLAP = "the results that hc.run or hc.load returns", "the overlap that hc.overlap returns"
+NAMED = "takes a dictionary, name of a"
+MISTAKES = {
+    "hc.categorize(results)": f"hc.categorize takes {SCORES}; got {RESULTS}. Pass hc.score(results, method=...).",
+    "hc.categorize(members)": f"hc.categorize takes {SCORES}; got {MEMBERS}. Pass the scores that went into it.",
+    "hc.categorize('r')": f"hc.categorize takes {SCORES}; got the text 'r'. Pass hc.score(hc.load(folder), ",
+    "hc.categorize(block)": (
+        f"hc.categorize takes {SCORES}; got a Dataset of patched, clean, corrupted. It is made by "
+        "hc.score(results, method=...)."
+    ),
+    "hc.subsampled_overlap(members)": f"hc.subsampled_overlap takes {SCORES}; got {MEMBERS}.",
+    "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
+    "hc.overlap(results)": f"hc.overlap takes {MEMBERS}; got {RESULTS}. Pass hc.categorize(hc.score(results, ",
+    "hc.overlap(None)": f"hc.overlap takes {MEMBERS}; got None.",
+    "hc.head_table(scores)": f"hc.head_table takes {MEMBERS}; got {SCORES}.",
+    "hc.replicated(members)": (
+        f'hc.replicated {NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.replicated({{"name": memberships}}).'
+    ),
+    "hc.replicated({'a': scores})": f"hc.replicated takes {MEMBERS}; run 'a' is {SCORES}. Pass hc.categorize(scores).",
+    "hc.agreement({'a': scores})": f"hc.agreement takes {MEMBERS}; protocol 'a' is {SCORES}.",
+    "hc.agreement([members, members])": (
+        f"hc.agreement {NAMED} protocol -> {MEMBERS}; got a list of 2. Write "
+        'hc.agreement({"first": ..., "second": ...}).'
+    ),
+    "hc.category_structure(members)": (
+        f"hc.category_structure {NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "
+        'hc.category_structure({"name": hc.overlap(memberships)}).'
+    ),
+    "hc.category_structure({'A': members})": (
+        f"hc.category_structure takes {OVERLAP}; model 'A' is {MEMBERS}. Pass hc.overlap(memberships)."
+    ),
+    "hc.judge_protocols([results])": f"hc.judge_protocols {NAMED} run -> {RESULTS}; got a list of 1.",
+    "hc.judge_protocols('r')": "got the text 'r'. Write hc.judge_protocols({\"name\": hc.load(folder)}).",
+    "hc.judge_protocols(results)": 'Write hc.judge_protocols({"name": results}).',
+    "hc.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
+    "hc.judge_protocols({})": "needs the results of at least one run",
+    "hc.half_agreement('r', judge)": f"hc.half_agreement takes {RESULTS}; got the text 'r'. Pass hc.load(folder).",
+    "hc.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns; got a",
+    "hc.half_agreement(results, judge)": f"hc.half_agreement takes {MEMBERS}; judge returned {SCORES}.",
+    "hc.categorize(scores, rule='fdr')": (
+        "hc.categorize takes a rule with its options; got the name 'fdr'. Write "
+        "rule=hc.rules.fdr(alpha=0.05, min_effect=0.05)."
+    ),
+    "hc.categorize(scores, rule='threshold:value=1')": "got the name 'threshold:value=1'. Write rule=hc.rules.thresh",
+    "hc.categorize(scores, rule=hc.rules.fdr)": "got the function fdr. Write rule=hc.rules.fdr(alpha=0.05, ",
+    "hc.categorize(scores, rule=3)": "hc.categorize takes a rule with its options; got an int.",
+    "hc.judge_protocols({'a': results}, rule='fdr')": "hc.judge_protocols takes a rule with its options; got the name",
+    "hc.run_evidence(results, 'mini')": "takes the model first and the results second; got them the other way round",
+    "hc.run_evidence('r', hc.load_model('mini'))": "takes the model first and the results second; got them the other",
+    "hc.run_evidence('mini', scores)": f"hc.run_evidence takes {RESULTS}; got {SCORES}.",
+}
+CODE = """
+import json, sys, warnings
+sys.path.insert(0, sys.argv[2])
+import numpy as np
+import headcats as hc
+from simulated import null_results
+
+warnings.simplefilter("ignore")
+results = null_results(np.random.default_rng(0), tasks=4, shape=(2, 4), prompts=48, n_items=24)
+block = next(iter(results.children.values()))["denoising_patch@last"].to_dataset()
+judge = lambda half: hc.score(half, method="denoising_patch")
+scores = judge(results)
+members = hc.categorize(scores)
+said = {}
+for mistake in json.loads(sys.argv[1]):
+    try:
+        eval(mistake)
+        said[mistake] = "no error"
+    except Exception as error:
+        said[mistake] = f"{'HeadcatsError' if isinstance(error, hc.errors.HeadcatsError) else type(error)}: {error}"
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, str]:
+    """What each mistake is told, in a process without the type checks of the tests, which would come first."""
+    tests = str(Path(__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, json.dumps(list(MISTAKES)), tests],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_natural_mistakes_are_one_sentence(mistake: str, said: dict[str, str]) -> None:
+    assert said[mistake].startswith("HeadcatsError: ")
+    assert MISTAKES[mistake] in said[mistake]
