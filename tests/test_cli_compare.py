@@ -28,11 +28,12 @@ def write(
     items=24,
     weights="w",
     approximation="",
+    tasks=TASKS,
     **plan,
 ) -> Path:
     """A results folder in which each label finds one head on every task, or none."""
     folder, rng = ResultsFolder(path), np.random.default_rng(0)
-    for task in TASKS:
+    for task in tasks:
         for label, place in labels.items():
             differences = 0.05 * rng.standard_normal((48, *shape))
             if place is not None:
@@ -46,7 +47,7 @@ def write(
             "plan": {"metrics": ["logit_diff"], "corruption": "other_task", "seed": 0} | plan,
             "model": {"name": "planted", "weights_hash": weights},
             "categories": CATEGORIES[:2],
-            "tasks": {task: {"category": category} for task, category in TASKS.items()},
+            "tasks": {task: {"category": category} for task, category in tasks.items()},
             "methods": list(labels),
             "checks": {},
             "blocks": {},
@@ -82,8 +83,7 @@ def test_one_folder_compares_its_protocols_and_halves():
         "logit_diff (1 head) and mean_ablation@all, logit_diff (1 head)"
     ) in said
     assert "method 1 1.00 (1.00 to 1.00) 0.12" in said
-    assert "method, positions" not in said
-    assert "several 2 0.00 (0.00 to 0.00)" in said
+    assert "method, positions 2 0.00 (0.00 to 0.00)" in said
     assert "Heads over these 3 protocols (helping): how many, and which" in said
     assert "Knowledge 0 1: L0H0 2: L0H0 L1H2" in said
     assert "Halves of the prompts by query item: denoising_patch at last, logit_diff (helping), 2 splits" in said
@@ -162,13 +162,58 @@ def test_different_models_compare_their_structure():
     write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
     said = compare("a", "b", "--csv", "sizes.csv")
     assert "model weights_hash w v" in said
-    assert "their heads do not correspond, so the structure is compared (denoising_patch, last, logit_diff)" in said
+    assert (
+        "their heads do not correspond, so the structure is compared (denoising_patch, last, logit_diff, helping heads)"
+        in said
+    )
     assert "Knowledge b 1 0.07 2.00 1.00" in said
     assert "Algorithmic and Knowledge 1.00 (0.12) 1.00 (0.07)" in said
     assert "between a and b: - over 1 pairs of categories" in said
     assert pd.read_csv("sizes.csv")["size"].tolist() == [1, 1, 1, 1]
-    with pytest.raises(OptionError, match="helping heads only"):
-        compare("a", "b", "--sign", "suppressing")
+    assert "logit_diff, helping heads)" in said
+    said = compare("a", "b", "--sign", "suppressing")
+    assert "logit_diff, suppressing heads)" in said
+    assert "Knowledge b 0 0.00" in said
+
+
+def test_categories_that_nobody_scored_are_not_empty_ones():
+    half = {task: TASKS[task] for task in ("t0", "t1")}
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half)
+    said = compare("a", "--halves", 2)
+    assert "1 denoising_patch@last, logit_diff 1 - 2 noising" in said
+    assert "- not scored: no task of the category has numbers." in said
+    assert "Algorithmic 1 1 1 1.00" in said
+    assert "Knowledge - - - - - -" in said
+    assert "Knowledge: not scored (no protocol has numbers in it)." in said
+    assert "Knowledge - - Halves" in said, "the heads over all protocols"
+    assert said.endswith("Knowledge - - - -"), "the halves"
+    write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
+    said = compare("a", "b", "--csv", "pairs.csv")
+    assert "tasks 2, without t2 3" in said
+    assert "3 denoising_patch@last, logit_diff, 3 tasks 1 1" in said
+    assert "Knowledge: not scored by 2 of 3 protocols; only denoising_patch@last, logit_diff, 3 tasks finds 1" in said
+    assert "method, tasks 1 1.00" in said
+    assert "Knowledge (scored by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
+    listed = pd.read_csv("pairs.csv")
+    assert listed["differ_in"].tolist() == ["method", "tasks", "method, tasks"] * 2
+    assert listed["heads_second"].isna().tolist() == [False] * 3 + [True, False, False]
+    assert listed["both"].isna().tolist() == [False] * 3 + [True] * 3
+    write(Path("c"), {"denoising_patch@last": A}, tasks=half, weights="v")
+    assert "Knowledge c - - - -" in compare("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--sign", "helpful"), "--sign must be 'helping' or 'suppressing'; got 'helpful'"),
+        (("--halves", "-1"), "--halves is a number of splits, 0 for none; got -1"),
+        (("--min-tasks", "most"), "--min-tasks is 'half' or a whole number"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_scored(options, message, monkeypatch):
+    monkeypatch.setattr("headcats.results.load", lambda folder: pytest.fail("nothing is read"))
+    with pytest.raises(OptionError, match=message):
+        compare("r", *options)
 
 
 def test_screens_beside_exact_numbers_are_named():

@@ -1,11 +1,11 @@
-"""What `headcats compare` prints."""
+"""What `headcats compare` prints of protocols, halves and replicates of one model."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jaxtyping import Bool, Shaped
 from rich.markup import escape
 
 from headcats.categories import replicated
@@ -16,18 +16,7 @@ from headcats.evidence.agreeing import SIGNS, pairs
 WIDEST_MATRIX = 18
 # More heads than these are counted, not named.
 NAMED_HEADS = 12
-
-
-def print_plans(results: Mapping[str, xr.DataTree]) -> None:
-    """What the plans and models of results differ in."""
-    stored = [json.loads(one.attrs["manifest"]) for one in results.values()]
-    rows = []
-    for part in ("plan", "model"):
-        for name in dict.fromkeys(name for one in stored for name in one[part]):
-            values = [str(one[part].get(name)) for one in stored]
-            if len(set(values)) > 1:
-                rows.append([f"{part} {name}", *values])
-    out.print(table("Plan and model", ["", *results], rows) if rows else "Same plan and model.")
+NOT_SCORED = "-"
 
 
 def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
@@ -37,22 +26,27 @@ def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
     categories = agreement["category"].values.tolist()
     numbered = [[str(place), name] for place, name in enumerate(names, start=1)]
     sizes = agreement["size"].transpose("protocol", "category").values
-    rows = [[*row, *map(str, held)] for row, held in zip(numbered, sizes, strict=True)]
+    scored = _scored(agreement)
+    told = np.where(scored, sizes.astype(str), NOT_SCORED)
+    rows = [[*row, *held] for row, held in zip(numbered, told.tolist(), strict=True)]
     columns = ["", "protocol", *categories]
     rule = f", rule {agreement['rule'].values[0]}" if "rule" in agreement.coords else ""
     out.print(table(f"\nHeads by protocol ({sign}){rule}", columns, rows, numeric=frozenset(categories)))
+    if not scored.all():
+        out.print(f"{NOT_SCORED} not scored: no task of the category has numbers.")
     for name, reason in left_out.items():
         out.print(f"Left out: {escape(name)}: {escape(reason)}")
-    if sentence := _screens(agreement["screen"].values.tolist()):
+    if sentence := screens_sentence(agreement["screen"].values.tolist()):
         out.print(f"\n{sentence}")
     if len(names) < 2:
         out.print("\nThere is no second protocol to compare it with.")
         return
     listed = pairs(agreement)
+    compared = [name for name, where in zip(categories, scored.T, strict=True) if where.any()]
     if len(names) == 2:
-        _print_pair(listed)
+        _print_pair(listed, told)
     elif len(names) <= WIDEST_MATRIX:
-        for category in categories:
+        for category in compared:
             _print_matrix(agreement.sel(category=category), category)
     else:
         out.print(
@@ -60,17 +54,18 @@ def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
             "or write all pairs with --csv FILE."
         )
     if len(names) > 2:
-        _print_differences(listed)
+        _print_differences(listed[listed["category"].isin(compared)])
     out.print("")
     for place, category in enumerate(categories):
         held = dict(zip(names, sizes[:, place].tolist(), strict=True))
-        out.print(_verdict(category, listed[listed["category"] == category], held))
+        known = {name: size for name, size, there in zip(names, held.values(), scored[:, place], strict=True) if there}
+        out.print(_verdict(category, listed[listed["category"] == category], known, asked=names))
 
 
 def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
     """Which heads are in a category under all protocols, at least half of them, or any; where they share categories.
 
-    Of two protocols, half is any: that column is left out.
+    Of two protocols, half is any: that column is left out. Protocols without numbers in a category do not count there.
 
     Args:
         members: Protocol -> what `hc.categorize` returns.
@@ -83,8 +78,16 @@ def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
     columns = {"always": "in all", "half": "in at least half", "any": "in any"}
     if len(members) == 2:
         del columns["half"]
-    inside = [replicated(members, by=by)[outcome] == 1 for by in columns]
-    rows = [[name, *(_listed(one.sel(category=name)) for one in inside)] for name in categories[0]]
+    rows = []
+    for name in categories[0]:
+        scored = {
+            protocol: one.sel(category=[name])
+            for protocol, one in members.items()
+            if one["effect"].sel(category=name).notnull().any()
+        }
+        inside = [replicated(scored, by=by)[outcome].sel(category=name) == 1 for by in columns] if scored else []
+        apart = f" (scored by {len(scored)} of {len(members)})" if 0 < len(scored) < len(members) else ""
+        rows.append([name + apart, *(map(_listed, inside) if scored else [NOT_SCORED] * len(columns))])
     heading = f"\nHeads over these {len(members)} protocols ({sign}): how many, and which"
     out.print(table(heading, ["category", *columns.values()], rows))
 
@@ -95,14 +98,14 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
     rows = [
         [
             category,
-            " ".join("|".join(map(str, split)) for split in found["size"].sel(category=category).values),
+            " ".join("|".join(map(str, split)) for split in cell["size"].values) if cell["n_heads"] else NOT_SCORED,
             *(
-                f"{_number(cell[name])} ({_number(cell[f'{name}_min'])} to {_number(cell[f'{name}_max'])})"
+                f"{number_text(cell[name])} ({number_text(cell[f'{name}_min'])} to {number_text(cell[f'{name}_max'])})"
                 if np.isfinite(cell[name])
                 else "-"
                 for name in ("jaccard", "spearman")
             ),
-            _number(cell["expected"]),
+            number_text(cell["expected"]),
         ]
         for category, cell in ((name, found.sel(category=name)) for name in found["category"].values.tolist())
     ]
@@ -118,62 +121,7 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
         out.print(f"{len(reasons)} of {splits} splits could not be judged: {escape(reasons[0])}")
 
 
-def print_structure(found: xr.Dataset) -> None:
-    """The categories of several models side by side."""
-    models, categories = found["model"].values.tolist(), found["category"].values.tolist()
-    protocol = ", ".join(found.attrs[part] for part in ("method", "positions", "metric") if found.attrs[part])
-    out.print(f"\nDifferent models: their heads do not correspond, so the structure is compared ({protocol}).")
-    if sentence := _screens(found["screen"].values.tolist()):
-        out.print(sentence)
-    rows = []
-    for category in categories:
-        for model in models:
-            cell = found.sel(category=category, model=model)
-            rows.append(
-                [
-                    category,
-                    model,
-                    str(int(cell["size"])),
-                    *(_number(cell[one]) for one in ("share", "mean_layer", "depth")),
-                ]
-            )
-    columns = ["category", "model", "heads", "share of heads", "mean layer", "depth (0 first, 1 last)"]
-    out.print(table("\nCategories", columns, rows, numeric=frozenset(columns[2:])))
-    rows = [
-        [
-            model,
-            str(int(found["n_heads"].sel(model=model))),
-            *(
-                f"{int(cell['in_k'])}: {_number(cell['share_k'])} ({_number(cell['expected_k'])})"
-                for cell in (found.sel(model=model, k=k) for k in found["k"].values)
-            ),
-        ]
-        for model in models
-    ]
-    columns = ["model", "heads", *(f"in exactly {k}" for k in found["k"].values)]
-    out.print(table("\nHeads in k categories: number, share (share expected by chance)", columns, rows))
-    rows = [
-        [
-            f"{first} and {second}",
-            *(
-                f"{_number(cell['jaccard'])} ({_number(cell['expected'])})"
-                for cell in (found.sel(model=model, category=first, other=second) for model in models)
-            ),
-        ]
-        for place, first in enumerate(categories)
-        for second in categories[place + 1 :]
-    ]
-    out.print(table("\nJaccard between categories (by chance)", ["", *models], rows, numeric=frozenset(models)))
-    for place, first in enumerate(models):
-        for second in models[place + 1 :]:
-            cell = found.sel(model=first, other_model=second)
-            out.print(
-                f"Correlation of these Jaccard indices between {escape(first)} and {escape(second)}: "
-                f"{_number(cell['correlation'])} over {int(cell['n_pairs'])} pairs of categories."
-            )
-
-
-def _print_pair(listed: pd.DataFrame) -> None:
+def _print_pair(listed: pd.DataFrame, told: Shaped[np.ndarray, "protocol category"]) -> None:
     columns = [
         "category",
         "heads in first",
@@ -186,10 +134,11 @@ def _print_pair(listed: pd.DataFrame) -> None:
     rows = [
         [
             row.category,
-            *map(str, (row.heads_first, row.heads_second, row.both)),
-            *map(_number, (row.jaccard, row.spearman, row.expected)),
+            *sizes,
+            NOT_SCORED if NOT_SCORED in sizes else str(row.both),
+            *map(number_text, (row.jaccard, row.spearman, row.expected)),
         ]
-        for row in listed.itertuples()
+        for row, sizes in zip(listed.itertuples(), told.T.tolist(), strict=True)
     ]
     out.print(table("\nAgreement (by chance: Jaccard of random sets)", columns, rows, numeric=frozenset(columns[1:])))
 
@@ -198,7 +147,7 @@ def _print_matrix(agreement: xr.Dataset, category: str) -> None:
     n = agreement.sizes["protocol"]
     above, below = (agreement[name].transpose("protocol", "other").values for name in ("jaccard", "spearman"))
     rows = [
-        [str(i + 1), *("" if i == j else _number(above[i, j] if j > i else below[i, j]) for j in range(n))]
+        [str(i + 1), *("" if i == j else number_text(above[i, j] if j > i else below[i, j]) for j in range(n))]
         for i in range(n)
     ]
     columns = ["", *(str(place + 1) for place in range(n))]
@@ -207,43 +156,50 @@ def _print_matrix(agreement: xr.Dataset, category: str) -> None:
 
 
 def _print_differences(listed: pd.DataFrame) -> None:
-    several = listed["differ_in"].str.contains(",")
-    kind = listed["differ_in"].where(~several, "several").replace("", "nothing known")
+    kind = listed["differ_in"].replace("", "nothing known")
     rows = []
-    for name in sorted(set(kind), key=lambda one: (one == "several", one)):
+    for name in sorted(set(kind), key=lambda one: (one.count(","), one)):
         group = listed[kind == name]
         numbers = group[["jaccard", "expected", "spearman"]].astype(float)
         known = numbers["jaccard"].dropna()
-        spread = f" ({_number(known.min())} to {_number(known.max())})" if len(known) else ""
+        spread = f" ({number_text(known.min())} to {number_text(known.max())})" if len(known) else ""
         rows.append(
             [
                 name,
                 str(group[["first", "second"]].drop_duplicates().shape[0]),
-                f"{_number(numbers['jaccard'].mean())}{spread}",
-                *(_number(numbers[one].mean()) for one in ("expected", "spearman")),
+                f"{number_text(numbers['jaccard'].mean())}{spread}",
+                *(number_text(numbers[one].mean()) for one in ("expected", "spearman")),
             ]
         )
     columns = ["protocols that differ in", "pairs", "mean Jaccard (range)", "by chance", "mean Spearman"]
     out.print(table("\nWhat the heads depend on, over all categories", columns, rows, numeric=frozenset(columns[1:])))
 
 
-def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int]) -> str:
-    """The lowest agreement in words; protocols that find no head are named apart, since they agree with nothing."""
+def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, asked: Sequence[str]) -> str:
+    """The lowest agreement in words; protocols that find no head are named apart, since they agree with nothing.
+
+    Those that have no numbers in the category are not in `sizes`: they looked for no head.
+    """
+    if not sizes:
+        return escape(f"{category}: not scored (no protocol has numbers in it).")
+    left = len(asked) - len(sizes)
+    lacking = f"not scored by {left} of {len(asked)} protocols; " if left else ""
     finders = [name for name, size in sizes.items() if size]
     empty = [name for name in sizes if name not in finders]
     if not finders:
-        return f"{category}: no protocol finds a head, so there is nothing to agree on."
+        return escape(f"{category}: {lacking}no protocol finds a head, so there is nothing to agree on.")
     named = f" ({'; '.join(empty)})" if len(empty) <= 2 else ""
-    void = f"{len(empty)} of {len(sizes)} protocols find no head{named}; " if empty else ""
+    void = lacking + (f"{len(empty)} of {len(sizes)} protocols find no head{named}; " if empty else "")
     if len(finders) == 1:
         return escape(f"{category}: {void}only {finders[0]} finds {_heads(sizes[finders[0]])}.")
     known = listed[listed["first"].isin(finders) & listed["second"].isin(finders)]
     lowest = known.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
-    middle = f" (median of {len(known)} pairs {_number(known['jaccard'].median())})" if len(known) > 1 else ""
+    middle = f" (median of {len(known)} pairs {number_text(known['jaccard'].median())})" if len(known) > 1 else ""
     return escape(
-        f"{category}: {void}{'among the others the' if empty else 'the'} lowest agreement is Jaccard "
-        f"{_number(lowest['jaccard'])}{middle}, between {lowest['first']} ({_heads(sizes[lowest['first']])}) and "
-        f"{lowest['second']} ({_heads(sizes[lowest['second']])}); Spearman of effects {_number(lowest['spearman'])}."
+        f"{category}: {void}{'among the others the' if void else 'the'} lowest agreement is Jaccard "
+        f"{number_text(lowest['jaccard'])}{middle}, between {lowest['first']} ({_heads(sizes[lowest['first']])}) and "
+        f"{lowest['second']} ({_heads(sizes[lowest['second']])}); Spearman of effects "
+        f"{number_text(lowest['spearman'])}."
     )
 
 
@@ -254,11 +210,17 @@ def _listed(inside: xr.DataArray) -> str:
     return f"{len(names)}: {' '.join(names[:NAMED_HEADS])}{more}" if names else "0"
 
 
+def _scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
+    """Where a protocol has the number of any head in a category."""
+    heads = agreement["n_heads"].transpose("category", "protocol", "other").values
+    return np.diagonal(heads, axis1=1, axis2=2).T > 0
+
+
 def _heads(number: int) -> str:
     return f"{number} head{'' if number == 1 else 's'}"
 
 
-def _screens(labels: Iterable[str]) -> str:
+def screens_sentence(labels: Iterable[str]) -> str:
     """A sentence where some protocols are made of estimates; "" where all are exact."""
     labels = list(labels)
     if not any(labels):
@@ -274,6 +236,7 @@ def _screens(labels: Iterable[str]) -> str:
     return f"Different kinds of numbers: {named}. This shows how far a screen can be trusted; it is no replication."
 
 
-def _number(value: object) -> str:
+def number_text(value: object) -> str:
+    """Two decimals; "-" where there is no number."""
     number = float(value)  # type: ignore[arg-type]
-    return "-" if np.isnan(number) else f"{number:.2f}"
+    return "-" if np.isnan(number) else f"{number:z.2f}"

@@ -19,7 +19,9 @@ Folders = Annotated[list[Path], typer.Argument(help="One or several results fold
 Method = Annotated[str | None, typer.Option("--method", help="Only this method; default: all (models: the first).")]
 Positions = Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")]
 Metric = Annotated[str | None, typer.Option("--metric", help="Only this metric; default: all (models: the first).")]
-Sign = Annotated[str, typer.Option("--sign", help="helping or suppressing heads; they are never merged.")]
+Sign = Annotated[
+    str, typer.Option("--sign", help="Whose: helping (the default) or suppressing heads; they are never merged.")
+]
 Splits = Annotated[int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")]
 Csv = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as a table to this file.")]
 
@@ -44,16 +46,22 @@ def compare_command(
 
     Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
-    from headcats.cli.agreement_tables import print_plans
+    from headcats.cli.mapping import SIGNS, check_choice, parse_min_tasks, parse_rule
+    from headcats.cli.plan_tables import print_plans
     from headcats.results import load
 
+    # A misspelt value should not wait for the scores.
+    parse_rule(rule), parse_min_tasks(min_tasks)
+    check_choice("--sign", sign, SIGNS)
+    if halves < 0:
+        raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
     results = dict(zip(_labels(folders), map(load, folders), strict=True))
     if len(results) > 1:
         print_plans(results)
     if len(set(map(_weights, results.values()))) > 1:
-        if sign != "helping":
-            raise OptionError("Structures of different models are compared for helping heads only: leave out --sign.")
-        table = _structure(results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)
+        table = _structure(
+            results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
+        )
     else:
         table = _protocols(
             results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
@@ -128,13 +136,16 @@ def _structure(
     metric: str | None,
     rule: str,
     min_tasks: str,
+    sign: str,
 ) -> "pd.DataFrame":
-    from headcats.cli.agreement_tables import print_structure
     from headcats.cli.mapping import tables
+    from headcats.cli.structure_tables import print_structure
     from headcats.evidence import category_structure
 
     overlaps = {
-        label: tables(one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks)["overlap"]
+        label: tables(
+            one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
+        )["overlap"]
         for label, one in results.items()
     }
     found = category_structure(overlaps)

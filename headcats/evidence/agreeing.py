@@ -1,6 +1,8 @@
 """How far several verdicts on the same heads agree: by the same heads called, and by the same order of all heads."""
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Shaped
 from scipy import stats
 
+from headcats.categories.expected import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
 from headcats.scores import screen_label
 
@@ -35,14 +38,16 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
         than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`: `screen` (""
         where effects are exact), and those of `method, positions, metric, effect, rule, plan` that the memberships
-        name.
+        name (`plan` as `hc.judge_protocols` gives it: JSON, part of the plan -> value).
 
     Raises:
         OptionError: Another `sign`, or memberships that hold suppressing heads only where helping ones are compared.
-        DataError: No membership, memberships of different heads, or no category that all have in common.
+        DataError: No membership, something else than memberships, memberships of different heads, or no category that
+            all have in common.
     """
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
+    check_named(members, MEMBERS, by="hc.agreement", of="protocol")
     columns = {name: _columns(name, one, sign) for name, one in members.items()}
     categories = _common(members)
     names, shape = list(members), (len(categories), len(members), len(members))
@@ -91,7 +96,8 @@ def pairs(agreement: xr.Dataset) -> pd.DataFrame:
 
     Columns: `category, sign, first, second, differ_in, heads_first, heads_second, both, jaccard, expected, spearman,
     n_heads`. `differ_in` names the parts of the protocols that are not the same: "metric", "positions",
-    "shuffled_labels" (the corruption of one of them), "seed"; "" where nothing that is known differs.
+    "corruption", "seed", "tasks"; "" where nothing that is known differs. `heads_first`, `heads_second` and `both` are
+    missing where a protocol has no number in the category.
     """
     parts = [part for part in PARTS if part in agreement.coords]
     names = [str(name) for name in agreement["protocol"].values]
@@ -102,6 +108,8 @@ def pairs(agreement: xr.Dataset) -> pd.DataFrame:
                 cell = agreement.sel(category=category).isel(protocol=i, other=j)
                 said = [agreement[part].values for part in parts]
                 sizes = agreement["size"].sel(category=category).values
+                heads = np.diagonal(agreement["n_heads"].sel(category=category).values)
+                known = {place: int(sizes[place]) if heads[place] else None for place in (i, j)}
                 rows.append(
                     {
                         "category": str(category),
@@ -114,13 +122,15 @@ def pairs(agreement: xr.Dataset) -> pd.DataFrame:
                             if texts[i] != texts[j]
                             for difference in _differences(part, str(texts[i]), str(texts[j]))
                         ),
-                        "heads_first": int(sizes[i]),
-                        "heads_second": int(sizes[j]),
-                        **{name: cell[name].item() for name in ("both", "jaccard", "expected", "spearman", "n_heads")},
+                        "heads_first": known[i],
+                        "heads_second": known[j],
+                        "both": None if None in known.values() else cell["both"].item(),
+                        **{name: cell[name].item() for name in ("jaccard", "expected", "spearman", "n_heads")},
                     }
                 )
     columns = ["category", "sign", "first", "second", "differ_in", "heads_first", "heads_second"]
-    return pd.DataFrame(rows, columns=[*columns, "both", "jaccard", "expected", "spearman", "n_heads"])
+    listed = pd.DataFrame(rows, columns=[*columns, "both", "jaccard", "expected", "spearman", "n_heads"])
+    return listed.astype(dict.fromkeys(("heads_first", "heads_second", "both"), "Int64"))
 
 
 def jaccard(first: Bool[np.ndarray, " head"], second: Bool[np.ndarray, " head"]) -> float:
@@ -161,11 +171,20 @@ def _columns(name: str, table: xr.Dataset, sign: str) -> tuple[str, str]:
 
 
 def _differences(part: str, first: str, second: str) -> list[str]:
-    """A part of the protocol that differs; of a plan, what differs in it, without the values of numbers."""
+    """A part of the protocol that differs; of a plan, the parts of it that do."""
     if part != "plan":
         return [part]
-    words = set(first.split(", ")) ^ set(second.split(", "))
-    return sorted({word.rpartition(" ")[0] or word for word in words if word})
+    # What a plan does not name is as in the first results.
+    mine, theirs = _plan(first), _plan(second)
+    return sorted(key for key in mine | theirs if mine.get(key) != theirs.get(key))
+
+
+def _plan(text: str) -> dict[str, Any]:
+    try:
+        stored = json.loads(text or "{}")
+    except ValueError:
+        stored = text
+    return stored if isinstance(stored, dict) else {"plan": stored}
 
 
 def _common(members: Mapping[str, xr.Dataset]) -> list[str]:

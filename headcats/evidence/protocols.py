@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from headcats.categories import categorize
+from headcats.categories.expected import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.rules import Rule, fdr
@@ -27,7 +28,8 @@ class JudgedProtocols(NamedTuple):
     """Memberships by protocol, and what could not be judged."""
 
     members: dict[str, xr.Dataset]
-    """Protocol -> what `hc.categorize` returns, with the attribute `plan` (what differs from the first results)."""
+    """Protocol -> what `hc.categorize` returns, with the attribute `plan`: JSON, part of the plan -> value, of what
+    differs from the first results (`tasks`: those that have numbers); "" where nothing does."""
     left_out: dict[str, str]
     """Protocol -> why it is not among the members."""
 
@@ -53,9 +55,10 @@ def judge_protocols(
     """Categories under every protocol that some results of one model hold: each method@positions with each metric.
 
     A protocol is called `denoising_patch@last, logit_diff`, followed by what its plan has that the first results do not
-    have: `, shuffled_labels` (the corruption), `, seed 1`. Where a denoising patch has its second corruption beside it,
-    the task-specific effect is a protocol of its own (`, task_specific`). A protocol that cannot be judged (too few
-    items for the rule, no task with a gap in that metric) is listed with the reason, and the others go on.
+    have: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`. Where a denoising patch has its second
+    corruption beside it, the task-specific effect is a protocol of its own (`, task_specific`). A protocol that cannot
+    be judged (too few items for the rule, no task with a gap in that metric) is listed with the reason, and the others
+    go on.
 
     Controls (`second_corruption_patch`, `other_item_patch`) are left out. Screens are marked in their name, and left
     out where at least two exact protocols remain: they are compared where `method` names one or nothing else is there.
@@ -70,11 +73,17 @@ def judge_protocols(
 
     Raises:
         UnknownNameError: No results hold the method, positions or metric asked for.
-        DataError: Results of different models, or no protocol that can be judged; with every reason.
+        OptionError: A rule without its options, or its name.
+        DataError: Something else than results by name, results of different models, or no protocol that can be judged;
+            with every reason.
 
     Warns:
         StatisticsWarning: What scoring and categorizing warn of, once, with the protocols it is true of.
     """
+    check_named(results, RESULTS, by="hc.judge_protocols", of="run")
+    check_rule(rule, by="hc.judge_protocols")
+    if not results:
+        raise DataError("hc.judge_protocols needs the results of at least one run.")
     rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
     _check_one_model(results)
     plans = _plan_differences(results)
@@ -87,12 +96,13 @@ def judge_protocols(
     ]
     if not chosen:
         raise _nothing_chosen(list(_protocols(results, plans)), method=method, positions=positions, metric=metric)
-    _log.info("Judging %d protocols.", len(chosen))
+    count = sum(not _is_control(one) for one in chosen)
+    _log.info("Judging %d protocol%s.", count, "" if count == 1 else "s")
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     said: dict[str, dict[str, None]] = {}
     for one in chosen:
-        if one.method.partition(":")[0] in CONTROLS:
+        if _is_control(one):
             left_out[one.name] = "a control: it says what an effect is made of, not which heads serve a task"
             continue
         with warnings.catch_warnings(record=True) as caught:
@@ -116,7 +126,9 @@ def judge_protocols(
                     said.setdefault(str(warned.message), {})[one.name] = None
         screen = screen_label(judged)
         name = f"{one.name}, {screen}" if screen else one.name
-        members[name] = judged.assign_attrs(plan=plans[one.folder])
+        members[name] = judged.assign_attrs(
+            plan=json.dumps(plans[one.folder], ensure_ascii=False) if plans[one.folder] else ""
+        )
         said = {text: {name if n == one.name else n: None for n in names} for text, names in said.items()}
     left_out |= _screens_beside_exact(members, named=method)
     for message, names in said.items():
@@ -128,7 +140,11 @@ def judge_protocols(
     return JudgedProtocols(kept, left_out)
 
 
-def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, str]) -> Iterator[_Protocol]:
+def _is_control(protocol: _Protocol) -> bool:
+    return protocol.method.partition(":")[0] in CONTROLS
+
+
+def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
     for folder, tree in results.items():
         metrics: dict[str, dict[str, None]] = {}
@@ -143,7 +159,7 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, str]) -> 
             if method == PATCH and f"{WRONG_TASK}@{positions}" in metrics:
                 effects.append("task_specific")
             for metric, effect in itertools.product(metrics[label], effects):
-                marks = (label, metric, effect if effect != "total" else "", plans[folder])
+                marks = (label, metric, effect if effect != "total" else "", _in_words(plans[folder]))
                 name = ", ".join(filter(None, marks))
                 # The same plan in two folders: only the folder tells them apart.
                 name = f"{name}, {folder}" if name in taken else name
@@ -151,23 +167,35 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, str]) -> 
                 yield _Protocol(name, folder, method, positions, metric, effect)
 
 
-def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, str]:
-    """What each results' plan has that the first one's does not have, in words; "" where nothing differs."""
+def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:
+    """What each results' plan has that the first one's does not have, and its tasks where they are others."""
     stored = {folder: json.loads(tree.attrs.get("manifest", "{}")) for folder, tree in results.items()}
     flat: dict[str, dict[str, Any]] = {
         folder: {key: value for key, value in one.get("plan", {}).items() if key != "metrics"}
         | {key: one.get("model", {}).get(key) for key in _MODEL_PARTS}
+        | {"tasks": scored_tasks(results[folder])}
         for folder, one in stored.items()
     }
     first = next(iter(flat.values()), {})
     return {
-        folder: ", ".join(
-            str(value) if key in _SPEAKING else f"{key} {value}"
-            for key, value in plan.items()
-            if value != first.get(key)
-        )
-        for folder, plan in flat.items()
+        folder: {key: value for key, value in plan.items() if value != first.get(key)} for folder, plan in flat.items()
     }
+
+
+def scored_tasks(results: xr.DataTree) -> list[str]:
+    """The tasks that some results hold numbers of, in alphabetical order."""
+    return sorted(task for task, node in results.children.items() if node.children and not task.startswith("_"))
+
+
+def _in_words(plan: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{len(value)} task{'' if len(value) == 1 else 's'}"
+        if key == "tasks"
+        else str(value)
+        if key in _SPEAKING
+        else f"{key} {value}"
+        for key, value in plan.items()
+    )
 
 
 def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:

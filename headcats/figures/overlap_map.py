@@ -223,7 +223,10 @@ def _triangles(heads: pd.DataFrame, *, size: float, axes: dict[str, str]) -> go.
 def _count(panel: pd.DataFrame, overlap: xr.Dataset) -> str:
     n = int((panel.outcome == "in").sum())
     kind = _kind(overlap)
-    return f"{n or 'no'} {kind}{'head' if n < 2 else 'heads'} of {int((panel.outcome != NO_VALUE).sum())}"
+    known = int((panel.outcome != NO_VALUE).sum())
+    if not known:
+        return "not scored"
+    return f"{n or 'no'} {kind}{'head' if n < 2 else 'heads'} of {known}"
 
 
 def _kind(overlap: xr.Dataset) -> str:

@@ -1,5 +1,6 @@
 """Agreement between memberships whose truth is known: identical, disjoint, shuffled, empty, constant."""
 
+import json
 import math
 import warnings
 
@@ -176,16 +177,17 @@ def test_pairs_say_what_they_differ_in():
 
 
 def test_pairs_name_what_differs_in_the_plan():
-    plans = {"a": "", "b": "shuffled_labels", "c": "seed 1", "d": "seed 2, shuffled_labels"}
+    plans = {"a": "", "b": {"corruption": "x"}, "c": {"seed": 1}, "d": {"seed": 2, "corruption": "x"}}
+    plans = {name: json.dumps(plan) if plan else "" for name, plan in plans.items()}
     found = hc.agreement({name: members_of(HEADS[:1], attrs={"plan": plan}) for name, plan in plans.items()})
     listed = pairs(found).set_index(["first", "second"])["differ_in"]
     assert listed.to_dict() == {
-        ("a", "b"): "shuffled_labels",
+        ("a", "b"): "corruption",
         ("a", "c"): "seed",
-        ("a", "d"): "seed, shuffled_labels",
-        ("b", "c"): "seed, shuffled_labels",
+        ("a", "d"): "corruption, seed",
+        ("b", "c"): "corruption, seed",
         ("b", "d"): "seed",
-        ("c", "d"): "seed, shuffled_labels",
+        ("c", "d"): "corruption, seed",
     }
 
 

@@ -81,7 +81,24 @@ def test_protocols_of_several_results_carry_what_differs():
         f"{label}, logit_diff, question, seed 1",
         f"{label}, logit_diff, d",
     ]
-    assert hc.agreement(found.members)["plan"].values.tolist() == ["", "shuffled_labels", "question, seed 1", ""]
+    assert [json.loads(plan or "{}") for plan in hc.agreement(found.members)["plan"].values] == [
+        {},
+        {"corruption": "shuffled_labels"},
+        {"template": "question", "seed": 1},
+        {},
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:Categories that rest on a single task")
+def test_other_tasks_are_another_protocol(caplog):
+    label = "denoising_patch@last"
+    fewer = results_of({label: A})
+    del fewer["t1"]
+    with caplog.at_level("INFO", logger="headcats"):
+        found = hc.judge_protocols({"a": results_of({label: A}), "b": fewer})
+    assert list(found.members) == [f"{label}, logit_diff", f"{label}, logit_diff, 3 tasks"]
+    assert json.loads(found.members[f"{label}, logit_diff, 3 tasks"].attrs["plan"]) == {"tasks": ["t0", "t2", "t3"]}
+    assert "Judging 2 protocols." in caplog.text
 
 
 def test_different_models_are_refused():
@@ -90,9 +107,13 @@ def test_different_models_are_refused():
         hc.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
 
 
-def test_controls_are_no_protocols():
+def test_controls_are_no_protocols(caplog):
     labels = {"denoising_patch@last": A, "second_corruption_patch@last": A, "other_item_patch@last": A}
-    found = hc.judge_protocols({"r": results_of(labels)})
+    with caplog.at_level("INFO", logger="headcats"):
+        found = hc.judge_protocols({"r": results_of(labels)})
+        hc.judge_protocols({"r": results_of({"denoising_patch@last": A})})
+    assert "Judging 2 protocols." in caplog.text, "controls are not judged"
+    assert "Judging 1 protocol." in caplog.text
     specific = "denoising_patch@last, logit_diff, task_specific"
     assert list(found.members) == ["denoising_patch@last, logit_diff", specific]
     # The control does what the patch does here: nothing is specific to the task.

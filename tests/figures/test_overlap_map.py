@@ -236,6 +236,12 @@ def test_a_map_without_members_says_so() -> None:
     assert not any(text.startswith("No head") for text in texts_of(overlap_map(overlap_of(BY_HAND))))
 
 
+def test_categories_that_nobody_scored_say_so() -> None:
+    overlap = overlap_of(BY_HAND)
+    unscored = overlap.assign(effect=overlap["effect"].where(overlap["category"] != "Knowledge"))
+    assert texts_of(overlap_map(unscored)).count("not scored") == 1
+
+
 @pytest.mark.parametrize("n", range(1, 9))
 def test_any_number_of_categories_up_to_eight(n: int) -> None:
     categories = {f"Kind {i}": f"#{i}{i}4080" for i in range(n)}
