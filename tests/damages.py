@@ -6,7 +6,7 @@ import numpy as np
 
 from headcats.evidence.controls import Controls, HeadSet
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.specificity import Trial
+from headcats.evidence.trials import Trial
 from headcats.models import Head
 
 

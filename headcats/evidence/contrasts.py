@@ -13,7 +13,8 @@ import xarray as xr
 from jaxtyping import Bool, Float
 
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.specificity import Trials, p_value
+from headcats.evidence.specificity import p_value
+from headcats.evidence.trials import Trials
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def contrasts(
     `specificity`, all from one small pool of heads, so p is too small: it describes and decides nothing.
 
     Args:
-        designed: See `headcats.evidence.specificity.trials`.
+        designed: See `headcats.evidence.trials.trials`.
         measured: Task -> damages.
         categories: Categories in the order of the result.
         category_of: Task -> category, for every task that a corrupted prompt may show.
@@ -51,7 +52,8 @@ def contrasts(
         control_high` of the difference, `p`, `n_controls`, `own_prompts, other_prompts`, `own_tasks, other_tasks`
         (names, comma-separated), and `note`: why a pair has no number, or "". `interaction` adds the differences of
         both categories' heads: fragile tasks make one difference large and the other as small, so it is 0 where the
-        same heads serve both, and above 0 where each category's heads matter more for their own prompts.
+        same heads serve both, and above 0 where each category's heads matter more for their own prompts. Attribute
+        `why`: what the corrupted prompts show, as a clause, for where no pair has any prompt.
     """
     grids: dict[str, list[list[object]]] = {}
     for category in categories:
@@ -61,11 +63,20 @@ def contrasts(
                 if other == categories[0]:
                     rows.append([])
                 rows[-1].append(value)
+    tested = [name for name in categories if any(found.category == name for found in measured.values())]
+    shown = {name for found in measured.values() for name in found.distractor_tasks}
+    if len(tested) < 2:
+        why = f"all tested tasks are of {' and '.join(tested)}"
+    elif shown == {"shuffled_labels"}:
+        why = "the labels of corrupted prompts are shuffled, so these show no other task"
+    else:
+        why = "no corrupted prompt of a tested category shows a task of another one that was tested"
     differences = np.array(grids["difference"], dtype=float).reshape(len(categories), len(categories))
     return xr.Dataset(
         {name: (("category", "other"), np.array(values)) for name, values in grids.items()}
         | {"interaction": (("category", "other"), differences + differences.T)},
         coords={"category": list(categories), "other": list(categories)},
+        attrs={"why": why},
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.evidence import contrasts, curves, reading, self_repair, specificity
+from headcats.evidence import contrasts, curves, reading, self_repair, specificity, trials
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.selection import Selection, most_specific, select
 from headcats.models import Head, HookedModel
@@ -110,8 +110,8 @@ def examine(
         raise DataError(f"No task can be tested on held-out prompts ({listed}).")
     direct, notes = _direct(model, held, measured, planned.tested)
     nodes = {
-        name: specificity.specificity(trials, measured, categories=categories, seed=options.seed)
-        for name, trials in (("specificity", planned.trials), ("exclusive", planned.exclusive))
+        name: specificity.specificity(designed, measured, categories=categories, seed=options.seed)
+        for name, designed in (("specificity", planned.trials), ("exclusive", planned.exclusive))
     }
     for name in nodes:
         nodes[name] = _described(nodes[name], measured).assign(verdict=reading.verdicts(nodes[name]))
@@ -145,16 +145,16 @@ class _Plan:
         options: Options,
     ) -> None:
         n, seed = options.controls, options.seed
-        self.trials = specificity.trials(chosen, n_heads, n=n, seed=seed)
-        self.exclusive = specificity.trials(chosen, n_heads, n=n, seed=seed, exclusive=True)
+        self.trials = trials.trials(chosen, n_heads, n=n, seed=seed)
+        self.exclusive = trials.trials(chosen, n_heads, n=n, seed=seed, exclusive=True)
         self.sequences = curves.sequences(chosen, n_heads, seed=seed)
         self.tested = {category: most_specific(one.members, n_heads) for category, one in whole.items()}
 
     def sets(self, task: str, category: str) -> set[HeadSet]:
         """What has to be ablated on one task."""
         return (
-            specificity.sets_of(self.trials, task)
-            | specificity.sets_of(self.exclusive, task)
+            trials.sets_of(self.trials, task)
+            | trials.sets_of(self.exclusive, task)
             | curves.sets_of(self.sequences, task)
             | self_repair.sets_of(self.tested.get(category, ()))
         )
@@ -221,14 +221,16 @@ def _described(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Data
 def _reading(
     nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Sequence[str], options: Options
 ) -> list[str]:
-    said = reading.sentences(nodes["specificity"], asked=options.controls)
-    said += reading.sentences(nodes["exclusive"], asked=options.controls, exclusive=True)
-    said += reading.contrast_sentences(nodes["contrasts"])
-    said += reading.redundancy_sentences(nodes["self_repair"])
-    if options.positions != "last":
-        said.append(self_repair.NOT_COMPARABLE)
+    of_all, alone = nodes["specificity"], nodes["exclusive"]
+    said = reading.sentences(of_all, asked=options.controls)
+    said += reading.sentences(alone, asked=options.controls, exclusive=True, beside=of_all)
+    if (of_all["heads"] != "").any():
+        said += reading.contrast_sentences(nodes["contrasts"])
+        said += reading.redundancy_sentences(nodes["self_repair"])
+        if options.positions != "last":
+            said.append(self_repair.NOT_COMPARABLE)
     said += [f"{task} was not tested: {why}." for task, why in left_out.items()]
-    return [*said, *notes, *reading.multiplicity_sentences(nodes["specificity"], nodes["exclusive"])]
+    return [*said, *notes, *reading.multiplicity_sentences(of_all, alone)]
 
 
 def _relaxed(chosen: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:

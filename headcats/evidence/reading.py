@@ -55,15 +55,31 @@ def verdicts(table: xr.Dataset) -> xr.DataArray:
     )
 
 
-def sentences(table: xr.Dataset, *, asked: int, exclusive: bool = False) -> list[str]:
-    """One sentence per category.
+def sentences(table: xr.Dataset, *, asked: int, exclusive: bool = False, beside: xr.Dataset | None = None) -> list[str]:
+    """One sentence per category; one for all that could not be tested for the same reason.
 
     Args:
         table: What `specificity` returns.
         asked: How many control sets were asked for.
         exclusive: Whether only heads of no other category were tested.
+        beside: The table with all heads, where the sentences follow those on it: what could not be tested there for
+            the same reason is not said again.
     """
-    return [_sentence(table.sel(category=name), name, asked, exclusive) for name in table["category"].values.tolist()]
+    said: dict[str, str] = {}
+    alike: dict[str, list[str]] = {}
+    for name in table["category"].values.tolist():
+        row = table.sel(category=name)
+        if np.isfinite(row["specificity"].item()):
+            said[name] = _sentence(row, name, asked, exclusive)
+            continue
+        why = row["why"].item()
+        if beside is None or beside["why"].sel(category=name).item() != why:
+            alike.setdefault(why, []).append(name)
+    for why, names in alike.items():
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+        by = f" by {'its' if len(names) == 1 else 'their'} own heads (in no other category)" if exclusive else ""
+        said[names[0]] = f"{listed} {OPEN}{by}{', each for the same reason' if len(names) > 1 else ''}: {why}."
+    return [said[name] for name in table["category"].values.tolist() if name in said]
 
 
 def share(value: float) -> str:
@@ -128,7 +144,7 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
     """
     names = table["category"].values.tolist()
     if not (table["own_prompts"].values > 0).any():
-        return ["No contrast on shared words: no corrupted prompt shows a task of another category (shuffled labels?)."]
+        return [f"No contrast on shared words: {table.attrs.get('why', 'no corrupted prompt shows another category')}."]
     cells = [table.sel(category=name, other=other) for name in names for other in names if name != other]
     said = [_contrast(cell) for cell in cells if np.isfinite(cell["difference"].item())]
     said += [
@@ -154,20 +170,24 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
             f"No contrast on shared words between {'; '.join(strangers)}: no held-out prompt of the one shows a task "
             "of the other."
         )
+    lacking: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
         if cell["own_prompts"].item() and cell["other_prompts"].item() and cell["note"].item():
-            said.append(
-                f"No contrast on shared words for {cell['category'].item()} against {cell['other'].item()}: "
-                f"{cell['note'].item()}."
-            )
+            lacking.setdefault((cell["category"].item(), cell["note"].item()), []).append(cell["other"].item())
+    said += [
+        f"No contrast on shared words for {name} against {', '.join(others)}: {note}."
+        for (name, note), others in lacking.items()
+    ]
     return said
 
 
 def _interaction(cell: xr.Dataset) -> str:
-    name, other, both = cell["category"].item(), cell["other"].item(), cell["interaction"].item()
+    name, other = cell["category"].item(), cell["other"].item()
+    here, both = cell["difference"].item(), cell["interaction"].item()
     return (
-        f"{name} and {other} on shared words, both differences added: {share(both)} of the gap (0: heads of the one "
-        "do there what heads of the other do, however fragile the tasks are)."
+        f"On these words, heads of {name} damage {name} by {share(here)} more than {other}, and heads of {other} "
+        f"{other} by {share(both - here)} more than {name}: {share(both)} together (0: both do the same there; above "
+        "0: each category's heads do more for it than the other's)."
     )
 
 
@@ -188,8 +208,6 @@ def _contrast(cell: xr.Dataset) -> str:
 def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
     heads = "its own heads (in no other category)" if exclusive else "its heads"
     found = verdict(row)
-    if not np.isfinite(row["specificity"].item()):
-        return f"{name} {OPEN}{' by ' + heads if exclusive else ''}: {row['why'].item()}."
     own = row["damage"].sel(target=name).item()
     elsewhere = own - row["specificity"].item()
     others = ", ".join(
@@ -237,9 +255,12 @@ def _rival(row: xr.Dataset, own: float) -> str:
     more, low, high = (row[part].item() for part in ("advantage", "advantage_low", "advantage_high"))
     if not np.isfinite(more):
         return ""
+    by = f"{share(more)} more ({share(low)} to {share(high)})"
+    if more < 0:
+        by = f"{share(-more)} less ({share(-high)} to {share(-low)})"
     return (
-        f" Heads of {row['rival'].item()} damage these tasks by {share(own - more)}; its own do {share(more)} more "
-        f"({share(low)} to {share(high)})."
+        f" No part of the verdict: heads of {row['rival'].item()} damage these tasks by {share(own - more)}, its own "
+        f"by {by}."
     )
 
 

@@ -27,12 +27,15 @@ class Selection:
         why: Why there is no member, as a clause, or "".
         relaxed: The min_tasks that the heads were chosen by, where leaving out a task leaves fewer tasks than
             `min_tasks` asks for; else 0.
+        unknown: Other categories that lose their only task with the tested one: whether they share these heads is not
+            known, so `exclusive` says nothing of them.
     """
 
     members: tuple[Head, ...] = ()
     exclusive: tuple[Head, ...] = ()
     why: str = ""
     relaxed: int = 0
+    unknown: tuple[str, ...] = ()
 
 
 def select(
@@ -54,8 +57,7 @@ def select(
         Category -> selection, for every category of the scores.
     """
     kept = _without(scores, without)
-    tasks = numbered_tasks(kept)
-    all_tasks = numbered_tasks(scores)
+    tasks, all_tasks = (numbered_tasks(given, rule=rule) for given in (kept, scores))
     relaxed = {
         name: len(own) if not isinstance(min_tasks, str) and 0 < len(own) < min_tasks <= len(all_tasks[name]) else 0
         for name, own in tasks.items()
@@ -96,6 +98,7 @@ def select(
             _named(alone, layers, heads),
             "" if places else short[name] or f"the rule calls no head of it ({undecided} undecided)",
             relaxed[name],
+            tuple(other for other, own in all_tasks.items() if other != name and own == [without]),
         )
     return found
 
@@ -145,7 +148,7 @@ def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:
 
 def _table(scores: xr.Dataset, categories: list[str], rule: Rule | None, min_tasks: int | str) -> xr.Dataset:
     """`hc.categorize` on the tasks of some categories alone; the others stay in it, empty."""
-    tasks = {task for name, own in numbered_tasks(scores).items() if name in categories for task in own}
+    tasks = {task for name, own in numbered_tasks(scores, rule=rule).items() if name in categories for task in own}
     return categorize(
         scores.sel(task=[task for task in scores["task"].values if task in tasks]), rule=rule, min_tasks=min_tasks
     )

@@ -88,8 +88,10 @@ def test_without_shared_heads_nothing_is_left_of_these(shared):
     table = shared["exclusive"]
     assert table["specificity"].isnull().all()
     assert table["verdict"].values.tolist() == ["cannot be decided"] * 2
-    said = "Linguistic cannot be decided by its own heads (in no other category): each of its heads is in another"
-    assert any(sentence.startswith(said) for sentence in reading(shared))
+    assert (
+        "Knowledge and Linguistic cannot be decided by their own heads (in no other category), each for the same "
+        "reason: each of its heads is in another category too." in reading(shared)
+    )
 
 
 def test_without_shared_heads_all_is_left_of_those(specific):
@@ -152,6 +154,23 @@ def test_a_category_of_one_task_cannot_be_tested_apart_from_it():
     assert row["damage"].sel(target="Knowledge").notnull()
     assert "Linguistic cannot be decided: it cannot be tested apart from its own task lonely." in reading(found)
     assert found["specificity"]["verdict"].sel(category="Knowledge").item() == "stands"
+    # Whether heads of Knowledge are in Linguistic too is not known without its only task.
+    alone = found["exclusive"].sel(category="Knowledge")
+    assert alone["heads"].sel(task="lonely").item() == ""
+    assert alone["heads"].sel(task="knowledge0").item()
+    assert (
+        "Knowledge cannot be decided by its own heads (in no other category): on the tasks of other categories, "
+        "without the tested task nothing is known of heads of Linguistic." in reading(found)
+    )
+
+
+def test_one_task_of_each_category_has_no_exclusive_heads():
+    """On the task of one, the heads of the other look exclusive because the one has no heads left."""
+    model, held, scores = study(tasks={"k": "Knowledge", "l": "Linguistic"})
+    with pytest.warns(StatisticsWarning, match="single task"):
+        found = examine(model, held, scores, options=Options(controls=5))
+    assert (found["specificity"]["heads"] != "").any()
+    assert (found["exclusive"]["heads"] == "").all()
 
 
 def test_one_category_alone_has_nothing_to_be_compared_with():
@@ -159,6 +178,7 @@ def test_one_category_alone_has_nothing_to_be_compared_with():
     found = examine(model, held, scores, options=Options())
     assert "Knowledge cannot be decided: there is no other category to compare with." in reading(found)
     assert found["contrasts"].sizes == {"category": 1, "other": 1}
+    assert "No contrast on shared words: all tested tasks are of Knowledge." in reading(found)
 
 
 def test_too_few_items_for_the_rule_say_so_for_every_category(known):
@@ -167,6 +187,7 @@ def test_too_few_items_for_the_rule_say_so_for_every_category(known):
     found = examine(model, held, few, options=Options())
     assert found["specificity"]["verdict"].values.tolist() == ["cannot be decided"] * 2
     assert "could not call any head" in reading(found)[0]
+    assert len(reading(found)) == 1, "one reason is said once"
     assert found["specificity"]["damage"].isnull().all()
     assert found["curves"].sizes["k"] == 0
 
@@ -188,7 +209,9 @@ def test_categories_without_heads_are_said_not_silent(spoilt, known):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         found = examine(model, held, scores, options=Options())
-    assert reading(found)[0].startswith(f"Knowledge cannot be decided: {why}")
+    named = "Knowledge" if spoilt == "NaN effects" else "Knowledge and Linguistic"
+    assert reading(found)[0].startswith(f"{named} cannot be decided")
+    assert why in reading(found)[0]
 
 
 def test_tasks_without_a_gap_are_left_out_by_name(known):
@@ -228,7 +251,10 @@ def test_corrupted_prompts_that_show_no_task_leave_no_contrast(known):
         for task, own in held.batches.items()
     }
     found = examine(model, type(held)(shuffled, held.category_of, held.reference), scores, options=Options())
-    assert any(sentence.startswith("No contrast on shared words: no corrupted prompt") for sentence in reading(found))
+    assert (
+        "No contrast on shared words: the labels of corrupted prompts are shuffled, so these show no other task."
+        in reading(found)
+    )
     assert (found["contrasts"]["note"].values[~np.eye(2, dtype=bool)] != "").all()
 
 

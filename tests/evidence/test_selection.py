@@ -56,6 +56,16 @@ def test_category_specific_effect_by_hand(scores):
     np.testing.assert_allclose(found.sel(category="Linguistic"), mean["L"] - mean["K"], atol=1e-12)
 
 
+def test_tasks_count_only_with_what_the_rule_reads(scores):
+    nulls = xr.zeros_like(scores["effect"]).where(scores["task"].isin(["k3", "l1", "l2"]))
+    found = select(
+        scores.assign(null_effect=nulls), rule=hc.rules.null_calibrated(quantile=0.95), min_tasks="half", without="k3"
+    )
+    assert found["Knowledge"].why == "it cannot be tested apart from its own task k3"
+    assert found["Linguistic"].members
+    assert found["Linguistic"].unknown == ("Knowledge",)
+
+
 def test_members_are_ordered_by_what_is_specific_not_by_what_is_large(scores):
     found = chosen(scores)
     assert found["Knowledge"].members == (Head(0, 1), Head(0, 0))

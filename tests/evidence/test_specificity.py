@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.evidence.selection import Selection
-from headcats.evidence.specificity import p_value, sets_of, specificity, trials
+from headcats.evidence.specificity import p_value, specificity
+from headcats.evidence.trials import sets_of, trials
 from headcats.models import Head
 
 CATEGORIES = ("A", "B", "C")
