@@ -327,7 +327,6 @@ def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder,
     for name, method in (("overlap_map", "denoising_patch"), ("overlap_map-noising_patch@last", "noising_patch")):
         assert f"{method} at last" in (folder / f"{name}.html").read_text(encoding="utf-8")
     assert "Smallest reachable p" in done.text
-    assert "change their sign with the distractor task" in done.text
 
 
 def test_a_map_of_another_method_does_not_replace_the_first(headcats, results):
@@ -371,9 +370,50 @@ def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
 
 
 def test_misspelt_options_are_told_before_anything_is_read(headcats, results):
-    for option, said in (("--rule", "Unknown rule 'most'"), ("--min-tasks", "--min-tasks is 'half' or a whole number")):
-        refused = headcats("map", results / "nowhere", option, "most")
-        assert said in refused.text
+    for option, said in (
+        ("--rule", "Unknown rule 'most'"),
+        ("--min-tasks", "--min-tasks is 'half' or a whole number"),
+        ("--sign", "--sign must be 'helping' or 'suppressing'; got 'most'"),
+        ("--effect", "--effect must be 'total' or 'task_specific'; got 'most'"),
+    ):
+        for command in (["map", results / "nowhere"], ["figure", "head_grid", results / "nowhere", "--out", "x.html"]):
+            assert said in headcats(*command, option, "most").text
+
+
+def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.results.load", stop)
+    done = headcats("map", results)
+    assert done.code == 130
+    assert done.err == "Note: Stopped; nothing was written.\n"
+
+
+def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
+    assert headcats("map", results, "--csv").code == 0
+    first = {name: (results / name).read_bytes() for name in ("overlap_map.html", "heads.csv")}
+    done = headcats("map", results, "--csv", "--min-tasks", 1, "--rule", "threshold:value=0.2")
+    assert done.code == 0, done.err
+    assert "heads-threshold-value=0.2-min_tasks=1.csv" in done.text
+    assert "in at least 1 task, model counting-model" in done.text
+    assert {name: (results / name).read_bytes() for name in first} == first
+
+
+def test_a_control_is_called_one(headcats, model_folder):
+    said = "other_item_patch is a control: it shows what donors"
+    done = headcats("run", "--model", model_folder, *QUICK, "--methods", "other_item_patch,zero_ablation", "--out", "r")
+    assert done.code == 0, done.err
+    assert said in done.text
+    assert said in headcats("map", "r", "--method", "other_item_patch@last").text
+    assert "is a control" not in headcats("map", "r", "--method", "zero_ablation").text
+
+
+def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_path):
+    done = headcats("run", "--model", model_folder, "--suite", SUITE, "--n-prompts", 4, "--n-demos", 2, "--out", "r")
+    assert done.code == 0, done.err
+    assert "No head can be judged, so the map shows every head as undecided: " in done.text
+    assert (tmp_path / "r" / "overlap_map.html").exists()
 
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
@@ -473,7 +513,7 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], seed=1, out=tmp_path / "other")
     same = headcats("compare", results, results, "--method", "denoising_patch")
     assert same.code == 0, same.err
-    assert "Same plan and model." in same.out
+    assert "Same plan, model and tasks." in same.out
     assert "Knowledge 1 1 1 1.00 1.00" in same.rows
     other = headcats("compare", results, tmp_path / "other")
     assert other.code == 0, other.err

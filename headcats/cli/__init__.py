@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import comparing, evidencing, reading, running
-from headcats.cli.console import explain, warn
+from headcats.cli.console import explain, stoppable, warn
 from headcats.cli.processor import tune_processor
 from headcats.errors import HeadcatsError, HeadcatsWarning
 
@@ -23,10 +23,10 @@ app = typer.Typer(
 )
 app.command("run")(running.run_command)
 app.command("validate")(running.validate_command)
-app.command("map")(reading.map_command)
-app.command("figure")(reading.figure_command)
-app.command("compare")(comparing.compare_command)
-app.command("evidence")(evidencing.evidence_command)
+app.command("map")(stoppable(reading.map_command))
+app.command("figure")(stoppable(reading.figure_command))
+app.command("compare")(stoppable(comparing.compare_command))
+app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
 app.command("merge")(reading.merge_command)
 app.command("list")(reading.list_command)
 

@@ -1,5 +1,10 @@
 """How the command line talks: results on stdout, everything else on stderr."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -20,6 +25,20 @@ def explain(error: Exception) -> None:
 def warn(message: str) -> None:
     """Something the reader should know."""
     err.print(f"[yellow]Note:[/] {_escaped(message)}", soft_wrap=True)
+
+
+def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., None]:
+    """A command that writes at its end alone: Ctrl-C is one line and exit code 130."""
+
+    @functools.wraps(command)
+    def stopping(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt:
+            warn(f"Stopped; nothing was written{more}.")
+            raise typer.Exit(130) from None
+
+    return stopping
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: frozenset[str] = frozenset()) -> Table:

@@ -47,9 +47,10 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
         expected = float(one["size_expected"]) if "size_expected" in one else float("nan")
         size = str(int(one[f"{prefix}size"]))
         rows.append([category, f"{needed} of {n}", size, _number(expected, 1), *listed, str(undecided)])
-    columns = ["category", "tasks needed", "heads", "without effect", "helping (largest effect first)", "suppressing"]
+    counted = "suppressing heads" if suppressing else "heads"
+    columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
     columns.append("undecided")
-    out.print(table("", columns, rows, numeric=frozenset({"heads", "without effect", "undecided"})))
+    out.print(table("", columns, rows, numeric=frozenset({counted, "without effect", "undecided"})))
     out.print("`without effect`: how many heads the same rule finds on average if no head has any effect.")
     if "probability" in heads:
         kind = "suppressing" if suppressing else "helping"
@@ -65,6 +66,10 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
 
 
 def _print_counts(shared: xr.Dataset) -> None:
+    if not int(shared["observed"].sum()):
+        kind = "suppressing" if shared.attrs.get("sign") == "suppressing" else "helping"
+        out.print(f"\nNo {kind} head is in any category: nothing is shared.")
+        return
     counts = [
         [
             f"{k} categor{'y' if k == 1 else 'ies'}",
@@ -115,6 +120,8 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     out.print(table(heading, columns, rows, numeric=frozenset(columns[1:])))
     out.print(f"On average {', '.join(k)}.")
+    if min_tasks != "half":
+        out.print(f"With so many tasks, --min-tasks {min_tasks} asks for {min_tasks} of {int(equal['n_tasks'])}.")
 
 
 def _print_reach(scores: xr.Dataset, *, rule: str | None) -> None:
@@ -135,33 +142,42 @@ def _print_reach(scores: xr.Dataset, *, rule: str | None) -> None:
         out.print(
             f"Smallest effect of one head on one task that {judge} finds with {POWER:.0%} probability: {effects}."
         )
-    large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
-    out.print(
-        f"{int(scores['sign_differs'].sum())} of {large} effects of at least {LARGE_EFFECT} (head x task) change their "
-        "sign with the distractor task: read those per distractor task (`distractor_effect` of hc.score)."
-    )
+    # With shuffled labels there is one kind of corrupted prompt, and no distractor task.
+    if differing := int(scores["sign_differs"].sum()):
+        large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
+        out.print(
+            f"{differing} of {large} effects of at least {LARGE_EFFECT} (head x task) change their sign with the "
+            "distractor task: read those per distractor task (`distractor_effect` of hc.score)."
+        )
 
 
 def _print_controls(scores: xr.Dataset) -> None:
     if scores.attrs["method"] != "denoising_patch" or scores.attrs.get("effect") == "task_specific":
         return
-    gone = [
-        f"with donors of another {what}, {_spread(scores[name].values)} of the effects is gone"
-        for name, what in (("task_share", "wrong task"), ("item_share", "query item"))
+    said = [
+        _need(scores[name].values, what, other)
+        for name, what, other in (
+            ("task_share", "the right task", "the other wrong task"),
+            ("item_share", "the right query item", "the other item"),
+        )
         if name in scores
     ]
-    if gone:
+    if said:
         more = " Task-specific effects alone: --effect task_specific." if "task_share" in scores else ""
-        out.print(f"\n{'; '.join(gone).capitalize()} (median task, range).{more}")
+        out.print(f"\n{' '.join(said)}{more}")
     else:
         out.print(
             f"\nHow much of these effects is specific to the task is not known: {' and '.join(CONTROLS)} were not run."
         )
 
 
-def _spread(shares: np.ndarray) -> str:
-    known = shares[np.isfinite(shares)]
-    return f"{np.median(known):.0%} ({known.min():.0%} to {known.max():.0%})" if len(known) else "an unknown share"
+def _need(shares: np.ndarray, what: str, other: str) -> str:
+    known = 100 * shares[np.isfinite(shares)]
+    if not len(known):
+        return f"What share of the effects needs {what} is not known."
+    negative = f"; negative: {other} brings back more than the clean prompt" if known.min().round() < 0 else ""
+    spread = f"median task; {known.min():.0f} % to {known.max():.0f} %{negative}"
+    return f"{np.median(known):.0f} % of the effects need {what} ({spread})."
 
 
 def _with_bounds(cell: xr.Dataset, name: str, digits: int = 2) -> str:

@@ -2,20 +2,22 @@
 
 import inspect
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.categories import categorize, head_table, overlap
-from headcats.errors import OptionError, UnknownNameError
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
-from headcats.results import ResultsFolder, slug
+from headcats.results import ResultsFolder
 from headcats.rules import Rule
-from headcats.scores import first_exact, score, screen_label
+from headcats.scores import CONTROLS, first_exact, score, screen_label
 
-# What a map or a list can be of, besides total effects of helping heads: their files say so.
-_KINDS = ("task_specific", "suppressing")
+EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
+_UNDECIDED = Rule("undecided", {}, lambda scores: xr.zeros_like(scores["effect"], dtype=int))
 
 
 def parse_rule(text: str) -> Rule:
@@ -54,6 +56,27 @@ def parse_min_tasks(text: str) -> int | str:
     raise OptionError(f"--min-tasks is 'half' or a whole number; got {text!r}.")
 
 
+def check_choice(option: str, value: str, known: Sequence[str]) -> None:
+    """A misspelt value should not wait for the scores.
+
+    Raises:
+        OptionError: The value is none of those known.
+    """
+    if value not in known:
+        raise OptionError(f"{option} must be {' or '.join(map(repr, known))}; got {value!r}.")
+
+
+def control_note(method: str) -> str:
+    """What a map of a control cannot say; "" for methods that are none."""
+    name = method.partition("@")[0].partition(":")[0]
+    if name not in CONTROLS:
+        return ""
+    return (
+        f"{name} is a control: it shows what donors of the wrong task or of another query item do, and says nothing "
+        "about which heads serve a task."
+    )
+
+
 def default_method(results: xr.DataTree) -> tuple[str, str]:
     """The method and positions to map when none is named: the first that was run, an exact one before a screen."""
     first = first_exact(results)
@@ -73,8 +96,13 @@ def tables(
     rule: str,
     min_tasks: str = "half",
     sign: str = "helping",
+    undecided: bool = False,
 ) -> dict[str, xr.Dataset]:
-    """`scores`, `members` and `overlap` of results; what is not named is the first there is."""
+    """`scores`, `members` and `overlap` of results; what is not named is the first there is.
+
+    Where the rule cannot judge any head of these data, that is an error; with `undecided` every head is undecided
+    instead, and the attribute `not_judged` of the members says why.
+    """
     if method is None:
         method, positions = default_method(results)
     elif "@" in method:
@@ -83,26 +111,40 @@ def tables(
         if positions not in (None, named):
             raise OptionError(f"--method {method}@{named} and --positions {positions} contradict each other: name one.")
         positions = named
-    metric = metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
+    manifest = json.loads(results.attrs["manifest"])
+    metric = metric or manifest["plan"]["metrics"][0]
     judge = parse_rule(rule)
     # As many sign draws as the rule's own level needs.
     alpha = judge.options.get("alpha", 0.05)
     scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
-    members = categorize(scores, rule=judge, min_tasks=parse_min_tasks(min_tasks))
+    try:
+        members = categorize(scores, rule=judge, min_tasks=parse_min_tasks(min_tasks))
+    except DataError as error:
+        if not undecided:
+            raise
+        members = categorize(scores, rule=_UNDECIDED, min_tasks=parse_min_tasks(min_tasks))
+        if "size_expected" in members:
+            members["size_expected"] = members["size_expected"] * float("nan")
+        members.attrs |= {"rule": repr(judge), "not_judged": str(error)}
+    # For titles and file names.
+    members.attrs |= {"asked_min_tasks": min_tasks, "model": manifest.get("model", {}).get("name", "")}
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
 
 
 def title(found: dict[str, xr.Dataset]) -> str:
     """One line on what a map shows."""
     attrs = found["members"].attrs
-    marks = [
+    told = [
         screen_label(found["members"]),
         "task-specific effects" if attrs.get("effect") == "task_specific" else "",
         "suppressing heads" if found["overlap"].attrs.get("sign") == "suppressing" else "",
     ]
-    said = "".join(f", {mark}" for mark in marks if mark)
+    said = "".join(f", {mark}" for mark in told if mark)
     where = f"{',' if said else ''} at {attrs['positions']}"
-    return f"{attrs['method']}{said}{where}, {attrs['metric']}, rule {attrs['rule']}"
+    asked = attrs.get("asked_min_tasks", "half")
+    least = "half of the tasks" if asked == "half" else f"{asked} task{'' if asked == '1' else 's'}"
+    of = f", model {attrs['model']}" if attrs.get("model") else ""
+    return f"{attrs['method']}{said}{where}, {attrs['metric']}, rule {attrs['rule']} in at least {least}{of}"
 
 
 def shown_label(results: xr.DataTree, label: str) -> str:
@@ -113,13 +155,18 @@ def shown_label(results: xr.DataTree, label: str) -> str:
 
 
 def file_of(stem: str, suffix: str, found: dict[str, xr.Dataset], results: xr.DataTree) -> str:
-    """File of a map or list in its results folder: `stem.suffix` for the default method; others carry their name."""
-    shown = (found["members"].attrs["method"], found["members"].attrs["positions"])
-    marks = [slug("@".join(shown))] if shown != default_method(results) else []
-    marks += [
-        kind for kind in (found["members"].attrs.get("effect"), found["overlap"].attrs.get("sign")) if kind in _KINDS
-    ]
-    return f"{'-'.join([stem, *marks])}.{suffix}"
+    """File of a map or list in its results folder: `stem.suffix`; what is not the default is in its name."""
+    attrs = found["members"].attrs
+    parts = marks(
+        results,
+        label=f"{attrs['method']}@{attrs['positions']}",
+        metric=attrs["metric"],
+        effect=attrs.get("effect", "total"),
+        sign=found["overlap"].attrs.get("sign", "helping"),
+        rule=attrs["rule"],
+        min_tasks=attrs.get("asked_min_tasks", "half"),
+    )
+    return f"{'-'.join([stem, *parts])}.{suffix}"
 
 
 def write_heads(found: dict[str, xr.Dataset], results: xr.DataTree, folder: Path) -> Path:

@@ -55,9 +55,7 @@ def map_command(
     sign: Sign = "helping",
     csv: Annotated[
         bool,
-        typer.Option(
-            "--csv", help="Write the head list to DIR/heads.csv (with the name of a method that is not the default)."
-        ),
+        typer.Option("--csv", help="Write the head list to DIR/heads.csv (what is not the default is in the name)."),
     ] = False,
 ) -> None:
     """The heads of every category, and the overlap map as a page in DIR.
@@ -67,14 +65,15 @@ def map_command(
     [bold]headcats map results/mini-icl --effect task_specific --sign suppressing[/]
     """
     from headcats.cli.map_tables import print_map
-    from headcats.cli.mapping import file_of, parse_min_tasks, parse_rule, tables, title, write_heads
+    from headcats.cli.mapping import default_method, file_of, tables, title, write_heads
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load
 
-    parse_rule(rule), parse_min_tasks(min_tasks)  # a misspelt name should not wait for the scores
+    _check(rule, min_tasks, effect, sign)
     results = load(folder)
     note_unfinished(results)
+    note_control(method or default_method(results)[0])
     found = tables(
         results,
         method=method,
@@ -92,6 +91,23 @@ def map_command(
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
         out.print(f"Head list: [bold]{write_heads(found, results, folder)}[/]")
+
+
+def _check(rule: str, min_tasks: str, effect: str, sign: str) -> None:
+    """A misspelt name should not wait for the scores."""
+    from headcats.cli.mapping import EFFECTS, SIGNS, check_choice, parse_min_tasks, parse_rule
+
+    parse_rule(rule), parse_min_tasks(min_tasks)
+    check_choice("--effect", effect, EFFECTS)
+    check_choice("--sign", sign, SIGNS)
+
+
+def note_control(method: str | None) -> None:
+    """Say so where heads are asked of a control."""
+    from headcats.cli.mapping import control_note
+
+    if note := control_note(method or ""):
+        warn(note)
 
 
 def note_unfinished(results: xr.DataTree) -> None:
@@ -124,12 +140,15 @@ def figure_command(
     Example: [bold]headcats figure head_grid results/mini-icl --out grid.html[/]
     """
     drawn = lookup("figure", name)
-    from headcats.cli.mapping import tables, title
+    _check(rule, min_tasks, effect, sign)
+    from headcats.cli.mapping import default_method, tables, title
     from headcats.figures import reads, write
     from headcats.results import load
 
+    results = load(folder)
+    note_control(method or default_method(results)[0])
     found = tables(
-        load(folder),
+        results,
         method=method,
         positions=positions,
         metric=metric,

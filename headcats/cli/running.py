@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli.console import out, table, warn
+from headcats.cli.reading import note_control
 from headcats.cli.settings import DEFAULT_RULE, settings
 
 Model = Annotated[
@@ -22,7 +23,13 @@ Template = Annotated[
     str | None, typer.Option("--template", help="How prompts are written: arrow (default) or question.")
 ]
 Corruption = Annotated[str | None, typer.Option("--corruption", help="other_task (default) or shuffled_labels.")]
-Metrics = Annotated[str | None, typer.Option("--metrics", help="Metrics, separated by commas; default: logit_diff.")]
+Metrics = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        help="Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels).",
+    ),
+]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first there is.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
@@ -104,6 +111,8 @@ def run_command(
     loaded = _load(chosen)
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
+    first = MethodSpec.parse(study["methods"][0])
+    note_control(first.name)
     try:
         results = run(loaded, out=folder, progress=False if quiet else None, **study)
     except KeyboardInterrupt:
@@ -115,9 +124,10 @@ def run_command(
         f"Scored {len(scored)} of {len(manifest['tasks'])} tasks of suite {manifest['plan']['suite']} "
         f"on {manifest['model']['name']}."
     )
-    first = MethodSpec.parse(study["methods"][0])
-    found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE)
-    print_map(found, rule=DEFAULT_RULE)
+    found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
+    if why := found["members"].attrs.get("not_judged"):
+        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
+    print_map(found, rule=None if why else DEFAULT_RULE)
     page = write(
         overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
     )
@@ -129,7 +139,8 @@ def run_command(
             f"[bold]headcats map {folder} --method NAME[/]"
         )
     named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
-    out.print(f"\nOpen [bold]{page}[/] in a browser. Head list: [bold]headcats map {folder}{named} --csv[/]")
+    listing = "" if why else f" Head list: [bold]headcats map {folder}{named} --csv[/]"
+    out.print(f"\nOpen [bold]{page}[/] in a browser.{listing}")
 
 
 def validate_command(

@@ -1,16 +1,21 @@
 """`hc.run_evidence`: the categories of a finished run, tested on prompts that the run has never seen."""
 
 import json
+import logging
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, PlanError, UnknownNameError
-from headcats.evidence import HeldOut, Options, examine
-from headcats.models import HookedModel, adapt, check_model
-from headcats.results import ResultsFolder, load
+from headcats.categories.expected import RESULTS, check_is, check_rule
+from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, UnknownNameError
+from headcats.evidence import HeldOut, Options, examine, select
+from headcats.file_names import DEFAULT_RULE, marks
+from headcats.models import HookedModel, check_model, load_model
+from headcats.results import MANIFEST, ResultsFolder, load
 from headcats.rules import Rule
 from headcats.scores import first_exact, first_half, of_items, score
 from headcats.study.manifest import model_differences
@@ -19,6 +24,7 @@ from headcats.study.preparation import Preparation
 from headcats.tasks import suite
 
 EVIDENCE = "evidence"
+_log = logging.getLogger("headcats")
 NODES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
 
 
@@ -48,9 +54,10 @@ def run_evidence(
     rule has no knob. All of this holds for these tasks, templates and distractor tasks.
 
     Args:
-        model: The model of the results, as `hc.load_model` takes it loaded.
+        model: The model of the results: what `hc.load_model` returns or takes, so a name or folder too.
         results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
-            `evidence/<node>.nc` for every node of the result.
+            `evidence/<node>.nc` for every node of the result; where method, metric, effect, rule, min_tasks or
+            positions are not the default, they are in the name of the folder (see `evidence_files`).
         method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
         metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
         effect: "total" or "task_specific" effects, as in `hc.score`.
@@ -68,9 +75,11 @@ def run_evidence(
 
     Raises:
         PlanError: Another model than that of the results, or a suite that is not registered or has changed.
-        OptionError: A number out of range, or several positions of `method` and none chosen.
+        OptionError: A number out of range, a rule without its options, or several positions of `method` and none
+            chosen.
         UnknownNameError: A method or metric that the results do not hold.
-        DataError: No task can be tested; the message says why for each.
+        DataError: No task can be tested; the message says why for each. Or no results, or model and results swapped.
+        ModelError: The model cannot be loaded or trusted.
         StorageError: A folder that cannot be read or written.
 
     Example:
@@ -84,24 +93,31 @@ def run_evidence(
             raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     if positions not in ("last", "all"):
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
+    check_rule(rule, by="hc.run_evidence")
+    _check_order(model, results)
     folder = None if isinstance(results, xr.DataTree) else ResultsFolder(results)
     tree = results if isinstance(results, xr.DataTree) else load(results)
     manifest = _manifest(tree)
-    adapted = adapt(model)
+    adapted = load_model(model)
     _check_model(adapted, manifest)
     study = _study(manifest)
-    label = _label(tree, manifest, method)
+    label = chosen_label(tree, method)
+    _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
     name, _, where = label.rpartition("@")
-    scores = score(
-        chosen_on,
-        method=name,
-        metric=metric or manifest["plan"]["metrics"][0],
-        positions=where,
-        effect=effect,
-        alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
-        seed=seed,
+    scores = _warning_the_caller(
+        lambda: score(
+            chosen_on,
+            method=name,
+            metric=metric or manifest["plan"]["metrics"][0],
+            positions=where,
+            effect=effect,
+            alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
+            seed=seed,
+        )
     )
+    # For its warnings (and wrong options) alone, before prompts are made: `examine` chooses again.
+    _warning_the_caller(lambda: select(scores, rule=rule, min_tasks=min_tasks))
     check_model(adapted)
     preparation = Preparation(adapted, study)
     _check_prompts(preparation, manifest)
@@ -115,7 +131,9 @@ def run_evidence(
         reference=preparation.reference(tested[0], "suite"),
     )
     options = Options(rule=rule, min_tasks=min_tasks, positions=positions, controls=controls, seed=seed)
-    found = examine(adapted, held, scores, options=options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        found = examine(adapted, held, scores, options=options)
     found.attrs["options"] = json.dumps(
         {
             **json.loads(found.attrs["options"]),
@@ -129,8 +147,61 @@ def run_evidence(
         }
     )
     if folder is not None:
-        _save(found, folder)
+        where = evidence_files(
+            tree,
+            method=method,
+            metric=metric,
+            effect=effect,
+            rule=rule,
+            min_tasks=min_tasks,
+            positions=positions,
+        )
+        _save(found, folder, where)
     return found
+
+
+def _check_order(model: Any, results: Any) -> None:
+    """Model first, results second."""
+    first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
+    if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
+        raise DataError(
+            "hc.run_evidence takes the model first and the results second; got them the other way round. Write "
+            "hc.run_evidence(model, results)."
+        )
+    if not isinstance(results, str | os.PathLike):
+        check_is(results, RESULTS, by="hc.run_evidence")
+
+
+def _warning_the_caller(work: Callable[[], xr.Dataset | dict[str, Any]]) -> Any:
+    """What `work` gives; what it warns of is said of the line that calls `hc.run_evidence`."""
+    with warnings.catch_warnings(record=True) as caught:
+        done = work()
+    for one in caught:
+        warnings.warn(str(one.message), one.category, stacklevel=3)
+    return done
+
+
+def evidence_files(
+    tree: xr.DataTree,
+    *,
+    method: str | None,
+    metric: str | None,
+    effect: str,
+    rule: Rule | None,
+    min_tasks: int | str,
+    positions: str,
+) -> str:
+    """Folder of the files within a results folder: `evidence`, followed by what is not the default."""
+    parts = marks(
+        tree,
+        label=chosen_label(tree, method),
+        metric=metric or _manifest(tree)["plan"]["metrics"][0],
+        effect=effect,
+        rule=DEFAULT_RULE if rule is None else repr(rule),
+        min_tasks=min_tasks,
+        positions=positions,
+    )
+    return "-".join([EVIDENCE, *parts])
 
 
 def _manifest(tree: xr.DataTree) -> dict[str, Any]:
@@ -163,8 +234,15 @@ def _study(manifest: Mapping[str, Any]) -> Study:
     return plan(suite_source=known, **stored)
 
 
-def _label(tree: xr.DataTree, manifest: Mapping[str, Any], method: str | None) -> str:
-    """The block that heads are chosen by, as method@positions."""
+def chosen_label(tree: xr.DataTree, method: str | None) -> str:
+    """The block that heads are chosen by, as method@positions.
+
+    Raises:
+        OptionError: Several positions of the method and none chosen.
+        UnknownNameError: A method that the results do not hold.
+        DataError: No scored task.
+    """
+    manifest = _manifest(tree)
     labels = list(dict.fromkeys(str(label) for task in tree.children.values() for label in task.children))
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
@@ -193,11 +271,11 @@ def _check_prompts(preparation: Preparation, manifest: Mapping[str, Any]) -> Non
             )
 
 
-def _save(found: xr.DataTree, folder: ResultsFolder) -> None:
+def _save(found: xr.DataTree, folder: ResultsFolder, where: str) -> None:
     """One file per node; all are made before the first is written."""
     attrs = {name: found.attrs[name] for name in ("reading", "options", "left_out")}
     files = {
-        f"{EVIDENCE}/{name}.nc": bytes(found[name].to_dataset().assign_attrs(attrs).to_netcdf(engine="h5netcdf"))
+        f"{where}/{name}.nc": bytes(found[name].to_dataset().assign_attrs(attrs).to_netcdf(engine="h5netcdf"))
         for name in NODES
     }
     for name, data in files.items():

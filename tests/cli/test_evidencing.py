@@ -16,6 +16,7 @@ TABLES = (
     "Damage on words that two categories share",
     "Heads ablated one after the other",
     "Self-repair",
+    "Tested heads (chosen without the task)",
     "Reading",
 )
 
@@ -65,6 +66,8 @@ def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results,
     assert "Heads chosen by denoising_patch@last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05)" in text
     assert "Knowledge cannot be decided: its heads damage its tasks by" in text
     assert "-0.00" not in text
+    assert "Choosing heads by half of the query items" in text
+    assert "replace earlier ones" not in text
     assert {path.name for path in (tmp_path / "results" / "evidence").iterdir()} == {
         "specificity.nc", "exclusive.nc", "contrasts.nc", "curves.nc", "self_repair.nc",
     }  # fmt: skip
@@ -77,6 +80,28 @@ def test_a_map_without_members_prints_too(headcats, results, model_folder, tmp_p
     )
     assert code == 0, text
     assert "Knowledge cannot be decided: the rule calls no head of it (0 undecided)." in text
+    assert "No category has heads to test; there are no numbers to show." in text
+    assert not any(title in text for title in TABLES[:-1])
+
+
+def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, model_folder, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "results")
+    given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2]
+    for number, more in enumerate(([], ["--min-tasks", 1], ["--seed", 3])):
+        code, text = headcats(*given, *more)
+        assert code == 0, text
+        assert ("These replace earlier ones." in text) == (number == 2)
+    assert {path.name for path in folder.glob("evidence*")} == {"evidence", "evidence-min_tasks=1"}
+
+
+def test_ctrl_c_is_one_line(headcats, results, model_folder, monkeypatch):
+    def stop(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.study.evidence_run.run_evidence", stop)
+    code, text = headcats("evidence", results, "--model", model_folder)
+    assert code == 130
+    assert text.endswith("Note: Stopped; nothing was written; the same command starts again from zero.")
 
 
 WRONG = {
@@ -84,7 +109,11 @@ WRONG = {
     "rule": (["RESULTS", "--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
     "min tasks": (["RESULTS", "--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
     "model": (["RESULTS", "--model", "mini"], "The results are of model 'model', and 'mini' is another one"),
-    "positions": (["RESULTS", "--model", "MODEL", "--positions", "x1"], "positions must be 'last' or 'all'; got 'x1'"),
+    "positions": (["nowhere", "--positions", "x1"], "--positions must be 'last' or 'all'; got 'x1'"),
+    "effect": (["nowhere", "--effect", "half"], "--effect must be 'total' or 'task_specific'; got 'half'"),
+    "controls": (["nowhere", "--controls", "0"], "--controls must be at least 1; got 0"),
+    "prompts": (["nowhere", "--n-prompts", "1"], "--n-prompts must be at least 2; got 1"),
+    "method": (["RESULTS", "--model", "nowhere", "--method", "denoise"], "hold no block of 'denoise'"),
 }
 
 

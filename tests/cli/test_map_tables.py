@@ -9,25 +9,27 @@ from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.cli.map_tables import print_map
 from headcats.cli.mapping import file_of, tables, title
-from headcats.errors import OptionError
+from headcats.errors import DataError, OptionError
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
 
 
-def results(*, tasks: tuple[int, int] = (3, 2), controls: bool = True, noise: float = 0.05) -> xr.DataTree:
+def results(
+    *, tasks: tuple[int, int] = (3, 2), controls: bool = True, noise: float = 0.05, items: int = 24
+) -> xr.DataTree:
     """Head 0 helps both categories, head 1 Algorithmic, head 2 suppresses Knowledge; half of every effect is common to
     any wrong task."""
     rng = np.random.default_rng(0)
     blocks, categories, seconds = {}, {}, {}
     for category, n in zip(NAMES[:2], tasks, strict=True):
         for number in range(n):
-            differences = noise * rng.normal(size=(48, 1, 6))
+            differences = noise * rng.normal(size=(2 * items, 1, 6))
             differences[:, 0, 0] += 0.4
             differences[:, 0, 1] += 0.4 * (category == "Algorithmic")
             differences[:, 0, 2] -= 0.4 * (category == "Knowledge")
             task = f"{category} {number}"
-            blocks[task], categories[task] = block(differences, items=np.arange(48) // 2), category
-            seconds[task] = block(differences / 2, items=np.arange(48) // 2)
+            blocks[task], categories[task] = block(differences, items=np.arange(2 * items) // 2), category
+            seconds[task] = block(differences / 2, items=np.arange(2 * items) // 2)
     made = tree(blocks, categories=categories)
     for task in blocks if controls else ():
         made[f"{task}/second_corruption_patch@last"] = xr.DataTree(seconds[task])
@@ -48,7 +50,7 @@ def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Every helping head is in its category in at least 80% of the resamples" in text
     assert "Knowledge 0.50 (0.50 to 0.50)" in text
     assert "With 2 tasks of each category (50 random subsets; range)" in text
-    assert "With donors of another wrong task, 50% (50% to 50%) of the effects is gone" in text
+    assert "50 % of the effects need the right task (median task; 50 % to 50 %)." in text
     assert "Task-specific effects alone: --effect task_specific." in text
     assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
     assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
@@ -74,6 +76,72 @@ def test_equal_numbers_of_tasks_need_no_second_table(capsys: pytest.CaptureFixtu
     # Nor can more tasks be asked for than the smallest category has.
     found = tables(results(), rule=RULE)
     assert "random subsets" not in printed(capsys, found, rule=RULE, min_tasks="3")
+    assert "--min-tasks 2 asks for 2 of 2." in printed(capsys, found, rule=RULE, min_tasks="2")
+
+
+def test_shares_below_zero_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    found = tables(results(), rule=RULE)
+    found["scores"]["task_share"][0] = -0.27
+    text = printed(capsys, found)
+    assert "-27 % to 50 %; negative: the other wrong task brings back more than the clean prompt)." in text
+    found["scores"]["task_share"][:] = np.nan
+    assert "What share of the effects needs the right task is not known." in printed(capsys, found)
+
+
+def test_signs_that_do_not_change_are_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    found = tables(results(), rule=RULE)
+    differing = xr.zeros_like(found["scores"]["effect"], dtype=bool)
+    assert "change their sign" not in printed(
+        capsys, found | {"scores": found["scores"].assign(sign_differs=differing)}
+    )
+    differing[0, 0, 0] = True
+    text = printed(capsys, found | {"scores": found["scores"].assign(sign_differs=differing)})
+    assert "1 of 10 effects of at least 0.1 (head x task) change their sign" in text
+
+
+def test_a_map_without_heads_prints_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, tables(results(), rule="threshold:value=9"))
+    assert "No helping head is in any category: nothing is shared." in text
+    assert "Shared heads against chance" not in text
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
+    tree_of = results()
+    names, titles = set(), set()
+    variants = (
+        {},
+        {"rule": "fdr:alpha=0.01,min_effect=0.05"},
+        {"rule": "threshold:value=0.2"},
+        {"min_tasks": "2"},
+        {"min_tasks": "3"},
+        {"effect": "task_specific"},
+    )
+    for options in variants:
+        found = tables(tree_of, **({"rule": RULE} | options))
+        names.add(file_of("overlap_map", "html", found, tree_of))
+        titles.add(title(found))
+    assert len(names) == len(titles) == len(variants)
+    assert {"overlap_map.html", "overlap_map-min_tasks=2.html"} < names
+    assert "overlap_map-fdr-alpha=0.01-min_effect=0.05.html" in names
+    assert any(one.endswith("in at least 2 tasks") for one in titles)
+    assert any(one.endswith("in at least half of the tasks") for one in titles)
+
+
+def test_the_title_names_the_model() -> None:
+    tree_of = results()
+    tree_of.attrs["manifest"] = json.dumps(json.loads(tree_of.attrs["manifest"]) | {"model": {"name": "mini"}})
+    assert title(tables(tree_of, rule=RULE)).endswith("in at least half of the tasks, model mini")
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
+    few = results(items=4)
+    with pytest.raises(DataError, match="could not call any head"):
+        tables(few, rule=RULE)
+    found = tables(few, rule=RULE, undecided=True)
+    assert (found["members"]["member"] == 0).all()
+    assert "could not call any head" in found["members"].attrs["not_judged"]
 
 
 def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +161,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytes
     np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
     text = printed(capsys, found)
     assert "denoising_patch, task-specific effects, at last" in text
-    assert "of the effects is gone" not in text
+    assert "of the effects need" not in text
     both = tables(tree_of, rule=RULE, effect="task_specific", sign="suppressing")
     assert title(both).startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
     assert title(tables(tree_of, rule=RULE)).startswith("denoising_patch at last, logit_diff")

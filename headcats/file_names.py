@@ -1,0 +1,45 @@
+"""What is not the default of a map or a test is in the name of its file, so that none replaces another."""
+
+import json
+import re
+
+import xarray as xr
+
+from headcats.results import slug
+from headcats.rules import fdr
+from headcats.scores import first_exact
+
+DEFAULT_RULE = repr(fdr(alpha=0.05, min_effect=0.05))
+
+
+def marks(
+    results: xr.DataTree,
+    *,
+    label: str,
+    metric: str,
+    effect: str = "total",
+    sign: str = "helping",
+    rule: str = DEFAULT_RULE,
+    min_tasks: int | str = "half",
+    positions: str = "last",
+) -> list[str]:
+    """What differs from the defaults, as parts of a file name; none where nothing does.
+
+    Args:
+        results: The results; the defaults of method and metric are their first exact method and first metric.
+        label: Method that heads are chosen by, as `name@positions`.
+        metric: Metric that they are chosen by.
+        effect: "total" or "task_specific".
+        sign: "helping" or "suppressing".
+        rule: The rule's repr.
+        min_tasks: As in `hc.categorize`.
+        positions: Where heads are ablated, for evidence.
+    """
+    planned = json.loads(results.attrs.get("manifest", "{}")).get("plan", {}).get("metrics", [metric])
+    found = [slug(label)] if label != first_exact(results) else []
+    found += [slug(metric)] if metric != planned[0] else []
+    found += [effect] if effect != "total" else []
+    found += [sign] if sign != "helping" else []
+    found += [slug("-".join(re.findall(r"[\w.=]+", rule)))] if rule != DEFAULT_RULE else []
+    found += [f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else []
+    return [*found, *(["ablated@all"] if positions == "all" else [])]
