@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -162,6 +164,42 @@ def test_no_folder_and_no_manifest(model, finished, tmp_path):
     del bare.attrs["manifest"]
     with pytest.raises(DataError, match="have no manifest"):
         run_evidence(model, bare)
+
+
+def test_model_and_results_swapped(finished):
+    for first in (finished, hc.load(finished)):
+        with pytest.raises(DataError, match="takes the model first and the results second"):
+            run_evidence(first, "mini")
+
+
+def test_a_model_is_loaded_by_its_folder(finished, tmp_path, monkeypatch):
+    def examine(model, held, scores, *, options, **more):
+        raise DataError(f"examined {model.name}")
+
+    monkeypatch.setattr(evidence_run, "examine", examine)
+    with pytest.raises(DataError, match="examined"):
+        run_evidence(counting_folder(tmp_path / "same"), hc.load(finished), **QUICK)
+
+
+WARN = """
+import warnings
+from headcats.study.evidence_run import _warning_the_caller
+
+def run_evidence():
+    return _warning_the_caller(lambda: warnings.warn("easily over-read", stacklevel=1))
+
+with warnings.catch_warnings(record=True) as caught:
+    run_evidence()  # line 9
+print(caught[0].filename, caught[0].lineno, len(caught))
+"""
+
+
+def test_warnings_point_at_the_call(tmp_path):
+    """In a process without the type checks of the tests, which put calls in between."""
+    script = tmp_path / "script.py"
+    script.write_text(WARN, encoding="utf-8")
+    done = subprocess.run([sys.executable, script], capture_output=True, check=False, encoding="utf-8")
+    assert done.stdout.split() == [str(script), "9", "1"], done.stderr
 
 
 def test_too_few_items_still_give_a_result(model, finished):
