@@ -185,9 +185,9 @@ def _interaction(cell: xr.Dataset) -> str:
     name, other = cell["category"].item(), cell["other"].item()
     here, both = cell["difference"].item(), cell["interaction"].item()
     return (
-        f"On these words, heads of {name} damage {name} by {share(here)} more than {other}, and heads of {other} "
-        f"{other} by {share(both - here)} more than {name}: {share(both)} together (0: both do the same there; above "
-        "0: each category's heads do more for it than the other's)."
+        f"On words that {name} and {other} share, heads of {name} do {share(here)} more damage to {name} than to "
+        f"{other}, and those of {other} {share(both - here)} more to {other} than to {name}: {share(both)} of the gap "
+        "together (0: both do the same there; above 0: each category's heads do more for it than the other's)."
     )
 
 

@@ -126,6 +126,27 @@ def test_exclusive_heads_are_called_so():
     assert said[1].startswith("B cannot be decided by its own heads (in no other category): ")
 
 
+def test_one_reason_is_said_once():
+    none = trial((), why="the rule calls no head of it")
+    measured = {task: damage(task, task.upper(), lambda one: 0.5, [heads("L0H0")]) for task in ("a", "b")}
+    table = specificity({task: {"A": none, "B": none} for task in measured}, measured, categories=("A", "B"), seed=0)
+    said = "A and B cannot be decided, each for the same reason: the rule calls no head of it."
+    assert sentences(table, asked=19) == [said]
+    assert sentences(table, asked=19, exclusive=True, beside=table) == []
+
+
+def test_the_rival_is_no_part_of_the_verdict_and_may_do_more():
+    table = row()
+    for name, value in (("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):
+        table[name].loc[{"category": "A"}] = value
+    table["rival"] = ("category", ["B", ""])
+    said = sentences(table, asked=19)[0]
+    assert said.endswith(
+        " No part of the verdict: heads of B damage these tasks by 0.80, its own by 0.20 less (0.10 to 0.30)."
+    )
+    assert said.startswith("A stands")
+
+
 def test_tasks_without_heads_are_counted():
     own, none = trial(["L0H0"]), trial((), why="none")
     measured = {task: damage(task, task[0].upper(), lambda one: 0.5, [heads("L0H0")]) for task in ("a1", "a2", "b1")}
