@@ -414,6 +414,10 @@ def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_p
     assert done.code == 0, done.err
     assert "No head can be judged, so the map shows every head as undecided: " in done.text
     assert (tmp_path / "r" / "overlap_map.html").exists()
+    again = headcats("map", "r", "--min-tasks", 1)
+    assert again.code == 0, again.err
+    assert "No head can be judged" in again.text
+    assert (tmp_path / "r" / "overlap_map-min_tasks=1.html").exists()
 
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):

@@ -181,17 +181,17 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half)
     said = compare("a", "--halves", 2)
     assert "1 denoising_patch@last, logit_diff 1 - 2 noising" in said
-    assert "- not scored: no task of the category has numbers." in said
+    assert "- not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for." in said
     assert "Algorithmic 1 1 1 1.00" in said
     assert "Knowledge - - - - - -" in said
-    assert "Knowledge: not scored (no protocol has numbers in it)." in said
+    assert "Knowledge: not judged (no protocol has enough numbers in it)." in said
     assert "Knowledge - - Halves" in said, "the heads over all protocols"
     assert said.endswith("Knowledge - - - -"), "the halves"
     write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
     said = compare("a", "b", "--csv", "pairs.csv")
     assert "tasks 2, without t2 3" in said
     assert "3 denoising_patch@last, logit_diff, 3 tasks 1 1" in said
-    assert "Knowledge: not scored by 2 of 3 protocols; only denoising_patch@last, logit_diff, 3 tasks finds 1" in said
+    assert "Knowledge: not judged by 2 of 3 protocols; only denoising_patch@last, logit_diff, 3 tasks finds 1" in said
     assert "method, tasks 1 1.00" in said
     assert "Knowledge (scored by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
     listed = pd.read_csv("pairs.csv")

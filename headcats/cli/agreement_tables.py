@@ -16,7 +16,7 @@ from headcats.evidence.agreeing import SIGNS, pairs
 WIDEST_MATRIX = 18
 # More heads than these are counted, not named.
 NAMED_HEADS = 12
-NOT_SCORED = "-"
+NOT_JUDGED = "-"
 
 
 def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
@@ -27,13 +27,15 @@ def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
     numbered = [[str(place), name] for place, name in enumerate(names, start=1)]
     sizes = agreement["size"].transpose("protocol", "category").values
     scored = _scored(agreement)
-    told = np.where(scored, sizes.astype(str), NOT_SCORED)
+    told = np.where(scored, sizes.astype(str), NOT_JUDGED)
     rows = [[*row, *held] for row, held in zip(numbered, told.tolist(), strict=True)]
     columns = ["", "protocol", *categories]
     rule = f", rule {agreement['rule'].values[0]}" if "rule" in agreement.coords else ""
     out.print(table(f"\nHeads by protocol ({sign}){rule}", columns, rows, numeric=frozenset(categories)))
     if not scored.all():
-        out.print(f"{NOT_SCORED} not scored: no task of the category has numbers.")
+        out.print(
+            f"{NOT_JUDGED} not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for."
+        )
     for name, reason in left_out.items():
         out.print(f"Left out: {escape(name)}: {escape(reason)}")
     if sentence := screens_sentence(agreement["screen"].values.tolist()):
@@ -87,7 +89,7 @@ def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
         }
         inside = [replicated(scored, by=by)[outcome].sel(category=name) == 1 for by in columns] if scored else []
         apart = f" (scored by {len(scored)} of {len(members)})" if 0 < len(scored) < len(members) else ""
-        rows.append([name + apart, *(map(_listed, inside) if scored else [NOT_SCORED] * len(columns))])
+        rows.append([name + apart, *(map(_listed, inside) if scored else [NOT_JUDGED] * len(columns))])
     heading = f"\nHeads over these {len(members)} protocols ({sign}): how many, and which"
     out.print(table(heading, ["category", *columns.values()], rows))
 
@@ -98,7 +100,7 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
     rows = [
         [
             category,
-            " ".join("|".join(map(str, split)) for split in cell["size"].values) if cell["n_heads"] else NOT_SCORED,
+            " ".join("|".join(map(str, split)) for split in cell["size"].values) if cell["n_heads"] else NOT_JUDGED,
             *(
                 f"{number_text(cell[name])} ({number_text(cell[f'{name}_min'])} to {number_text(cell[f'{name}_max'])})"
                 if np.isfinite(cell[name])
@@ -135,7 +137,7 @@ def _print_pair(listed: pd.DataFrame, told: Shaped[np.ndarray, "protocol categor
         [
             row.category,
             *sizes,
-            NOT_SCORED if NOT_SCORED in sizes else str(row.both),
+            NOT_JUDGED if NOT_JUDGED in sizes else str(row.both),
             *map(number_text, (row.jaccard, row.spearman, row.expected)),
         ]
         for row, sizes in zip(listed.itertuples(), told.T.tolist(), strict=True)
@@ -181,9 +183,9 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, a
     Those that have no numbers in the category are not in `sizes`: they looked for no head.
     """
     if not sizes:
-        return escape(f"{category}: not scored (no protocol has numbers in it).")
+        return escape(f"{category}: not judged (no protocol has enough numbers in it).")
     left = len(asked) - len(sizes)
-    lacking = f"not scored by {left} of {len(asked)} protocols; " if left else ""
+    lacking = f"not judged by {left} of {len(asked)} protocols; " if left else ""
     finders = [name for name, size in sizes.items() if size]
     empty = [name for name in sizes if name not in finders]
     if not finders:

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories import head_table, subsampled_overlap
-from headcats.cli.console import out, table
+from headcats.cli.console import out, table, warn
 from headcats.cli.mapping import parse_min_tasks, parse_rule, title
 from headcats.errors import DataError
 from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
@@ -23,6 +23,9 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
             it finds; None leaves these out.
         min_tasks: That of the map, as text.
     """
+    if why := found["members"].attrs.get("not_judged"):
+        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
+        rule = None
     out.print(f"\nHeads by {title(found)}")
     _print_heads(found)
     _print_counts(found["overlap"])

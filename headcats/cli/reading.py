@@ -83,6 +83,7 @@ def map_command(
         rule=rule,
         min_tasks=min_tasks,
         sign=sign,
+        undecided=True,
     )
     print_map(found, rule=rule, min_tasks=min_tasks)
     page = write(

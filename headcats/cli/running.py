@@ -105,14 +105,16 @@ def run_command(
     from headcats.figures.overlap_map import overlap_map
     from headcats.methods.spec import MethodSpec
     from headcats.scores import CONTROLS
-    from headcats.study import DEFAULT_PROMPTS, run
+    from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, run
 
     folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
+    if chosen["methods"] is None:
+        chosen["methods"] = list(DEFAULT_METHODS)
+    note_control(next(iter(chosen["methods"]), None))
     loaded = _load(chosen)
+    first = MethodSpec.parse(chosen["methods"][0])
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
-    first = MethodSpec.parse(study["methods"][0])
-    note_control(first.name)
     try:
         results = run(loaded, out=folder, progress=False if quiet else None, **study)
     except KeyboardInterrupt:
@@ -125,9 +127,7 @@ def run_command(
         f"on {manifest['model']['name']}."
     )
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
-    if why := found["members"].attrs.get("not_judged"):
-        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
-    print_map(found, rule=None if why else DEFAULT_RULE)
+    print_map(found, rule=DEFAULT_RULE)
     page = write(
         overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
     )
@@ -139,7 +139,9 @@ def run_command(
             f"[bold]headcats map {folder} --method NAME[/]"
         )
     named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
-    listing = "" if why else f" Head list: [bold]headcats map {folder}{named} --csv[/]"
+    listing = (
+        "" if "not_judged" in found["members"].attrs else f" Head list: [bold]headcats map {folder}{named} --csv[/]"
+    )
     out.print(f"\nOpen [bold]{page}[/] in a browser.{listing}")
 
 

@@ -8,10 +8,11 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import unknown_name_message
 
 DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
+# None: what `headcats.study` takes, which loads torch and so is not asked here.
 DEFAULTS: dict[str, Any] = {
     "model": "mini",
     "suite": "icl",
-    "methods": ["denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation"],
+    "methods": None,
     "tasks": None,
     "metrics": None,
     "n_prompts": None,

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from rich.markup import escape
 
-from headcats.cli.agreement_tables import NOT_SCORED, number_text, screens_sentence
+from headcats.cli.agreement_tables import NOT_JUDGED, number_text, screens_sentence
 from headcats.cli.console import out, table
 
 
@@ -24,7 +24,7 @@ def print_structure(found: xr.Dataset) -> None:
                 [
                     category,
                     model,
-                    str(int(cell["size"])) if np.isfinite(cell["share"]) else NOT_SCORED,
+                    str(int(cell["size"])) if np.isfinite(cell["share"]) else NOT_JUDGED,
                     *(number_text(cell[one]) for one in ("share", "mean_layer", "depth")),
                 ]
             )

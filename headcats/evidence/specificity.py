@@ -51,12 +51,12 @@ def specificity(
     Returns:
         `damage, low, high, p, n_controls, control_mean, control_low, control_high, n_tasks (category, target)`: shares
         of the gap; low to high is the 95 % interval by the bootstrap of held-out query items within tasks, the tasks
-        fixed; control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
+        fixed (each task on its own: what an item does in all tasks that ask about it is not in the interval);
+        control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
         `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `specificity_exact_p,
-        n_relabelled (category)`: the exact test. `advantage, advantage_low,
-        advantage_high (category)`: the own cell minus the largest other cell of its column, that of the heads of
-        `rival (category)`; no part of any verdict. `shared (category, task)`: tested heads that are in other categories
-        too.
+        n_relabelled (category)`: the exact test. `advantage, advantage_low, advantage_high (category)`: the own cell
+        minus the largest other cell of its column, that of the heads of `rival (category)`; no part of any verdict.
+        `shared (category, task)`: tested heads that are in other categories too.
         `task_damage (category, task)` and `heads (category, task)`: which heads were tested there. `matched` and
         `why (category)`: how controls were matched, and why nothing could be tested.
     """

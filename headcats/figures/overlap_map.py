@@ -225,7 +225,7 @@ def _count(panel: pd.DataFrame, overlap: xr.Dataset) -> str:
     kind = _kind(overlap)
     known = int((panel.outcome != NO_VALUE).sum())
     if not known:
-        return "not scored"
+        return "not judged"
     return f"{n or 'no'} {kind}{'head' if n < 2 else 'heads'} of {known}"
 
 

@@ -59,7 +59,16 @@ def beside(
 
     Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
     told to.
+
+    Raises:
+        DataError: The control has other layers or heads.
     """
+    for dim in ("layer", "head"):
+        if not np.array_equal(block[dim].values, control[dim].values):
+            raise DataError(
+                f"On task {task!r} the control has {_listed(control[dim].values)} as `{dim}`, and {PATCH} has "
+                f"{_listed(block[dim].values)}: they are of different models. Score both in one run."
+            )
     same = _same_prompts(block, control)
     if same is None:
         return None
@@ -117,6 +126,10 @@ def control_table(
     if controls[OTHER_ITEM]:
         added["item_share"] = xr.DataArray(shares["item_share"], dims="task")
     return added
+
+
+def _listed(places: np.ndarray) -> str:
+    return f"{places.min()} to {places.max()}" if len(places) else "nothing"
 
 
 def _slope(values: Float[np.ndarray, " head"], effect: Float[np.ndarray, " head"]) -> float:

@@ -40,7 +40,8 @@ def results(
 
 def printed(capsys: pytest.CaptureFixture[str], found: dict[str, xr.Dataset], **options: str) -> str:
     print_map(found, **options)
-    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+    captured = capsys.readouterr()
+    return " ".join((captured.err + captured.out).replace("│", " ").split())
 
 
 def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,13 +136,16 @@ def test_the_title_names_the_model() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
+def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
     few = results(items=4)
     with pytest.raises(DataError, match="could not call any head"):
         tables(few, rule=RULE)
     found = tables(few, rule=RULE, undecided=True)
     assert (found["members"]["member"] == 0).all()
     assert "could not call any head" in found["members"].attrs["not_judged"]
+    text = printed(capsys, found, rule=RULE)
+    assert "No head can be judged, so the map shows every head as undecided: " in text
+    assert "tasks of each category" not in text, "what the rule would need to judge"
 
 
 def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:

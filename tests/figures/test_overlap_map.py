@@ -239,7 +239,7 @@ def test_a_map_without_members_says_so() -> None:
 def test_categories_that_nobody_scored_say_so() -> None:
     overlap = overlap_of(BY_HAND)
     unscored = overlap.assign(effect=overlap["effect"].where(overlap["category"] != "Knowledge"))
-    assert texts_of(overlap_map(unscored)).count("not scored") == 1
+    assert texts_of(overlap_map(unscored)).count("not judged") == 1
 
 
 @pytest.mark.parametrize("n", range(1, 9))

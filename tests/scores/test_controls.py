@@ -99,6 +99,14 @@ def test_a_control_on_other_prompts_says_nothing_of_its_task_alone() -> None:
         score(whole, method="denoising_patch", effect="task_specific")
 
 
+@pytest.mark.parametrize("effect", ["total", "task_specific"])
+def test_a_control_of_other_heads_is_refused_in_words(effect: str) -> None:
+    whole = results()
+    whole[f"capitals/{SECOND}"] = xr.DataTree(whole[f"capitals/{SECOND}"].to_dataset().isel(layer=slice(1)))
+    with pytest.raises(DataError, match="the control has 0 to 0 as `layer`, and denoising_patch has 0 to 1"):
+        score(whole, method="denoising_patch", effect=effect)
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("both", [False, True])
 @pytest.mark.filterwarnings("error")
