@@ -9,7 +9,7 @@ from headcats.results import slug
 from headcats.rules import fdr
 from headcats.scores import first_exact
 
-DEFAULT_RULE = repr(fdr(alpha=0.05, min_effect=0.05))
+DEFAULT_RULE = repr(fdr())
 
 
 def marks(

@@ -68,7 +68,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     check_rule(rule, by="hc.categorize")
     if min_tasks != "half" and (isinstance(min_tasks, bool) or not isinstance(min_tasks, int) or min_tasks < 1):
         raise OptionError(f'min_tasks must be a whole number of at least 1, or "half"; got {min_tasks!r}.')
-    rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
+    rule = fdr() if rule is None else rule
     numbered = numbered_tasks(scores)
     if not any(numbered.values()):
         raise DataError(f"No category has a task with numbers ({', '.join(numbered)}): score tasks with a clear gap.")

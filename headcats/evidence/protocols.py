@@ -84,7 +84,7 @@ def judge_protocols(
     check_rule(rule, by="hc.judge_protocols")
     if not results:
         raise DataError("hc.judge_protocols needs the results of at least one run.")
-    rule = fdr(alpha=0.05, min_effect=0.05) if rule is None else rule
+    rule = fdr() if rule is None else rule
     _check_one_model(results)
     plans = _plan_differences(results)
     chosen = [

@@ -8,8 +8,10 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.cli.map_tables import print_map
-from headcats.cli.mapping import file_of, tables, title
+from headcats.cli.mapping import file_of, parse_rule, tables, title
+from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import DataError, OptionError
+from headcats.rules import fdr
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
 
@@ -55,6 +57,10 @@ def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Task-specific effects alone: --effect task_specific." in text
     assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
     assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
+
+
+def test_commands_have_the_rule_that_functions_have() -> None:
+    assert repr(parse_rule(DEFAULT_RULE)) == repr(fdr())
 
 
 def test_a_rule_without_a_smallest_effect_promises_none(capsys: pytest.CaptureFixture[str]) -> None:
