@@ -249,6 +249,7 @@ def test_benjamini_hochberg_by_hand_with_missing_values() -> None:
 def test_draws_and_discoveries() -> None:
     assert estimates.draws_for(10, alpha=0.05) == 9_999
     assert estimates.draws_for(28 * 48, alpha=0.05) == 53_760
+    assert estimates.draws_for(28 * 48, alpha=1e-12) == estimates.MOST_DRAWS
     # With this many draws a single head among all can be called.
     assert estimates.discoveries_needed(estimates.smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
     assert estimates.discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8

@@ -1,7 +1,7 @@
 """Replicates of one task to numbers per head. Plain arrays, no labels."""
 
 from headcats.estimates.bootstrap import item_groups, item_weights
-from headcats.estimates.multiplicity import benjamini_hochberg, discoveries_needed, draws_for, smallest_p
+from headcats.estimates.multiplicity import MOST_DRAWS, benjamini_hochberg, discoveries_needed, draws_for, smallest_p
 from headcats.estimates.sign_flips import sign_flip_p
 from headcats.estimates.split_halves import reliability
 from headcats.estimates.task import FLIPS, KEPT_RESAMPLES, Estimate, PromptEffects, estimate, mean_interval
@@ -9,6 +9,7 @@ from headcats.estimates.task import FLIPS, KEPT_RESAMPLES, Estimate, PromptEffec
 __all__ = [
     "FLIPS",
     "KEPT_RESAMPLES",
+    "MOST_DRAWS",
     "Estimate",
     "PromptEffects",
     "benjamini_hochberg",

@@ -8,10 +8,15 @@ from scipy import stats
 
 from headcats.estimates.bootstrap import RESAMPLES
 
+MOST_DRAWS = 4_000_000
+"""More sign draws are not made: their time goes with draws times tests, and without a limit alpha decides it alone."""
+
 
 def draws_for(tests: int, *, alpha: float) -> int:
-    """Sign draws needed so that one head among `tests` can reach `q <= alpha`: `max(9999, ceil(2 tests / alpha))`."""
-    return max(RESAMPLES, math.ceil(2 * tests / alpha))
+    """Sign draws so that one head among `tests` can reach `q <= alpha`: `max(9999, ceil(2 tests / alpha))`, or the most
+    that are made.
+    """
+    return min(MOST_DRAWS, max(RESAMPLES, math.ceil(2 * tests / alpha)))
 
 
 def smallest_p(n_items: int, *, draws: int) -> float:

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.rules.rule import Cutoffs, effect_cutoffs, reads, rule, with_cutoffs
+from headcats.rules.rule import Cutoffs, effect_cutoffs, reads, rule, with_check, with_cutoffs
 
 # Below this many heads the sample itself bounds how many standard deviations a head can stand out.
 FEW_HEADS = 200
@@ -20,24 +20,32 @@ def _value_itself(scores: xr.Dataset, *, value: float | int) -> Cutoffs:
     return effect_cutoffs(np.full(scores.sizes[rows], float(value)))
 
 
+def _finite(*, value: float | int) -> None:
+    if not math.isfinite(value):
+        raise OptionError(f"threshold(value) needs a finite number, got {value}.")
+
+
 @rule
+@with_check(_finite)
 @with_cutoffs(_value_itself)
 def threshold(scores: xr.Dataset, *, value: float | int) -> xr.DataArray:
     """Heads whose effect is at least `value`, in shares of the gap; the others are out. Intervals are not looked at."""
-    if not math.isfinite(value):
-        raise OptionError(f"threshold(value) needs a finite number, got {value}.")
     return _in_or_out(scores["effect"] >= value)
 
 
+def _share(*, p: float | int) -> None:
+    if not 0 < p <= 1:
+        raise OptionError(f"top_fraction(p) needs a share in (0, 1], got {p}.")
+
+
 @rule
+@with_check(_share)
 def top_fraction(scores: xr.Dataset, *, p: float | int) -> xr.DataArray:
     """The `p` share of each row's heads with the largest effects, at least one head and never one that does not help.
 
     `floor(p * heads)` heads, heads without a number not counted; heads tied with the last one are in too. Returns heads
     even for noise.
     """
-    if not 0 < p <= 1:
-        raise OptionError(f"top_fraction(p) needs a share in (0, 1], got {p}.")
 
     def cut(effects: Float[np.ndarray, " head"]) -> float:
         return float(np.sort(effects)[-max(1, math.floor(p * len(effects) + 1e-9))])
@@ -88,7 +96,13 @@ def elbow(scores: xr.Dataset) -> xr.DataArray:
     return _above_cut(scores["effect"], cut)
 
 
+def _quantile(*, quantile: float | int) -> None:
+    if not 0 < quantile <= 1:
+        raise OptionError(f"null_calibrated(quantile) needs a share in (0, 1], got {quantile}.")
+
+
 @rule
+@with_check(_quantile)
 @reads("null_effect")
 def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArray:
     """Heads whose effect lies above what donors of a second corruption do: above a quantile of those effects.
@@ -109,8 +123,6 @@ def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArr
         DataError: no null effects: a method without such a donor (ablations, noising), a run without
             second_corruption_patch, or task-specific effects, which have them taken off.
     """
-    if not 0 < quantile <= 1:
-        raise OptionError(f"null_calibrated(quantile) needs a share in (0, 1], got {quantile}.")
     if "null_effect" not in scores:
         raise DataError(
             f"null_calibrated needs null effects, and {_why_none(scores)} Or use another rule, such as fdr()."

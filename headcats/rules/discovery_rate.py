@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats import estimates
 from headcats.errors import DataError, OptionError
-from headcats.rules.rule import Cutoffs, rule, with_cutoffs
+from headcats.rules.rule import Cutoffs, rule, with_check, with_cutoffs
 
 # From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
 _DRAWN = 15
@@ -23,7 +23,15 @@ def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float | int) -> Cu
     return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
 
 
+def _in_range(*, alpha: float | int, min_effect: float | int) -> None:
+    if not 0 < alpha < 1:
+        raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
+    if not 0 <= min_effect < math.inf:
+        raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
+
+
 @rule
+@with_check(_in_range)
 @with_cutoffs(_reached)
 def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.05) -> xr.DataArray:
     """Heads whose effect is at least `min_effect` at false-discovery rate `alpha`.
@@ -49,10 +57,6 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
     References:
         Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
     """
-    if not 0 < alpha < 1:
-        raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
-    if not 0 <= min_effect < math.inf:
-        raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
     _refuse_unreachable(scores, alpha=alpha)
     effect = scores["effect"]
     # Plain arrays: a rule is called hundreds of times on data without effects.
@@ -83,7 +87,12 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
         have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
         if items + more >= _DRAWN:
-            need += f" and as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
+            enough = 2 * scores["p_value"].size / alpha <= estimates.MOST_DRAWS
+            made = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
+            need += f" and {made if enough else f'a larger alpha: hc.score draws {estimates.MOST_DRAWS} signs at most'}"
+    # Where a single head has to be called, its p alone must reach alpha / tests.
+    alone = math.ceil(math.log2(reach * scores["p_value"].size / alpha)) - more
+    need += f" ({alone} more to call a single head)" if alone > 0 else ""
     raise DataError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
         f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values."

@@ -83,7 +83,8 @@ class Rule:
 def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Callable[Options, Rule]:
     """Register `f(scores, *, options)` as a rule: `f(*, options)` then gives a `Rule`, a callable on scores.
 
-    The registered name is the function's. Options not in its signature raise a TypeError that names them.
+    The registered name is the function's. Options not in its signature raise a TypeError that names them; values are
+    checked at once where the rule has a check (`with_check`).
     """
     name = judge.__name__
     signature = inspect.signature(judge)
@@ -98,11 +99,27 @@ def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Cal
             raise TypeError(f"{name}() got the options {wrong}; it takes {', '.join(known) or 'none'}, by name.")
         bound = signature.bind(**options)
         bound.apply_defaults()
+        check = getattr(judge, "check", None)
+        if check is not None:
+            check(**bound.arguments)
         return Rule(name, dict(bound.arguments), judge)
 
     make.__signature__ = signature  # type: ignore[attr-defined]
     register("rule", name, make)
     return make
+
+
+def with_check(check: Callable[..., None]) -> Callable[[Judge], Judge]:
+    """Decorator, below `@rule`: `check(*, options)` raises an OptionError for values out of range.
+
+    It runs when the options are given, so that a wrong one does not wait for the scores.
+    """
+
+    def mark(judge: Judge) -> Judge:
+        judge.check = check  # type: ignore[attr-defined]
+        return judge
+
+    return mark
 
 
 def with_cutoffs(cutoffs: Callable[..., Cutoffs]) -> Callable[[Judge], Judge]:

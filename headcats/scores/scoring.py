@@ -84,8 +84,8 @@ def score(
     Warns:
         StatisticsWarning: tasks without a block of this method (left out); tasks without a control that other tasks
             have, or whose control shares no prompt with them (left out of task-specific effects; beside total ones
-            NaN); and tasks whose gap is not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a
-            single item.
+            NaN); tasks whose gap is not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a single
+            item; and an `alpha` that takes more sign draws than are made.
     """
     if not isinstance(results, xr.DataTree):
         raise DataError(
@@ -118,6 +118,7 @@ def score(
         for task, prompts in selected.items()
     }
     _warn_of_weak_gaps(scored, metric=metric)
+    _warn_of_few_draws(scored, tests=tests, draws=draws, alpha=alpha)
     table = scores_table(scored, grid)
     table["detectable"] = ("task", [detectable(s.estimate, tests=tests, alpha=alpha) for s in scored.values()])
     if effect == "total":
@@ -169,6 +170,19 @@ def _warn_of_weak_gaps(scored: dict[str, Scored], *, metric: str) -> None:
             StatisticsWarning,
             stacklevel=3,
         )
+
+
+def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alpha: float) -> None:
+    wanted = 2 * tests / alpha
+    if draws >= wanted or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
+        return
+    together = estimates.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
+    warnings.warn(
+        f"alpha={alpha:g} over {tests} tests (head x task) asks for {wanted:.2g} sign draws; {draws} are made, so no p"
+        f" falls below {1 / (draws + 1):.2g}, and {together} heads have to reach that together to be called.",
+        StatisticsWarning,
+        stacklevel=3,
+    )
 
 
 def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:

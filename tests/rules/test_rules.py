@@ -1,5 +1,6 @@
 """Rules: what is in, what is out, and what cannot be told."""
 
+import re
 import warnings
 from collections.abc import Callable
 
@@ -63,7 +64,24 @@ def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
     # From 2 items on: a p that is cut off at 1 no longer says how far it is from alpha.
     for items in range(1 if factor <= 1 else 3, enough):
         assert f"with {items} query items per task" in refusal(items)
-        assert f"Use at least {enough} query items per task, or" in refusal(items)
+        assert f"Use at least {enough} query items per task" in refusal(items)
+
+
+@pytest.mark.parametrize("heads", [7, 300])
+def test_a_refusal_says_how_many_items_a_single_head_takes(heads: int) -> None:
+    def outcome(items: int, *, reaching: int) -> np.ndarray:
+        smallest = estimates.smallest_p(items, draws=9999)
+        p_values = np.ones((1, 1, heads))
+        p_values[..., :reaching] = smallest
+        effect = np.full((1, 1, heads), 0.5)
+        return rules.fdr()(scores_of(effect, p=p_values, smallest_p=[smallest], n_items=[items])).values
+
+    with pytest.raises(DataError) as refused:
+        outcome(3, reaching=heads)
+    enough, more = map(int, re.search(r"at least (\d+) query items per task \((\d+) more", str(refused.value)).groups())
+    assert (outcome(enough, reaching=heads) == 1).all()
+    assert (outcome(enough + more, reaching=1) == 1).sum() == 1
+    assert (outcome(enough + more - 1, reaching=1) == 1).sum() == 0
 
 
 def test_rows_of_different_reach_are_refused_by_their_q_value() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from simulated import block, tree
 
+from headcats.errors import StatisticsWarning
 from headcats.scores import detectable_above, score
 
 
@@ -39,6 +40,21 @@ def test_few_items_are_told_how_many_a_single_discovery_needs() -> None:
     # 2^(1 - n) <= .05 / 48 from n = 11 on.
     assert "A single one would need 11 query items." in scores.attrs["reach"]
     assert "would need" not in score(results(40, sd=0.2), method="denoising_patch").attrs["reach"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_level_that_would_take_too_many_draws_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headcats.estimates.multiplicity.MOST_DRAWS", 20_000)
+    with pytest.warns(StatisticsWarning) as told:
+        scores = score(results(40, sd=0.2, effect=1.0), method="denoising_patch", alpha=1e-4)
+    assert str(told[0].message) == (
+        "alpha=0.0001 over 40 tests (head x task) asks for 8e+05 sign draws; 20000 are made, so no p falls below "
+        "5e-05, and 20 heads have to reach that together to be called."
+    )
+    assert scores["smallest_p"].item() == 1 / 20_001
+    # 14 items are enumerated: more draws would not help them.
+    score(results(14, sd=0.2), method="denoising_patch", alpha=1e-4)
+    score(results(40, sd=0.2), method="denoising_patch", alpha=0.01)
 
 
 def test_no_scatter_at_all_is_no_division_by_zero() -> None:
