@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.cli.console import out, table
-from headcats.evidence.reading import of_tasks, share
+from headcats.evidence.reading import LEAST_CONTROLS, of_tasks, share
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
@@ -32,8 +32,11 @@ def print_evidence(found: xr.DataTree) -> None:
     else:
         out.print("\nNo category has heads to test; there are no numbers to show.")
     out.print("\nReading")
-    for sentence in json.loads(found.attrs["reading"]):
+    for sentence in found.attrs["reading"].splitlines():
         out.print(f"- {sentence}", markup=False, soft_wrap=True)
+    verdicts = [nodes[name]["verdict"] for name in ("specificity", "exclusive")]
+    rows = [[name, *(one.sel(category=name).item() for one in verdicts)] for name in verdicts[0]["category"].values]
+    out.print(table("\nVerdicts", ["category", "by its heads", "by those in no other category"], rows))
 
 
 def _print_tables(nodes: dict[str, xr.Dataset]) -> None:
@@ -41,7 +44,8 @@ def _print_tables(nodes: dict[str, xr.Dataset]) -> None:
         "\nIn the next tables, `specificity` is the damage to a category's own tasks minus the mean of the other "
         "columns, `random 95 %` the middle 95 % of random sets, `p (sets)` the share of sets (how many) that do as "
         "much, the tested one counted in, and `exact p (n)` that among n relabellings of the heads within their "
-        "layers. The verdict rests on the exact p, the interval of the specificity and its p (sets).",
+        "layers. The verdict rests on the exact p, the interval of the specificity and, where at least "
+        f"{LEAST_CONTROLS} sets exist, its p (sets).",
         soft_wrap=True,
     )
     for name, title in (
@@ -50,6 +54,9 @@ def _print_tables(nodes: dict[str, xr.Dataset]) -> None:
     ):
         if not (nodes[name]["heads"] != "").any():
             out.print(f"\n{title}: no category has any.")
+            continue
+        if name == "exclusive" and nodes[name]["heads"].equals(nodes["specificity"]["heads"]):
+            out.print(f"\n{title}: these are all of the tested heads.")
             continue
         out.print(_matrix(f"\n{title}", nodes[name]))
         out.print(_tested(nodes[name]))
@@ -107,12 +114,13 @@ def _rivals(data: xr.Dataset) -> Any:
     for name in data["category"].values.tolist():
         row = data.sel(category=name)
         if rival := row["rival"].item():
-            own, more = row["damage"].sel(target=name).item(), row["advantage"].item()
+            theirs, more = row["rival_damage"].item(), row["advantage"].item()
             bounds = _between(row["advantage_low"].item(), row["advantage_high"].item())
-            rows.append([name, _number(own), rival, _number(own - more), _number(more), bounds])
-    columns = ["tasks of", "by own heads", "rival", "by the rival's", "difference", "95 %"]
+            n = str(int(row["rival_n_tasks"]))
+            rows.append([name, n, _number(theirs + more), rival, _number(theirs), _number(more), bounds])
+    columns = ["tasks of", "n", "by own heads", "rival", "by the rival's", "difference", "95 %"]
     title = "\nBeside the rival: the other category whose heads do most here (no part of the verdict)"
-    return table(title, columns, rows, numeric=frozenset({"by own heads", "by the rival's", "difference"}))
+    return table(title, columns, rows, numeric=frozenset({"n", "by own heads", "by the rival's", "difference"}))
 
 
 def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
@@ -153,7 +161,7 @@ def _contrasts(data: xr.Dataset) -> Any:
                     _between(low, high),
                     _number(cell["p"].item(), 3),
                     _number(cell["interaction"].item()),
-                    "no words in common"
+                    "no prompt of the one shows the other"
                     if strangers
                     else cell["note"].item() or " against ".join(_some(cell[f"{side}_tasks"].item()) for side in SIDES),
                 ]
@@ -213,7 +221,7 @@ def _print_self_repair(data: xr.Dataset) -> None:
             direct, total, repaired = (cell[part].item() for part in ("direct", "total", "repaired"))
             if not cell["head"].item():
                 continue
-            if max(abs(total), abs(np.nan_to_num(direct))) < _LEAST:
+            if abs(total) < _LEAST and abs(direct) < _LEAST:  # so never where one of them is not known
                 small += 1
                 continue
             rows.append([name, cell["head"].item(), *(_number(value, 3) for value in (direct, total, repaired))])
@@ -221,6 +229,7 @@ def _print_self_repair(data: xr.Dataset) -> None:
         columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
         title = "\nand do later layers make up for a head?"
         out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
+    if any(row[-1] != "-" for row in rows):
         out.print(
             "repaired = direct - total effect: above 0, later layers make up for the head; below 0, they carry what it "
             "does."

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headcats.cli.console import out
-from headcats.cli.reading import Effect, Folder, Metric, MinTasks, note_control, note_unfinished
+from headcats.cli.reading import Effect, Folder, Metric, MinTasks, note_unfinished
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import OptionError
 
@@ -48,21 +48,15 @@ def evidence_command(
         if value < least:
             raise OptionError(f"{option} must be at least {least}; got {value}.")
     results = load(folder)
-    described = json.loads(results.attrs["manifest"])["model"]
     note_unfinished(results)
-    from headcats.models import load_model
-    from headcats.study.evidence_run import NODES, chosen_label, evidence_files, run_evidence
+    from headcats.study.evidence_run import NODES, evidence_files, run_evidence
 
-    note_control(chosen_label(results, method))
     where = folder / evidence_files(
         results, method=method, metric=metric, effect=effect, rule=judge, min_tasks=needed, positions=positions
     )
     replaced = " These replace earlier ones." if (where / f"{NODES[0]}.nc").exists() else ""
-    backend = "hooked" if described["model_class"] == "HookedTransformer" else "bridge"
-    revision = described["revision"] if model is None else None
-    loaded = load_model(model or described["name"], dtype=described["dtype"], revision=revision, backend=backend)
     found = run_evidence(
-        loaded,
+        model or json.loads(results.attrs["manifest"])["model"]["name"],
         folder,
         method=method,
         metric=metric,

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.evidence import contrasts, curves, reading, self_repair, specificity, trials
+from headcats.evidence.contrast_reading import contrast_sentences
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.selection import Selection, most_specific, select
 from headcats.models import Head, HookedModel
@@ -124,9 +125,7 @@ def examine(
     )
     root = xr.Dataset(
         attrs={
-            "reading": json.dumps(
-                _reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options), ensure_ascii=False
-            ),
+            "reading": "\n".join(_reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options)),
             "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }
@@ -225,7 +224,7 @@ def _reading(
     said = reading.sentences(of_all, asked=options.controls)
     said += reading.sentences(alone, asked=options.controls, exclusive=True, beside=of_all)
     if (of_all["heads"] != "").any():
-        said += reading.contrast_sentences(nodes["contrasts"])
+        said += contrast_sentences(nodes["contrasts"])
         said += reading.redundancy_sentences(nodes["self_repair"])
         if options.positions != "last":
             said.append(self_repair.NOT_COMPARABLE)

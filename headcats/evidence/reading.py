@@ -21,8 +21,8 @@ import xarray as xr
 
 ALPHA = 0.05
 LEAST_CONTROLS = 19
-# Joint and summed single damages that differ by less than this factor, or by less than this share of the gap, are about
-# the same. A description, no test.
+# Joint and summed single damages that differ by less than this factor, or any damages by less than this share of the
+# gap, are about the same. A description, no test.
 FAR, NOTABLE = 1.5, 0.02
 STANDS, FALLS, OPEN = "stands", "does not stand", "cannot be decided"
 
@@ -111,7 +111,7 @@ def multiplicity_sentences(*tables: xr.Dataset) -> list[str]:
         return []
     made = "1 verdict was" if n == 1 else f"{n} verdicts were"
     caution = "not corrected for their number: of heads that are like all others, one in twenty would stand by chance"
-    return [f"{made} made at {ALPHA} each, {caution}."]
+    return [f"{made} made (`{STANDS}` or `{FALLS}`) at {ALPHA} each, {caution}."]
 
 
 def redundancy_sentences(table: xr.Dataset) -> list[str]:
@@ -128,81 +128,12 @@ def redundancy_sentences(table: xr.Dataset) -> list[str]:
             continue
         found = "joint damage is about the sum"
         if joint - summed > NOTABLE and joint > FAR * summed:
-            found = "joint damage is far larger: its heads stand in for each other"
+            found = "joint damage is far larger, a sign that its heads stand in for each other"
         elif summed - joint > NOTABLE and summed > FAR * joint:
-            found = "joint damage is far smaller: its heads harm the same thing"
+            found = "joint damage is far smaller, a sign that its heads depend on each other"
         told = f"single damages of its heads sum to {share(summed)} of the gap, all at once cost {share(joint)}"
         said.append(f"{name}: {told}; {found}.")
     return said
-
-
-def contrast_sentences(table: xr.Dataset) -> list[str]:
-    """One sentence per pair of categories on shared words, and one that lists the pairs without any.
-
-    Args:
-        table: What `headcats.evidence.contrasts.contrasts` returns.
-    """
-    names = table["category"].values.tolist()
-    if not (table["own_prompts"].values > 0).any():
-        return [f"No contrast on shared words: {table.attrs.get('why', 'no corrupted prompt shows another category')}."]
-    cells = [table.sel(category=name, other=other) for name in names for other in names if name != other]
-    said = [_contrast(cell) for cell in cells if np.isfinite(cell["difference"].item())]
-    said += [
-        _interaction(table.sel(category=name, other=other))
-        for place, name in enumerate(names)
-        for other in names[place + 1 :]
-        if np.isfinite(table["interaction"].sel(category=name, other=other).item())
-    ]
-    strangers = sorted(
-        {
-            " and ".join(sorted((cell["category"].item(), cell["other"].item())))
-            for cell in cells
-            if not (cell["own_prompts"].item() and cell["other_prompts"].item())
-        }
-    )
-    if said:
-        said.append(
-            "The p of contrasts on shared words describe and decide nothing: random sets without the tested heads are "
-            "too much alike, so these p are too small."
-        )
-    if strangers:
-        said.append(
-            f"No contrast on shared words between {'; '.join(strangers)}: no held-out prompt of the one shows a task "
-            "of the other."
-        )
-    lacking: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
-        if cell["own_prompts"].item() and cell["other_prompts"].item() and cell["note"].item():
-            lacking.setdefault((cell["category"].item(), cell["note"].item()), []).append(cell["other"].item())
-    said += [
-        f"No contrast on shared words for {name} against {', '.join(others)}: {note}."
-        for (name, note), others in lacking.items()
-    ]
-    return said
-
-
-def _interaction(cell: xr.Dataset) -> str:
-    name, other = cell["category"].item(), cell["other"].item()
-    here, both = cell["difference"].item(), cell["interaction"].item()
-    return (
-        f"On words that {name} and {other} share, heads of {name} do {share(here)} more damage to {name} than to "
-        f"{other}, and those of {other} {share(both - here)} more to {other} than to {name}: {share(both)} of the gap "
-        "together (0: both do the same there; above 0: each category's heads do more for it than the other's)."
-    )
-
-
-def _contrast(cell: xr.Dataset) -> str:
-    name, other, n = cell["category"].item(), cell["other"].item(), int(cell["n_controls"])
-    told = (
-        f"On words that {name} and {other} share, heads of {name} damage {name} by {share(cell['own'].item())} and "
-        f"{other} by {share(cell['elsewhere'].item())} of the gap ({cell['own_prompts'].item()} and "
-        f"{cell['other_prompts'].item()} prompts)"
-    )
-    if n < LEAST_CONTROLS:
-        return f"{told}; too few random sets ({n}) to judge the difference."
-    p = cell["p"].item()
-    reaching = f"{round(p * (n + 1)) - 1} of {n} random sets of the same layers"
-    return f"{told}; {reaching} differ as much (descriptive p = {p:.2g})."
 
 
 def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
@@ -221,7 +152,7 @@ def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
         f"other categories{f' ({others})' if others else ''} by {share(elsewhere)}, a difference of "
         f"{share(row['specificity'].item())}"
     )
-    after = f"{_rival(row, own)}{_shared(row)}"
+    after = f"{_elsewhere(row, name, own)}{_rival(row)}{_shared(row)}"
     exact, n = row["specificity_exact_p"].item(), int(row["n_relabelled"])
     few = "" if n >= asked else f"; only {n} of the {asked} asked for exist"
     if found == OPEN and n < LEAST_CONTROLS:
@@ -232,11 +163,34 @@ def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
     if exact <= ALPHA and not low > 0:
         unclear = f", but the difference is not clearly above 0 (95 % interval {share(low)} to {share(high)})"
     if found == OPEN:
-        unclear = "; sets that keep some of its heads do as much, and its layers have too few heads to tell"
+        unclear = _why_open(row)
+    reaching = int(row["n_reaching"])
+    relabelled = f"{reaching} of {n} relabellings within layers {'is' if reaching == 1 else 'are'} at least as specific"
     return (
-        f"{name} {found}: {told}; {round(exact * (n + 1)) - 1} of {n} relabellings within layers are at least as "
-        f"specific (exact p = {exact:.2g}{few}), and {_disjoint(row, asked)}{unclear}.{after}"
+        f"{name} {found}: {told}; {relabelled} (exact p = {exact:.2g}{few}), and "
+        f"{_disjoint(row, asked)}{unclear}.{after}"
     )
+
+
+def _elsewhere(row: xr.Dataset, name: str, own: float) -> str:
+    """The category that the heads damage more than their own, as a sentence: the mean over the others can hide it."""
+    others = {
+        target: row["damage"].sel(target=target).item() for target in row["target"].values.tolist() if target != name
+    }
+    more = {target: value for target, value in others.items() if value - own > NOTABLE}
+    if not more:
+        return ""
+    told = " and ".join(f"{target} ({share(value)})" for target, value in more.items())
+    return f" They damage {told} more than {name} itself."
+
+
+def _why_open(row: xr.Dataset) -> str:
+    """What the two tests disagree about, as a clause: no set without the heads does as much, relabellings do."""
+    reaching, apart = int(row["n_reaching"]), int(row["n_reaching_apart"])
+    if apart:
+        return f"; {apart} of these relabellings have none of its heads, so the two tests contradict each other"
+    kept = "that one keeps" if reaching == 1 else f"all {reaching} of these relabellings keep"
+    return f"; {kept} some of its heads, so few heads per layer may be all that raises p"
 
 
 def _disjoint(row: xr.Dataset, asked: int) -> str:
@@ -250,18 +204,18 @@ def _disjoint(row: xr.Dataset, asked: int) -> str:
     return f"{round(p * (n + 1)) - 1} of {n} random sets of the same {kind} without them (p = {p:.2g}{few}){unused}"
 
 
-def _rival(row: xr.Dataset, own: float) -> str:
+def _rival(row: xr.Dataset) -> str:
     """How the heads of other categories do on these tasks, as a sentence."""
-    more, low, high = (row[part].item() for part in ("advantage", "advantage_low", "advantage_high"))
+    names = ("advantage", "advantage_low", "advantage_high", "rival_damage")
+    more, low, high, rival = (row[part].item() for part in names)
     if not np.isfinite(more):
         return ""
     by = f"{share(more)} more ({share(low)} to {share(high)})"
     if more < 0:
         by = f"{share(-more)} less ({share(-high)} to {share(-low)})"
-    return (
-        f" No part of the verdict: heads of {row['rival'].item()} damage these tasks by {share(own - more)}, its own "
-        f"by {by}."
-    )
+    n, of = int(row["rival_n_tasks"]), int((row["task_category"] == row["category"]).sum())
+    where = "these tasks" if n == of else f"{n} of these {of} tasks"
+    return f" No part of the verdict: heads of {row['rival'].item()} damage {where} by {share(rival)}, its own by {by}."
 
 
 def _shared(row: xr.Dataset) -> str:

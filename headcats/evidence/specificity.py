@@ -54,8 +54,10 @@ def specificity(
         fixed (each task on its own: what an item does in all tasks that ask about it is not in the interval);
         control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
         `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `specificity_exact_p,
-        n_relabelled (category)`: the exact test. `advantage, advantage_low, advantage_high (category)`: the own cell
-        minus the largest other cell of its column, that of the heads of `rival (category)`; no part of any verdict.
+        n_relabelled (category)`: the exact test, `n_reaching` of them at least as specific, `n_reaching_apart` of these
+        without any head that was tested on the same task. `rival (category)`: the other category whose heads do
+        the most damage to this one's tasks, `rival_damage`; `advantage, advantage_low, advantage_high`: what its own
+        heads do more, on the same `rival_n_tasks` tasks; no part of any verdict.
         `shared (category, task)`: tested heads that are in other categories too.
         `task_damage (category, task)` and `heads (category, task)`: which heads were tested there. `matched` and
         `why (category)`: how controls were matched, and why nothing could be tested.
@@ -69,7 +71,8 @@ def specificity(
     for place, category in enumerate(categories):
         of_row = {task: designed[task][category] for task in tasks}
         row = _row(category, of_row, measured, grid[category], place, categories)
-        rows.append(row.assign(_advantage({name: cells[place] for name, cells in grid.items()}, category)))
+        column = {name: _within(designed, measured, name, category) for name in categories}
+        rows.append(row.assign(_advantage(column, measured, category, seed=seed)))
     data = xr.concat(rows, dim="category", join="outer", combine_attrs="drop").assign_coords(category=list(categories))
     target = [measured[task].category for task in tasks]
     return data.assign_coords(task_category=("task", np.array(target, dtype=str)))
@@ -87,16 +90,31 @@ class _Cell:
 _NOTHING = _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), np.empty(0), 0)
 
 
-def _advantage(column: Mapping[str, _Cell], category: str) -> dict[str, tuple[tuple[()], np.ndarray]]:
-    """A category's heads on its own tasks, against those of the category whose heads do the most damage there."""
-    others = {name: cell for name, cell in column.items() if name != category and cell.n_tasks}
-    rival, value, low, high = "", float("nan"), float("nan"), float("nan")
-    if others and column[category].n_tasks:
-        rival = max(others, key=lambda name: others[name].observed)
-        value = column[category].observed - others[rival].observed
-        low, high = _middle(column[category].resampled - others[rival].resampled)
-    numbers = {"advantage": value, "advantage_low": low, "advantage_high": high}
-    return {"rival": ((), np.array(rival, dtype=str)), **{name: ((), np.array(x)) for name, x in numbers.items()}}
+def _advantage(
+    column: Mapping[str, Mapping[str, Trial]], measured: Mapping[str, TaskDamage], category: str, *, seed: int
+) -> dict[str, tuple[tuple[()], np.ndarray]]:
+    """A category's heads on its own tasks, against those of the category whose heads do the most damage there.
+
+    Both on the tasks where both have heads: without some task a category can have none.
+    """
+    found: dict[str, tuple[_Cell, _Cell]] = {}
+    for name, trials in column.items():
+        both = [task for task in column[category] if task in trials and name != category]
+        if both:
+            own, other = ({task: one[task] for task in both} for one in (column[category], trials))
+            found[name] = _cell(own, measured, seed=seed), _cell(other, measured, seed=seed)
+    rival, n_tasks, numbers = "", 0, [float("nan")] * 4
+    if found:
+        rival = max(found, key=lambda name: found[name][1].observed)
+        own_cell, other_cell = found[rival]
+        bounds = _middle(own_cell.resampled - other_cell.resampled)
+        n_tasks, numbers = own_cell.n_tasks, [other_cell.observed, own_cell.observed - other_cell.observed, *bounds]
+    names = ("rival_damage", "advantage", "advantage_low", "advantage_high")
+    return {
+        "rival": ((), np.array(rival, dtype=str)),
+        "rival_n_tasks": ((), np.array(n_tasks)),
+        **{name: ((), np.array(number)) for name, number in zip(names, numbers, strict=True)},
+    }
 
 
 def _within(designed: Trials, measured: Mapping[str, TaskDamage], category: str, target: str) -> dict[str, Trial]:
@@ -124,6 +142,9 @@ def _row(
         found[f"specificity_{name}".replace("specificity_damage", "specificity")] = ((), values[0])
     found["specificity_exact_p"] = ((), np.array(p_value(whole.observed, whole.relabelled)))
     found["n_relabelled"] = ((), np.array(len(whole.relabelled)))
+    reaching = np.flatnonzero(whole.relabelled >= whole.observed - TIE)
+    found["n_reaching"] = ((), np.array(len(reaching)))
+    found["n_reaching_apart"] = ((), np.array(sum(not _keeps_heads(of_row, which) for which in reaching.tolist())))
     found["control_specificity"] = (("control",), whole.controls)
     found["task_damage"] = (
         ("task",),
@@ -137,6 +158,11 @@ def _row(
     return xr.Dataset(
         found, coords={"target": list(categories), "task": list(of_row), "control": np.arange(len(whole.controls))}
     )
+
+
+def _keeps_heads(of_row: Mapping[str, Trial], which: int) -> bool:
+    """Whether a relabelling of the row ablates one of the tested heads on some task."""
+    return any(set(trial.heads) & set(trial.relabelled[which]) for trial in of_row.values() if trial.heads)
 
 
 def _cell(own: Mapping[str, Trial], measured: Mapping[str, TaskDamage], *, seed: int) -> _Cell:

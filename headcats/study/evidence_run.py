@@ -4,24 +4,22 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.categories.expected import RESULTS, check_is, check_rule
-from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, UnknownNameError
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, marks
-from headcats.models import HookedModel, check_model, load_model
+from headcats.models import HookedModel, check_model
 from headcats.results import MANIFEST, ResultsFolder, load
 from headcats.rules import Rule
-from headcats.scores import first_exact, first_half, of_items, score
-from headcats.study.manifest import model_differences
-from headcats.study.plan import Study, plan
+from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
+from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
 from headcats.study.preparation import Preparation
-from headcats.tasks import suite
 
 EVIDENCE = "evidence"
 _log = logging.getLogger("headcats")
@@ -54,7 +52,8 @@ def run_evidence(
     rule has no knob. All of this holds for these tasks, templates and distractor tasks.
 
     Args:
-        model: The model of the results: what `hc.load_model` returns or takes, so a name or folder too.
+        model: The model of the results: what `hc.load_model` returns, or a name or folder, which is loaded as it was
+            for the results (class, dtype; of the same name also the revision).
         results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
             `evidence/<node>.nc` for every node of the result; where method, metric, effect, rule, min_tasks or
             positions are not the default, they are in the name of the folder (see `evidence_files`).
@@ -70,13 +69,13 @@ def run_evidence(
 
     Returns:
         Nodes `specificity`, `exclusive`, `contrasts`, `curves`, `self_repair`, described in the modules of
-        `headcats.evidence` that have their names. Attributes of the root: `reading` (what they say, a JSON list of
-        sentences), `options` and `left_out` (JSON).
+        `headcats.evidence` that have their names. Attributes of the root: `reading` (what they say, one sentence a
+        line), `options` and `left_out` (JSON).
 
     Raises:
         PlanError: Another model than that of the results, or a suite that is not registered or has changed.
-        OptionError: A number out of range, a rule without its options, or several positions of `method` and none
-            chosen.
+        OptionError: A number out of range, a rule without its options, several positions of `method` and none chosen,
+            or a control (`hc.score` tells what those are for): its heads are no category.
         UnknownNameError: A method or metric that the results do not hold.
         DataError: No task can be tested; the message says why for each. Or no results, or model and results swapped.
         ModelError: The model cannot be loaded or trusted.
@@ -97,11 +96,10 @@ def run_evidence(
     _check_order(model, results)
     folder = None if isinstance(results, xr.DataTree) else ResultsFolder(results)
     tree = results if isinstance(results, xr.DataTree) else load(results)
-    manifest = _manifest(tree)
-    adapted = load_model(model)
-    _check_model(adapted, manifest)
-    study = _study(manifest)
+    manifest = manifest_of(tree)
     label = chosen_label(tree, method)
+    adapted = model_of(manifest, model)
+    study = study_of(manifest)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
     name, _, where = label.rpartition("@")
@@ -120,7 +118,7 @@ def run_evidence(
     _warning_the_caller(lambda: select(scores, rule=rule, min_tasks=min_tasks))
     check_model(adapted)
     preparation = Preparation(adapted, study)
-    _check_prompts(preparation, manifest)
+    check_prompts(preparation, manifest)
     tested = [task for task in scores["task"].values.tolist() if task in preparation.prepared]
     held = HeldOut(
         batches={
@@ -195,7 +193,7 @@ def evidence_files(
     parts = marks(
         tree,
         label=chosen_label(tree, method),
-        metric=metric or _manifest(tree)["plan"]["metrics"][0],
+        metric=metric or manifest_of(tree)["plan"]["metrics"][0],
         effect=effect,
         rule=DEFAULT_RULE if rule is None else repr(rule),
         min_tasks=min_tasks,
@@ -204,71 +202,33 @@ def evidence_files(
     return "-".join([EVIDENCE, *parts])
 
 
-def _manifest(tree: xr.DataTree) -> dict[str, Any]:
-    if "manifest" not in tree.attrs:
-        raise DataError("These results have no manifest, so their prompts cannot be made again: use those of hc.run.")
-    manifest: dict[str, Any] = json.loads(tree.attrs["manifest"])
-    return manifest
-
-
-def _check_model(model: HookedModel, manifest: Mapping[str, Any]) -> None:
-    differences = model_differences(manifest, model)
-    if differences:
-        raise PlanError(
-            f"The results are of model {manifest['model'].get('name')!r}, and {model.name!r} is another one "
-            f"({'; '.join(differences)}). Heads are tested on the model they were found in."
-        )
-
-
-def _study(manifest: Mapping[str, Any]) -> Study:
-    """The study of the results, to make more of its prompts."""
-    stored = dict(manifest["plan"])
-    name = stored.pop("suite")
-    try:
-        known = suite(name)
-    except UnknownNameError as error:
-        raise PlanError(
-            f"The results are of suite {name!r}, which is not registered in this process ({error}) Import what "
-            "registers it, or register it under this name with headcats.registry.register('suite', name, function)."
-        ) from None
-    return plan(suite_source=known, **stored)
-
-
 def chosen_label(tree: xr.DataTree, method: str | None) -> str:
     """The block that heads are chosen by, as method@positions.
 
     Raises:
-        OptionError: Several positions of the method and none chosen.
+        OptionError: Several positions of the method and none chosen, or a control.
         UnknownNameError: A method that the results do not hold.
         DataError: No scored task.
     """
-    manifest = _manifest(tree)
+    manifest = manifest_of(tree)
     labels = list(dict.fromkeys(str(label) for task in tree.children.values() for label in task.children))
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
     ordered = [label for label in manifest["methods"] if label in labels] or labels
-    if method is None:
-        return first_exact(tree) or ordered[0]
-    wanted = [label for label in ordered if method in (label, label.rpartition("@")[0])]
+    usable = [label for label in ordered if label.rpartition("@")[0] not in CONTROLS]
+    if method is None and usable:
+        return first_exact(tree) or usable[0]
+    wanted = [label for label in ordered if method in (None, label, label.rpartition("@")[0])]
+    if wanted and wanted[0] not in usable:
+        raise OptionError(
+            f"{wanted[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
+            f"heads by {' or '.join(usable) if usable else 'another method, which these results do not hold'}."
+        )
     if len(wanted) > 1:
         raise OptionError(f"These results hold {method!r} as {', '.join(wanted)}: name one of them.")
     if not wanted:
         raise UnknownNameError(f"These results hold no block of {method!r}; they hold {', '.join(ordered)}.")
     return wanted[0]
-
-
-def _check_prompts(preparation: Preparation, manifest: Mapping[str, Any]) -> None:
-    """Held-out prompts are only new if the prompts of the run can be made again."""
-    for task, entry in manifest["tasks"].items():
-        prepared = preparation.prepared.get(task)
-        if "prompt_hash" not in entry:
-            continue
-        if prepared is None or [batch.fingerprint() for batch in prepared.scored] != entry["prompt_hash"]:
-            raise PlanError(
-                f"Task {task!r} gives other prompts than it gave in this run: suite "
-                f"{manifest['plan']['suite']!r} (its tasks or word pairs) or the tokenizer has changed. Run it again "
-                "into another folder."
-            )
 
 
 def _save(found: xr.DataTree, folder: ResultsFolder, where: str) -> None:

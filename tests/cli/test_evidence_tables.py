@@ -40,7 +40,7 @@ def test_tested_heads_are_listed_with_the_number_of_tasks(found, capsys):
 
 def test_the_rival_has_a_table_of_its_own(found, capsys):
     text = printed(capsys, found)
-    assert "tasks of ┃ by own heads ┃ rival ┃ by the rival's ┃ difference ┃ 95 %" in text
+    assert "tasks of ┃ n ┃ by own heads ┃ rival ┃ by the rival's ┃ difference ┃ 95 %" in text
     assert "Beside the rival: the other category whose heads do most here (no part of the verdict)" in text
 
 
@@ -61,6 +61,17 @@ def test_heads_that_do_nothing_are_counted_not_listed(found, capsys):
     text = printed(capsys, changed(found, "self_repair", table))
     assert "1 head with both effects below 0.001 of the gap not listed." in text
     assert "repaired = direct - total effect: above 0, later layers make up for the head; below 0, they carry" in text
+
+
+def test_heads_whose_direct_effect_is_not_known_are_listed(found, capsys):
+    table = found["self_repair"].to_dataset().copy(deep=True)
+    table["total"][:] = 0.0004
+    for name in ("direct", "repaired"):
+        table[name][:] = float("nan")
+    text = printed(capsys, changed(found, "self_repair", table))
+    assert "not listed" not in text
+    assert "repaired = direct" not in text
+    assert " - 0.000 - " in text.split("do later layers make up", 1)[1]
 
 
 def test_without_exclusive_heads_there_is_one_line(found, capsys):

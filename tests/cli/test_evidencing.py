@@ -101,13 +101,18 @@ def test_ctrl_c_is_one_line(headcats, results, model_folder, monkeypatch):
     monkeypatch.setattr("headcats.study.evidence_run.run_evidence", stop)
     code, text = headcats("evidence", results, "--model", model_folder)
     assert code == 130
-    assert text.endswith("Note: Stopped; nothing was written; the same command starts again from zero.")
+    assert text.endswith("Note: Stopped before its end; the same command starts again from zero.")
 
 
 WRONG = {
     "folder": (["nowhere"], "nowhere is no results folder"),
     "rule": (["RESULTS", "--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
-    "min tasks": (["RESULTS", "--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
+    "min tasks": (
+        ["RESULTS", "--min-tasks", "most"],
+        "--min-tasks is 'half' or a whole number of at least 1; got 'most'",
+    ),
+    "no tasks": (["nowhere", "--min-tasks", "0"], "is 'half' or a whole number of at least 1; got '0'"),
+    "alpha": (["nowhere", "--rule", "fdr:alpha=2"], "fdr(alpha) must lie between 0 and 1, got 2"),
     "model": (["RESULTS", "--model", "mini"], "The results are of model 'model', and 'mini' is another one"),
     "positions": (["nowhere", "--positions", "x1"], "--positions must be 'last' or 'all'; got 'x1'"),
     "effect": (["nowhere", "--effect", "half"], "--effect must be 'total' or 'task_specific'; got 'half'"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from damages import damage, heads, trial
 
+from headcats.evidence.contrast_reading import contrast_sentences
 from headcats.evidence.contrasts import contrasts
 
 CATEGORY_OF = {"capital": "Knowledge", "french": "Translation", "reverse": "Algorithmic", "never_scored": "Translation"}
@@ -49,6 +50,19 @@ def test_the_other_way_round_is_the_same_heads_here_and_the_opposite_difference(
     # The same heads under two names: what looks like a difference cancels.
     assert back["interaction"].item() == pytest.approx(0.0)
     assert there["interaction"].item() == pytest.approx(0.0)
+
+
+def test_both_differences_of_a_pair_are_told_with_their_sum(table):
+    changed = table.copy(deep=True)
+    changed["interaction"].loc[{"category": "Knowledge", "other": "Translation"}] = 0.3
+    said = " ".join(contrast_sentences(changed))
+    assert "heads of Knowledge do 0.50 more damage to Knowledge than to Translation, and those of Translation" in said
+    assert " 0.20 less to Translation than to Knowledge: 0.30 of the gap together (0: both do the same there" in said
+    assert "heads of Knowledge damage" not in said, "the same once more"
+    changed["interaction"][:] = np.nan
+    said = " ".join(contrast_sentences(changed))
+    assert "heads of Knowledge damage Knowledge by 0.60 and Translation by 0.10 of the gap (8 and 6 prompts)" in said
+    assert "The p of contrasts on shared words describe and decide nothing" in said or "too few random sets" in said
 
 
 def test_pairs_without_shared_words_are_said(table):

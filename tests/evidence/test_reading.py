@@ -32,11 +32,12 @@ def row(
     reaching: int = 0,
     noise: float = 0.0,
     matched: str = "layers",
+    keeping: int = 0,
 ):
     """A category whose heads cost its own task `own` and others `elsewhere`; `reaching` controls and `as_specific`
-    relabellings are as specific."""
+    relabellings are as specific, and the first `keeping` of these keep its head."""
     disjoint = [heads(f"L1H{number}") for number in range(controls)]
-    images = [heads(f"L2H{number}") for number in range(relabelled)]
+    images = [heads(*["L0H0"][: number < keeping], f"L2H{number}") for number in range(relabelled)]
     of_heads = trial(["L0H0"], [map(str, one) for one in disjoint], [map(str, one) for one in images])
     object.__setattr__(of_heads.controls, "matched", matched)
     none = trial((), why="the rule calls no head of it (3 undecided)")
@@ -69,13 +70,25 @@ def test_it_stands():
 
 
 def test_relabellings_that_keep_some_heads_leave_it_open():
-    table = row(relabelled=100, as_specific=34)
+    table = row(relabelled=100, as_specific=34, keeping=34)
     assert table["specificity_p"].sel(category="A") == 0.05
     assert verdict(table.sel(category="A")) == OPEN
     said = sentences(table, asked=100)[0]
     assert said.startswith("A cannot be decided: its heads damage its tasks by 0.60")
     assert "34 of 100 relabellings within layers are at least as specific (exact p = 0.35), and 0 of 19" in said
-    assert "sets that keep some of its heads do as much, and its layers have too few heads to tell." in said
+    assert "; all 34 of these relabellings keep some of its heads, so few heads per layer may be all that" in said
+
+
+def test_relabellings_without_its_heads_contradict_the_random_sets():
+    said = sentences(row(relabelled=100, as_specific=34, keeping=31), asked=100)[0]
+    assert said.startswith("A cannot be decided")
+    assert "; 3 of these relabellings have none of its heads, so the two tests contradict each other." in said
+
+
+def test_one_relabelling_is_one():
+    said = sentences(row(relabelled=24, as_specific=1, keeping=1), asked=24)[0]
+    assert "1 of 24 relabellings within layers is at least as specific (exact p = 0.08)" in said
+    assert "; that one keeps some of its heads" in said
 
 
 def test_relabellings_decide_against_it_where_disjoint_sets_do_not_speak_for_it():
@@ -137,7 +150,10 @@ def test_one_reason_is_said_once():
 
 def test_the_rival_is_no_part_of_the_verdict_and_may_do_more():
     table = row()
-    for name, value in (("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):
+    for name, value in (
+        ("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1),
+        ("rival_n_tasks", 1),
+    ):  # fmt: skip
         table[name].loc[{"category": "A"}] = value
     table["rival"] = ("category", ["B", ""])
     said = sentences(table, asked=19)[0]
@@ -145,6 +161,8 @@ def test_the_rival_is_no_part_of_the_verdict_and_may_do_more():
         " No part of the verdict: heads of B damage these tasks by 0.80, its own by 0.20 less (0.10 to 0.30)."
     )
     assert said.startswith("A stands")
+    table["rival_n_tasks"][:] = 0
+    assert "heads of B damage 0 of these 1 tasks by 0.80" in sentences(table, asked=19)[0]
 
 
 def test_tasks_without_heads_are_counted():
@@ -181,8 +199,10 @@ def test_every_category_has_a_sentence(asked):
 
 def test_verdicts_are_counted():
     table = row().assign(verdict=verdicts)
-    assert multiplicity_sentences(table)[0].startswith("1 verdict was made at 0.05 each")
-    assert multiplicity_sentences(table, table)[0].startswith("2 verdicts were made at 0.05 each")
+    assert multiplicity_sentences(table)[0].startswith("1 verdict was made (`stands` or `does not stand`) at 0.05 each")
+    assert multiplicity_sentences(table, table)[0].startswith(
+        "2 verdicts were made (`stands` or `does not stand`) at 0.05 each"
+    )
     assert multiplicity_sentences(table.isel(category=[1])) == []
 
 
@@ -197,12 +217,12 @@ def test_redundancy_in_words():
     )
     first, second, third = redundancy_sentences(table)
     assert first == (
-        "A: single damages of its heads sum to 0.001 of the gap, all at once cost 0.22; joint damage is far larger: "
-        "its heads stand in for each other."
+        "A: single damages of its heads sum to 0.001 of the gap, all at once cost 0.22; joint damage is far larger, a "
+        "sign that its heads stand in for each other."
     )
     assert second.endswith("sum to 0.055 of the gap, all at once cost 0.061; joint damage is about the sum.")
     assert third.startswith("C: ")
-    assert third.endswith("joint damage is far smaller: its heads harm the same thing.")
+    assert third.endswith("joint damage is far smaller, a sign that its heads depend on each other.")
 
 
 def test_small_shares_keep_a_third_decimal():

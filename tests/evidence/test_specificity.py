@@ -57,7 +57,20 @@ def test_the_rival_is_the_category_whose_heads_do_most_damage():
     found = table(trial(["L0H0"]), trial(["L0H1"]), trial(["L0H2"], shared=1))
     assert found["rival"].values.tolist() == ["C", "A", "A"]
     np.testing.assert_allclose(found["advantage"], [0.7 - 0.9, 0.5 - 0.1, 0.0 - 0.3])
+    np.testing.assert_allclose(found["rival_damage"], [0.9, 0.1, 0.3])
+    assert found["rival_n_tasks"].values.tolist() == [2, 1, 1]
     assert found["shared"].sel(category="C").values.tolist() == [1] * 4
+
+
+def test_the_rival_is_compared_on_the_tasks_that_both_have_heads_on():
+    own, other, none = trial(["L0H0"]), trial(["L0H1"]), trial((), why="none")
+    designed = {task: {"A": own, "B": none if task == "a2" else other, "C": none} for task in TASKS}
+    found = specificity(designed, measured(), categories=CATEGORIES, seed=0).sel(category="A")
+    assert found["damage"].sel(target="A").item() == pytest.approx(0.7)
+    assert found["rival_n_tasks"].item() == 1
+    assert found["rival_damage"].item() == pytest.approx(0.2)
+    assert found["advantage"].item() == pytest.approx(0.8 - 0.2)
+    assert found["advantage_low"].item() == pytest.approx(0.8 - 0.2)
 
 
 def test_tasks_with_fewer_controls_set_the_number():

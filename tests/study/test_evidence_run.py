@@ -16,6 +16,7 @@ from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning
 from headcats.scores import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import NODES, run_evidence
+from headcats.study.made_again import study_of
 from headcats.study.preparation import Preparation
 from headcats.tasks import make_suite
 
@@ -65,7 +66,7 @@ def test_the_counting_head_is_found_and_serves_both_categories(evidence):
     assert heads == {"L0H0"}
     assert (table["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
     assert table["specificity_n_controls"].sel(category="Knowledge").item() == 3
-    said = json.loads(found.attrs["reading"])
+    said = found.attrs["reading"].splitlines()
     assert said[0].startswith("Knowledge cannot be decided: its heads damage its tasks by ")
     assert said[1] == "Linguistic cannot be decided: it cannot be tested apart from its own task always_c."
 
@@ -89,7 +90,7 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
     with pytest.raises(DataError, match="enough"):
         run_evidence(model, finished, **QUICK, seed=3)
     results = hc.load(finished)
-    study = evidence_run._study(json.loads(results.attrs["manifest"]))
+    study = study_of(json.loads(results.attrs["manifest"]))
     for task, prepared in Preparation(model, study).prepared.items():
         if task not in seen["held"].batches:
             continue
@@ -181,6 +182,32 @@ def test_a_model_is_loaded_by_its_folder(finished, tmp_path, monkeypatch):
         run_evidence(counting_folder(tmp_path / "same"), hc.load(finished), **QUICK)
 
 
+def test_a_name_is_loaded_in_the_dtype_of_the_results(tmp_path, monkeypatch):
+    folder = counting_folder(tmp_path / "model")
+    half = hc.load_model(folder, dtype="bfloat16")
+    results = hc.run(half, suite=SUITE, n_prompts=40, n_demos=2, methods=["denoising_patch"])
+
+    def examine(model, held, scores, *, options, **more):
+        raise DataError(f"examined in {model.dtype}")
+
+    monkeypatch.setattr(evidence_run, "examine", examine)
+    with pytest.raises(DataError, match=r"examined in torch.bfloat16"):
+        run_evidence(folder, results, **QUICK)
+
+
+def test_heads_of_a_control_are_no_category(model):
+    controls = ["second_corruption_patch", "other_item_patch"]
+    results = hc.run(model, suite=SUITE, n_prompts=8, n_demos=2, methods=["denoising_patch", *controls])
+    for method in (controls[0], f"{controls[1]}@last"):
+        with pytest.raises(OptionError, match=r"_patch@last is a control: .* Choose heads by denoising_patch@last\."):
+            run_evidence(model, results, method=method)
+    for node in results.children.values():
+        if "denoising_patch@last" in node.children:
+            del node["denoising_patch@last"]
+    with pytest.raises(OptionError, match=r"is a control.*another method, which these results do not hold"):
+        run_evidence(model, results)
+
+
 WARN = """
 import warnings
 from headcats.study.evidence_run import _warning_the_caller
@@ -207,7 +234,7 @@ def test_too_few_items_still_give_a_result(model, finished):
     few = hc.run(model, suite=SUITE, n_prompts=3, n_demos=2, methods=["denoising_patch"])
     found = run_evidence(model, few, **QUICK)
     assert set(found["specificity"]["verdict"].values.tolist()) == {"cannot be decided"}
-    assert all(sentence for sentence in json.loads(found.attrs["reading"]))
+    assert all(sentence for sentence in found.attrs["reading"].splitlines())
 
 
 def test_warnings_of_thin_evidence_pass(model, finished):
