@@ -176,7 +176,7 @@ RESULTS_UNKNOWN = {
     "rule text": (["--rule", 'threshold:value="a"'], "Option value of rule threshold must be a number"),
     "rule list": (["--rule", "sd_above_mean:k=[1]"], "Option k of rule sd_above_mean must be a number"),
     "rule range": (["--rule", "fdr:alpha=1.5"], "alpha"),
-    "min tasks": (["--min-tasks", "most"], "--min-tasks is 'half' or a whole number; got 'most'"),
+    "min tasks": (["--min-tasks", "most"], "--min-tasks is 'half' or a whole number of at least 1; got 'most'"),
     "too many tasks": (["--min-tasks", "9"], "min_tasks=9 needs at least 9"),
     "method": (["--method", "denoising"], "denoising"),
     "metric": (["--metric", "prob"], "prob"),
@@ -387,7 +387,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     monkeypatch.setattr("headcats.results.load", stop)
     done = headcats("map", results)
     assert done.code == 130
-    assert done.err == "Note: Stopped; nothing was written.\n"
+    assert done.err == "Note: Stopped before its end.\n"
 
 
 def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
@@ -573,8 +573,9 @@ def test_defaults_of_the_command_are_those_of_the_function():
     from headcats.study import plan
 
     run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters
-    for name in ("suite", "methods", "seed"):
-        assert DEFAULTS[name] == (list(run[name].default) if name == "methods" else run[name].default)
+    for name in ("suite", "seed"):
+        assert DEFAULTS[name] == run[name].default
+    assert DEFAULTS["methods"] is DEFAULTS["n_prompts"] is None, "those of the function"
     for name in ("n_demos", "template", "corruption"):
         assert DEFAULTS[name] == planned[name].default
     assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32

@@ -100,7 +100,13 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
     rows = [
         [
             category,
-            " ".join("|".join(map(str, split)) for split in cell["size"].values) if cell["n_heads"] else NOT_JUDGED,
+            " ".join(
+                NOT_JUDGED if reason else "|".join(map(str, split))
+                for split, reason in zip(cell["size"].values, found["reason"].values.tolist(), strict=True)
+            )
+            if cell["n_heads"]
+            else NOT_JUDGED,
+            str(int(cell["n_splits"])),
             *(
                 f"{number_text(cell[name])} ({number_text(cell[f'{name}_min'])} to {number_text(cell[f'{name}_max'])})"
                 if np.isfinite(cell[name])
@@ -111,13 +117,22 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
         ]
         for category, cell in ((name, found.sel(category=name)) for name in found["category"].values.tolist())
     ]
-    columns = ["category", "heads per half", "Jaccard (range)", "Spearman of effects (range)", "Jaccard by chance"]
+    columns = [
+        "category",
+        "heads per half",
+        "compared",
+        "Jaccard (range)",
+        "Spearman of effects (range)",
+        "Jaccard by chance",
+    ]
     plural = "split" if splits == 1 else "splits"
     out.print(
         table(
             f"\nHalves of the prompts by query item: {title} ({found.attrs['sign']}), {splits} {plural}", columns, rows
         )
     )
+    if (found["n_splits"] < splits).any():
+        out.print("`compared`: in how many splits at least one half has a head; numbers are over these alone.")
     reasons = [reason for reason in found["reason"].values.tolist() if reason]
     if reasons:
         out.print(f"{len(reasons)} of {splits} splits could not be judged: {escape(reasons[0])}")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
+_BETWEEN = 3  # columns of a table: a line and a space on both sides
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
@@ -35,7 +36,7 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
         try:
             command(*arguments, **options)
         except KeyboardInterrupt:
-            warn(f"Stopped; nothing was written{more}.")
+            warn(f"Stopped before its end{more}.")
             raise typer.Exit(130) from None
 
     return stopping
@@ -44,11 +45,25 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
 def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: frozenset[str] = frozenset()) -> Table:
     """A plain table; columns named in `numeric` are flush right."""
     made = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    for column in columns:
-        made.add_column(column, justify="right" if column in numeric else "left", overflow="fold")
+    widths = _widths([list(texts) for texts in zip(columns, *rows, strict=True)], room=out.width)
+    for column, width in zip(columns, widths, strict=True):
+        made.add_column(column, justify="right" if column in numeric else "left", overflow="fold", width=width)
     for row in rows:
         made.add_row(*map(_escaped, row))
     return made
+
+
+def _widths(columns: list[list[str]], *, room: int) -> list[int | None]:
+    """Widths of columns so that a narrow terminal folds between words, not within them; None where it cannot."""
+    widths = [max(map(len, texts)) for texts in columns]
+    least = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    over = sum(widths) + _BETWEEN * (len(columns) - 1) - room
+    if over <= 0 or over > sum(widths) - sum(least):
+        return [None] * len(columns)
+    for _ in range(over):
+        widest = max(range(len(columns)), key=lambda place: (widths[place] - least[place], widths[place]))
+        widths[widest] -= 1
+    return list(widths)
 
 
 def _escaped(text: str) -> str:

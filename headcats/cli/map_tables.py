@@ -28,11 +28,14 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
         rule = None
     out.print(f"\nHeads by {title(found)}")
     _print_heads(found)
-    _print_counts(found["overlap"])
-    _print_jaccard(found["overlap"])
+    if int(found["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
+        _print_counts(found["overlap"])
+        _print_jaccard(found["overlap"])
+    else:
+        out.print("\nOnly one category has numbers, so there is nothing to share.")
     if rule is not None:
         _print_equal_tasks(found, rule=rule, min_tasks=min_tasks)
-    _print_reach(found["scores"], rule=rule)
+    _print_reach(found["scores"], rule=rule, controls=found["overlap"].attrs.get("sign") != "suppressing")
 
 
 def _print_heads(found: dict[str, xr.Dataset]) -> None:
@@ -49,7 +52,10 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
         undecided = int((one["suppressing" if suppressing else "member"] == 0).where(one["effect"].notnull()).sum())
         expected = float(one["size_expected"]) if "size_expected" in one else float("nan")
         size = str(int(one[f"{prefix}size"]))
-        rows.append([category, f"{needed} of {n}", size, _number(expected, 1), *listed, str(undecided)])
+        if one["effect"].notnull().any():
+            rows.append([category, f"{needed} of {n}", size, _number(expected, 1), *listed, str(undecided)])
+        else:
+            rows.append([category, f"{needed} of {n}", *["-"] * 5])
     counted = "suppressing heads" if suppressing else "heads"
     columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
     columns.append("undecided")
@@ -127,7 +133,7 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
         out.print(f"With so many tasks, --min-tasks {min_tasks} asks for {min_tasks} of {int(equal['n_tasks'])}.")
 
 
-def _print_reach(scores: xr.Dataset, *, rule: str | None) -> None:
+def _print_reach(scores: xr.Dataset, *, rule: str | None, controls: bool) -> None:
     if screen := screen_label(scores):
         out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
     if "below_noise" in scores:
@@ -135,7 +141,8 @@ def _print_reach(scores: xr.Dataset, *, rule: str | None) -> None:
             f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
             "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
         )
-    _print_controls(scores)
+    if controls:
+        _print_controls(scores)
     out.print(f"\n{scores.attrs['reach']}")
     judge = parse_rule(rule) if rule is not None else None
     least = judge.options.get("min_effect", 0) if judge is not None else 0
@@ -178,9 +185,10 @@ def _need(shares: np.ndarray, what: str, other: str) -> str:
     known = 100 * shares[np.isfinite(shares)]
     if not len(known):
         return f"What share of the effects needs {what} is not known."
-    negative = f"; negative: {other} brings back more than the clean prompt" if known.min().round() < 0 else ""
-    spread = f"median task; {known.min():.0f} % to {known.max():.0f} %{negative}"
-    return f"{np.median(known):.0f} % of the effects need {what} ({spread})."
+    median, least, most = (round(value) for value in (np.median(known), known.min(), known.max()))
+    negative = f"; negative: {other} brings back more than the clean prompt" if least < 0 else ""
+    share = f"{median} % of the effect needs {what}" if median >= 0 else f"None of the effect needs {what} ({median} %)"
+    return f"{share} (median task; {least} % to {most} %{negative})."
 
 
 def _with_bounds(cell: xr.Dataset, name: str, digits: int = 2) -> str:

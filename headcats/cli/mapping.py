@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories import categorize, head_table, overlap
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
 from headcats.results import ResultsFolder
@@ -51,9 +52,11 @@ def parse_rule(text: str) -> Rule:
 
 def parse_min_tasks(text: str) -> int | str:
     """`half` or a whole number."""
-    if text == "half" or text.isdigit():
-        return text if text == "half" else int(text)
-    raise OptionError(f"--min-tasks is 'half' or a whole number; got {text!r}.")
+    if text == "half":
+        return text
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise OptionError(f"--min-tasks is 'half' or a whole number of at least 1; got {text!r}.")
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -104,7 +107,8 @@ def tables(
     instead, and the attribute `not_judged` of the members says why.
     """
     if method is None:
-        method, positions = default_method(results)
+        method, first = default_method(results)
+        positions = positions or first
     elif "@" in method:
         # As `run` names it.
         method, _, named = method.rpartition("@")
@@ -113,38 +117,41 @@ def tables(
         positions = named
     manifest = json.loads(results.attrs["manifest"])
     metric = metric or manifest["plan"]["metrics"][0]
-    judge = parse_rule(rule)
+    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
     # As many sign draws as the rule's own level needs.
     alpha = judge.options.get("alpha", 0.05)
     scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
     try:
-        members = categorize(scores, rule=judge, min_tasks=parse_min_tasks(min_tasks))
+        members = categorize(scores, rule=judge, min_tasks=needed)
     except DataError as error:
         if not undecided:
             raise
-        members = categorize(scores, rule=_UNDECIDED, min_tasks=parse_min_tasks(min_tasks))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)  # said just now
+            members = categorize(scores, rule=_UNDECIDED, min_tasks=needed)
         if "size_expected" in members:
             members["size_expected"] = members["size_expected"] * float("nan")
         members.attrs |= {"rule": repr(judge), "not_judged": str(error)}
     # For titles and file names.
-    members.attrs |= {"asked_min_tasks": min_tasks, "model": manifest.get("model", {}).get("name", "")}
+    members.attrs |= {"asked_min_tasks": str(needed), "model": manifest.get("model", {}).get("name", "")}
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
 
 
-def title(found: dict[str, xr.Dataset]) -> str:
-    """One line on what a map shows."""
+def title(found: dict[str, xr.Dataset], *, judged: bool = True) -> str:
+    """One line on what a map shows, or a figure of the scores, which no rule has judged yet."""
     attrs = found["members"].attrs
     told = [
         screen_label(found["members"]),
         "task-specific effects" if attrs.get("effect") == "task_specific" else "",
-        "suppressing heads" if found["overlap"].attrs.get("sign") == "suppressing" else "",
+        "suppressing heads" if judged and found["overlap"].attrs.get("sign") == "suppressing" else "",
     ]
     said = "".join(f", {mark}" for mark in told if mark)
     where = f"{',' if said else ''} at {attrs['positions']}"
     asked = attrs.get("asked_min_tasks", "half")
     least = "half of the tasks" if asked == "half" else f"{asked} task{'' if asked == '1' else 's'}"
     of = f", model {attrs['model']}" if attrs.get("model") else ""
-    return f"{attrs['method']}{said}{where}, {attrs['metric']}, rule {attrs['rule']} in at least {least}{of}"
+    rule = f", rule {attrs['rule']} in at least {least}" if judged else ""
+    return f"{attrs['method']}{said}{where}, {attrs['metric']}{rule}{of}"
 
 
 def shown_label(results: xr.DataTree, label: str) -> str:

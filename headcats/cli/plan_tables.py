@@ -18,13 +18,17 @@ def print_plans(results: Mapping[str, xr.DataTree]) -> None:
     rows = []
     for part in ("plan", "model"):
         for name in dict.fromkeys(name for one in stored for name in one[part]):
-            values = [str(one[part].get(name)) for one in stored]
+            values = [_told(one[part].get(name)) for one in stored]
             if len(set(values)) > 1:
                 rows.append([f"{part} {name}", *values])
     tasks = [scored_tasks(one) for one in results.values()]
     if any(own != tasks[0] for own in tasks):
         rows.append(["tasks", *_tasks_told(tasks)])
     out.print(table("Plan, model and tasks", ["", *results], rows) if rows else "Same plan, model and tasks.")
+
+
+def _told(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _tasks_told(tasks: Sequence[list[str]]) -> list[str]:

@@ -163,7 +163,8 @@ def figure_command(
         raise OptionError(
             f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
         )
-    heading = {"title": title(found)} if "title" in inspect.signature(drawn).parameters else {}
+    named = "title" in inspect.signature(drawn).parameters
+    heading = {"title": title(found, judged=wanted != "scores")} if named else {}
     out.print(f"Wrote [bold]{write(drawn(found[wanted], **heading), destination)}[/]")
 
 
@@ -201,4 +202,4 @@ def list_command(
 
 def _first_line(item: object) -> str:
     text = inspect.getdoc(item) or ""
-    return text.split("\n\n")[0].replace("\n", " ")
+    return text.split("\n\n")[0].replace("\n", " ").replace("**", "")

@@ -136,7 +136,7 @@ def judge_protocols(
         warnings.warn(message + where, StatisticsWarning, stacklevel=2)
     kept = {name: judged for name, judged in members.items() if name not in left_out}
     if not kept:
-        raise DataError("No protocol can be judged: " + " ".join(f"{name}: {why}" for name, why in left_out.items()))
+        raise DataError("No protocol can be judged:" + "".join(f"\n- {name}: {why}" for name, why in left_out.items()))
     return JudgedProtocols(kept, left_out)
 
 

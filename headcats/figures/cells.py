@@ -11,6 +11,8 @@ from headcats.errors import DataError
 
 # What every figure tells of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
+# Of the variables that came, so many are named.
+_NAMED = 4
 
 
 def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str, source: str) -> None:
@@ -25,20 +27,22 @@ def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str,
     Raises:
         DataError: with what was expected and what came.
     """
-    wanted = ", ".join(f"{name} ({', '.join(dims)})" for name, dims in variables.items())
     if not isinstance(data, xr.Dataset):
-        raise DataError(
-            f"{figure} expects an xarray.Dataset as {source} returns it, with {wanted}; got a {type(data).__name__}."
-        )
+        raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
-            came = ", ".join(f"{key} ({', '.join(map(str, var.dims))})" for key, var in data.data_vars.items())
+            came = [f"{key} {_dims(var)}" for key, var in data.data_vars.items() if key == name or name not in data]
+            more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
             raise DataError(
-                f"{figure} expects `{name}` over ({', '.join(dims)}), among {wanted}; got {came or 'no variable'}. "
-                f"Pass what {source} returns."
+                f"{figure} expects `{name}` over ({', '.join(dims)}), as in what {source} returns: pass that; got "
+                f"{', '.join(came[:_NAMED]) or 'no variable'}{more}."
             )
     for dim in ("layer", "head"):
         _check_counted(data, dim, figure=figure)
+
+
+def _dims(values: xr.DataArray) -> str:
+    return f"({', '.join(map(str, values.dims))})"
 
 
 def n_cells(data: xr.Dataset, dim: str) -> int:

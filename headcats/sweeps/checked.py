@@ -87,8 +87,14 @@ def find_intervention(method: "str | Intervention") -> Intervention:
     item = lookup("method", method) if isinstance(method, str) else method
     found = getattr(item, "intervention", None)
     if not isinstance(found, Intervention):
-        instead = f"; call hc.methods.{method} itself" if isinstance(method, str) else ""
-        raise OptionError(f"{method!r} does not intervene on heads, so it cannot be swept{instead}.")
+        if not isinstance(method, str):
+            raise OptionError(
+                f"The method of a sweep is a name such as 'denoising_patch' or an Intervention; got a "
+                f"{type(method).__name__}. The order is hc.sweep(model, batch, method)."
+            )
+        raise OptionError(
+            f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
+        )
     return found
 
 

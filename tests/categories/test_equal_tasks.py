@@ -47,6 +47,14 @@ def test_a_head_of_few_tasks_is_in_as_often_as_a_subset_holds_them(scores: xr.Da
     assert set(found["jaccard_low"].values.ravel()) | set(found["jaccard_high"].values.ravel()) <= {0.5, 1.0}
 
 
+def test_the_ends_of_a_range_are_values_that_some_subset_has(scores: xr.Dataset) -> None:
+    found = subsampled_overlap(scores, rule=rules.fdr(), subsets=4)
+    for end in ("size_low", "size_high"):
+        assert np.isin(found[end].values, [1.0, 2.0]).all()
+    assert (found["size_low"].values < found["size"].values)[0]
+    assert (found["size_high"].values > found["size"].values)[0]
+
+
 def test_equal_numbers_of_tasks_change_nothing(scores: xr.Dataset) -> None:
     equal = scores.isel(task=[0, 2, 6, 7])
     found = subsampled_overlap(equal, rule=rules.fdr(), subsets=3)

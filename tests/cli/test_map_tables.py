@@ -53,7 +53,7 @@ def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Every helping head is in its category in at least 80% of the resamples" in text
     assert "Knowledge 0.50 (0.50 to 0.50)" in text
     assert "With 2 tasks of each category (50 random subsets; range)" in text
-    assert "50 % of the effects need the right task (median task; 50 % to 50 %)." in text
+    assert "50 % of the effect needs the right task (median task; 50 % to 50 %)." in text
     assert "Task-specific effects alone: --effect task_specific." in text
     assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
     assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
@@ -171,7 +171,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytes
     np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
     text = printed(capsys, found)
     assert "denoising_patch, task-specific effects, at last" in text
-    assert "of the effects need" not in text
+    assert "of the effect needs" not in text
     both = tables(tree_of, rule=RULE, effect="task_specific", sign="suppressing")
     assert title(both).startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
     assert title(tables(tree_of, rule=RULE)).startswith("denoising_patch at last, logit_diff")

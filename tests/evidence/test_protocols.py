@@ -149,7 +149,7 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
     assert list(found.members) == ["denoising_patch@last, logit_diff"]
     assert "smallest reachable p" in found.left_out["denoising_patch@last, logit_diff, seed 1"]
     assert "No category has a task with numbers" in found.left_out["denoising_patch@last, logit_diff, seed 2"]
-    with pytest.raises(DataError, match=r"No protocol can be judged: denoising_patch@last, logit_diff: .*reachable p"):
+    with pytest.raises(DataError, match=r"can be judged:\n- denoising_patch@last, logit_diff: .*reachable p"):
         hc.judge_protocols({"few": few})
 
 
