@@ -24,6 +24,10 @@ class DataError(HeadcatsError, ValueError):
     """Prompts, tokens, tasks or scores that cannot give meaningful numbers."""
 
 
+class TooFewItemsError(DataError):
+    """So few query items that a rule with p values could call no head, whatever the effects."""
+
+
 class ModelError(HeadcatsError, ValueError):
     """A model that cannot be loaded, or that would give meaningless numbers: NaN weights, dropout, silent hooks."""
 

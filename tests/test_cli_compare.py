@@ -11,7 +11,7 @@ from test_architecture import run_command
 from typer.testing import CliRunner
 
 from headcats import cli
-from headcats.errors import OptionError
+from headcats.errors import DataError, OptionError
 from headcats.results import ResultsFolder
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
@@ -91,6 +91,25 @@ def test_one_folder_compares_its_protocols_and_halves():
     listed = pd.read_csv("pairs.csv")
     assert len(listed) == 2 * 3
     assert listed["jaccard"].tolist() == [1, 0, 0, 1, 0, 0]
+
+
+def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
+    from headcats.categories import membership
+
+    write(Path("r"), {"denoising_patch@last": A})
+    judged, calls = membership.categorize, []
+
+    def categorize(*given, **options):
+        calls.append(given)
+        if len(calls) == 2:
+            raise DataError("too few items here")
+        return judged(*given, **options)
+
+    monkeypatch.setattr("headcats.categories.categorize", categorize)
+    said = compare("r", "--halves", 2)
+    assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
+    assert "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone." in said
+    assert "1 of 2 splits could not be judged: too few items here" in said
 
 
 def test_several_folders_of_one_model_say_what_differs():
@@ -185,7 +204,7 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     assert "Algorithmic 1 1 1 1.00" in said
     assert "Knowledge - - - - - -" in said
     assert "Knowledge: not judged (no protocol has enough numbers in it)." in said
-    assert "Knowledge - - Halves" in said, "the heads over all protocols"
+    assert "Knowledge - - " in said.split("Heads over these", 1)[1].split("Halves", 1)[0], "over all protocols"
     assert "Knowledge - 0 - - - `compared`: in how many splits" in said, "the halves"
     write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
     said = compare("a", "b", "--csv", "pairs.csv")
@@ -193,7 +212,7 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     assert "3 denoising_patch@last, logit_diff, 3 tasks 1 1" in said
     assert "Knowledge: not judged by 2 of 3 protocols; only denoising_patch@last, logit_diff, 3 tasks finds 1" in said
     assert "method, tasks 1 1.00" in said
-    assert "Knowledge (scored by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
+    assert "Knowledge (judged by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
     listed = pd.read_csv("pairs.csv")
     assert listed["differ_in"].tolist() == ["method", "tasks", "method, tasks"] * 2
     assert listed["heads_second"].isna().tolist() == [False] * 3 + [True, False, False]

@@ -17,6 +17,9 @@ WIDEST_MATRIX = 18
 # More heads than these are counted, not named.
 NAMED_HEADS = 12
 NOT_JUDGED = "-"
+WHY_NOT_JUDGED = (
+    f"{NOT_JUDGED} not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for."
+)
 
 
 def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
@@ -33,9 +36,7 @@ def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
     rule = f", rule {agreement['rule'].values[0]}" if "rule" in agreement.coords else ""
     out.print(table(f"\nHeads by protocol ({sign}){rule}", columns, rows, numeric=frozenset(categories)))
     if not scored.all():
-        out.print(
-            f"{NOT_JUDGED} not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for."
-        )
+        out.print(WHY_NOT_JUDGED)
     for name, reason in left_out.items():
         out.print(f"Left out: {escape(name)}: {escape(reason)}")
     if sentence := screens_sentence(agreement["screen"].values.tolist()):
@@ -88,10 +89,12 @@ def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
             if one["effect"].sel(category=name).notnull().any()
         }
         inside = [replicated(scored, by=by)[outcome].sel(category=name) == 1 for by in columns] if scored else []
-        apart = f" (scored by {len(scored)} of {len(members)})" if 0 < len(scored) < len(members) else ""
+        apart = f" (judged by {len(scored)} of {len(members)})" if 0 < len(scored) < len(members) else ""
         rows.append([name + apart, *(map(_listed, inside) if scored else [NOT_JUDGED] * len(columns))])
     heading = f"\nHeads over these {len(members)} protocols ({sign}): how many, and which"
     out.print(table(heading, ["category", *columns.values()], rows))
+    if any(one.attrs.get("effect") == "task_specific" for one in members.values()):
+        out.print("Total and task-specific effects are of the same patches: that both have a head is no replication.")
 
 
 def print_halves(found: xr.Dataset, *, title: str) -> None:
@@ -132,7 +135,7 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
         )
     )
     if (found["n_splits"] < splits).any():
-        out.print("`compared`: in how many splits at least one half has a head; numbers are over these alone.")
+        out.print("`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone.")
     reasons = [reason for reason in found["reason"].values.tolist() if reason]
     if reasons:
         out.print(f"{len(reasons)} of {splits} splits could not be judged: {escape(reasons[0])}")

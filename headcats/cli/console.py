@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -47,7 +48,9 @@ def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: fro
     made = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     widths = _widths([list(texts) for texts in zip(columns, *rows, strict=True)], room=out.width)
     for column, width in zip(columns, widths, strict=True):
-        made.add_column(column, justify="right" if column in numeric else "left", overflow="fold", width=width)
+        made.add_column(
+            _escaped(column), justify="right" if column in numeric else "left", overflow="fold", width=width
+        )
     for row in rows:
         made.add_row(*map(_escaped, row))
     return made
@@ -55,8 +58,9 @@ def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: fro
 
 def _widths(columns: list[list[str]], *, room: int) -> list[int | None]:
     """Widths of columns so that a narrow terminal folds between words, not within them; None where it cannot."""
-    widths = [max(map(len, texts)) for texts in columns]
-    least = [max((len(word) for text in texts for word in text.split()), default=0) for texts in columns]
+    lines = [[line for text in texts for line in text.splitlines() or [""]] for texts in columns]
+    widths = [max(map(cell_len, texts)) for texts in lines]
+    least = [max((cell_len(word) for line in texts for word in line.split()), default=0) for texts in lines]
     over = sum(widths) + _BETWEEN * (len(columns) - 1) - room
     if over <= 0 or over > sum(widths) - sum(least):
         return [None] * len(columns)

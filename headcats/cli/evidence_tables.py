@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.cli.console import out, table
-from headcats.evidence.reading import LEAST_CONTROLS, of_tasks, share
+from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, of_tasks, share
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
@@ -35,8 +35,16 @@ def print_evidence(found: xr.DataTree) -> None:
     for sentence in found.attrs["reading"].splitlines():
         out.print(f"- {sentence}", markup=False, soft_wrap=True)
     verdicts = [nodes[name]["verdict"] for name in ("specificity", "exclusive")]
-    rows = [[name, *(one.sel(category=name).item() for one in verdicts)] for name in verdicts[0]["category"].values]
-    out.print(table("\nVerdicts", ["category", "by its heads", "by those in no other category"], rows))
+    rows = [
+        [
+            name,
+            *(one.sel(category=name).item() for one in verdicts),
+            ", ".join(damaged_more(nodes["specificity"], name)),
+        ]
+        for name in verdicts[0]["category"].values.tolist()
+    ]
+    columns = ["category", "by its heads", "by those in no other category", "its heads damage more"]
+    out.print(table("\nVerdicts", columns, rows))
 
 
 def _print_tables(nodes: dict[str, xr.Dataset]) -> None:
@@ -212,7 +220,7 @@ def _print_self_repair(data: xr.Dataset) -> None:
         for name in names
     ]
     columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
-    title = "\nSelf-repair: do the heads stand in for each other?"
+    title = "\nSelf-repair: do the heads, chosen over all tasks, stand in for each other?"
     out.print(table(title, columns, sums, numeric=frozenset(columns[1:])))
     rows, small = [], 0
     for name in names:

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories import head_table, subsampled_overlap
+from headcats.cli.agreement_tables import NOT_JUDGED, WHY_NOT_JUDGED
 from headcats.cli.console import out, table, warn
 from headcats.cli.mapping import parse_min_tasks, parse_rule, title
 from headcats.errors import DataError
@@ -25,9 +26,10 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
     """
     if why := found["members"].attrs.get("not_judged"):
         warn(f"No head can be judged, so the map shows every head as undecided: {why}")
-        rule = None
     out.print(f"\nHeads by {title(found)}")
     _print_heads(found)
+    if why:
+        return  # nothing more is known
     if int(found["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
         _print_counts(found["overlap"])
         _print_jaccard(found["overlap"])
@@ -55,11 +57,13 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
         if one["effect"].notnull().any():
             rows.append([category, f"{needed} of {n}", size, _number(expected, 1), *listed, str(undecided)])
         else:
-            rows.append([category, f"{needed} of {n}", *["-"] * 5])
+            rows.append([category, f"{needed} of {n}", *[NOT_JUDGED] * 5])
     counted = "suppressing heads" if suppressing else "heads"
     columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
     columns.append("undecided")
     out.print(table("", columns, rows, numeric=frozenset({counted, "without effect", "undecided"})))
+    if members["effect"].isnull().all(("layer", "head")).any():
+        out.print(WHY_NOT_JUDGED)
     out.print("`without effect`: how many heads the same rule finds on average if no head has any effect.")
     if "probability" in heads:
         kind = "suppressing" if suppressing else "helping"
@@ -93,6 +97,7 @@ def _print_counts(shared: xr.Dataset) -> None:
     columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
     heading = "\nShared heads against chance (independence of the categories, not specificity)"
     out.print(table(heading, columns, counts, numeric=frozenset(columns[1:])))
+    out.print("p: share of random maps in which at least as many heads are in so many categories.")
 
 
 def _print_jaccard(shared: xr.Dataset) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories import categorize, head_table, overlap
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError
 from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
 from headcats.results import ResultsFolder
@@ -103,7 +103,7 @@ def tables(
 ) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of results; what is not named is the first there is.
 
-    Where the rule cannot judge any head of these data, that is an error; with `undecided` every head is undecided
+    Data with too few items for the rule to judge any head are an error; with `undecided` every head is undecided
     instead, and the attribute `not_judged` of the members says why.
     """
     if method is None:
@@ -123,7 +123,7 @@ def tables(
     scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
     try:
         members = categorize(scores, rule=judge, min_tasks=needed)
-    except DataError as error:
+    except TooFewItemsError as error:
         if not undecided:
             raise
         with warnings.catch_warnings():

@@ -157,6 +157,7 @@ def figure_command(
         rule=rule,
         min_tasks=min_tasks,
         sign=sign,
+        undecided=True,
     )
     wanted = reads(drawn)
     if wanted not in found:

@@ -18,8 +18,8 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
     cells = [table.sel(category=name, other=other) for name in names for other in names if name != other]
     # Where both categories have heads, their two differences are one sentence; else the one there is.
     known = [cell for cell in cells if np.isfinite(cell["difference"].item())]
-    said = [_contrast(cell) for cell in known if not np.isfinite(cell["interaction"].item())]
-    alone = bool(said)
+    alone = [cell for cell in known if not np.isfinite(cell["interaction"].item())]
+    said = [_contrast(cell) for cell in alone]
     said += [
         _interaction(table.sel(category=name, other=other))
         for place, name in enumerate(names)
@@ -33,11 +33,10 @@ def contrast_sentences(table: xr.Dataset) -> list[str]:
             if not (cell["own_prompts"].item() and cell["other_prompts"].item())
         }
     )
-    if alone:
-        said.append(
-            "The p of contrasts on shared words describe and decide nothing: random sets without the tested heads are "
-            "too much alike, so these p are too small."
-        )
+    if said:
+        judged = any(cell["n_controls"].item() >= LEAST_CONTROLS for cell in alone)
+        small = ": random sets without the tested heads are too much alike, so their p are too small"
+        said.append(f"Contrasts on shared words describe and decide nothing{small if judged else ''}.")
     if strangers:
         said.append(
             f"No contrast on shared words between {'; '.join(strangers)}: no held-out prompt of the one shows a task "
@@ -60,7 +59,8 @@ def _interaction(cell: xr.Dataset) -> str:
     return (
         f"On words that {name} and {other} share, heads of {name} do {_more(here)} damage to {name} than to "
         f"{other}, and those of {other} {_more(both - here)} to {other} than to {name}: {share(both)} of the gap "
-        "together (0: both do the same there; above 0: each category's heads do more for it than the other's)."
+        f"together ({cell['own_prompts'].item()} and {cell['other_prompts'].item()} prompts; above 0: each category's "
+        "heads do more for it than the other's do; 0: the same; below 0: less)."
     )
 
 

@@ -77,7 +77,7 @@ def examine(
 
     Returns:
         Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
-        alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (JSON list of sentences),
+        alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence a line),
         `options` (JSON), `left_out` (JSON: task -> why it could not be tested).
 
     Raises:
@@ -125,7 +125,10 @@ def examine(
     )
     root = xr.Dataset(
         attrs={
-            "reading": "\n".join(_reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options)),
+            "reading": "\n".join(
+                " ".join(sentence.split())
+                for sentence in _reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options)
+            ),
             "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }

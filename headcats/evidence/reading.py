@@ -69,6 +69,9 @@ def sentences(table: xr.Dataset, *, asked: int, exclusive: bool = False, beside:
     alike: dict[str, list[str]] = {}
     for name in table["category"].values.tolist():
         row = table.sel(category=name)
+        if beside is not None and (row["heads"] != "").any() and _same_heads(row, beside.sel(category=name)):
+            said[name] = f"{name}: none of its tested heads is in another category, so the same holds for these."
+            continue
         if np.isfinite(row["specificity"].item()):
             said[name] = _sentence(row, name, asked, exclusive)
             continue
@@ -82,11 +85,27 @@ def sentences(table: xr.Dataset, *, asked: int, exclusive: bool = False, beside:
     return [said[name] for name in table["category"].values.tolist() if name in said]
 
 
+def _same_heads(row: xr.Dataset, other: xr.Dataset) -> bool:
+    return row["heads"].values.tolist() == other["heads"].values.tolist()
+
+
 def share(value: float) -> str:
     """A share of the gap: two decimals, three where two would leave nothing."""
     digits = 2 if round(abs(value), 3) >= 0.1 else 3
     # Adding 0 takes the sign off a -0.00.
     return f"{round(value, digits) + 0.0:.{digits}f}"
+
+
+def damaged_more(table: xr.Dataset, category: str) -> list[str]:
+    """Categories whose tasks a category's heads damage notably more than its own.
+
+    Args:
+        table: What `specificity` returns, or the row of this category.
+        category: Whose heads.
+    """
+    row = table["damage"].sel(category=category) if "category" in table["damage"].dims else table["damage"]
+    least = max(row.sel(target=category).item() + NOTABLE, NOTABLE)
+    return [target for target in row["target"].values.tolist() if row.sel(target=target).item() > least]
 
 
 def of_tasks(table: xr.Dataset, target: str) -> str:
@@ -127,9 +146,9 @@ def redundancy_sentences(table: xr.Dataset) -> list[str]:
         if not np.isfinite(joint) or (row["head"] != "").sum() < 2:
             continue
         found = "joint damage is about the sum"
-        if joint - summed > NOTABLE and joint > FAR * summed:
+        if joint - summed > NOTABLE and joint > FAR * abs(summed):
             found = "joint damage is far larger, a sign that its heads stand in for each other"
-        elif summed - joint > NOTABLE and summed > FAR * joint:
+        elif summed - joint > NOTABLE and summed > FAR * abs(joint):
             found = "joint damage is far smaller, a sign that its heads depend on each other"
         told = f"single damages of its heads sum to {share(summed)} of the gap, all at once cost {share(joint)}"
         said.append(f"{name}: {told}; {found}.")
@@ -152,7 +171,7 @@ def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
         f"other categories{f' ({others})' if others else ''} by {share(elsewhere)}, a difference of "
         f"{share(row['specificity'].item())}"
     )
-    after = f"{_elsewhere(row, name, own)}{_rival(row)}{_shared(row)}"
+    after = f"{_elsewhere(row, name)}{_rival(row)}{_shared(row)}"
     exact, n = row["specificity_exact_p"].item(), int(row["n_relabelled"])
     few = "" if n >= asked else f"; only {n} of the {asked} asked for exist"
     if found == OPEN and n < LEAST_CONTROLS:
@@ -172,25 +191,22 @@ def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
     )
 
 
-def _elsewhere(row: xr.Dataset, name: str, own: float) -> str:
+def _elsewhere(row: xr.Dataset, name: str) -> str:
     """The category that the heads damage more than their own, as a sentence: the mean over the others can hide it."""
-    others = {
-        target: row["damage"].sel(target=target).item() for target in row["target"].values.tolist() if target != name
-    }
-    more = {target: value for target, value in others.items() if value - own > NOTABLE}
-    if not more:
-        return ""
-    told = " and ".join(f"{target} ({share(value)})" for target, value in more.items())
-    return f" They damage {told} more than {name} itself."
+    told = [f"{target} ({share(row['damage'].sel(target=target).item())})" for target in damaged_more(row, name)]
+    return f" They damage {' and '.join(told)} more than {name} itself." if told else ""
 
 
 def _why_open(row: xr.Dataset) -> str:
     """What the two tests disagree about, as a clause: no set without the heads does as much, relabellings do."""
-    reaching, apart = int(row["n_reaching"]), int(row["n_reaching_apart"])
-    if apart:
-        return f"; {apart} of these relabellings have none of its heads, so the two tests contradict each other"
-    kept = "that one keeps" if reaching == 1 else f"all {reaching} of these relabellings keep"
-    return f"; {kept} some of its heads, so few heads per layer may be all that raises p"
+    reaching, apart, lost = (int(row[name]) for name in ("n_reaching", "n_apart", "n_reaching_apart"))
+    if not apart:
+        return "; every relabelling keeps some of its heads: few heads per layer may be all that raises p"
+    told = f"; of the {apart} relabellings without any of its heads {lost} reach as much"
+    if lost > ALPHA * apart:
+        return f"{told}, so the two tests contradict each other"
+    kept = reaching - lost
+    return f"{told}, of those that keep some {kept}: few heads per layer may be all that raises p"
 
 
 def _disjoint(row: xr.Dataset, asked: int) -> str:

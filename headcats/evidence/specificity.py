@@ -54,11 +54,11 @@ def specificity(
         fixed (each task on its own: what an item does in all tasks that ask about it is not in the interval);
         control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
         `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `specificity_exact_p,
-        n_relabelled (category)`: the exact test, `n_reaching` of them at least as specific, `n_reaching_apart` of these
-        without any head that was tested on the same task. `rival (category)`: the other category whose heads do
-        the most damage to this one's tasks, `rival_damage`; `advantage, advantage_low, advantage_high`: what its own
-        heads do more, on the same `rival_n_tasks` tasks; no part of any verdict.
-        `shared (category, task)`: tested heads that are in other categories too.
+        n_relabelled (category)`: the exact test; `n_reaching` of the relabellings are at least as specific, `n_apart`
+        ablate on no task a head that was tested there, `n_reaching_apart` are both. `rival (category)`: the other
+        category whose heads do the most damage to this one's tasks (those where both have heads), `rival_damage`;
+        `advantage, advantage_low, advantage_high`: what its own heads do more, on the same `rival_n_tasks` tasks; no
+        part of any verdict. `shared (category, task)`: tested heads that are in other categories too.
         `task_damage (category, task)` and `heads (category, task)`: which heads were tested there. `matched` and
         `why (category)`: how controls were matched, and why nothing could be tested.
     """
@@ -95,7 +95,8 @@ def _advantage(
 ) -> dict[str, tuple[tuple[()], np.ndarray]]:
     """A category's heads on its own tasks, against those of the category whose heads do the most damage there.
 
-    Both on the tasks where both have heads: without some task a category can have none.
+    Each other category on the tasks where both have heads, which need not be all: without some task a category can
+    have none.
     """
     found: dict[str, tuple[_Cell, _Cell]] = {}
     for name, trials in column.items():
@@ -143,8 +144,9 @@ def _row(
     found["specificity_exact_p"] = ((), np.array(p_value(whole.observed, whole.relabelled)))
     found["n_relabelled"] = ((), np.array(len(whole.relabelled)))
     reaching = np.flatnonzero(whole.relabelled >= whole.observed - TIE)
-    found["n_reaching"] = ((), np.array(len(reaching)))
-    found["n_reaching_apart"] = ((), np.array(sum(not _keeps_heads(of_row, which) for which in reaching.tolist())))
+    apart = [which for which in range(len(whole.relabelled)) if not _keeps_heads(of_row, which)]
+    found["n_apart"], found["n_reaching"] = ((), np.array(len(apart))), ((), np.array(len(reaching)))
+    found["n_reaching_apart"] = ((), np.array(len(set(apart) & set(reaching.tolist()))))
     found["control_specificity"] = (("control",), whole.controls)
     found["task_damage"] = (
         ("task",),

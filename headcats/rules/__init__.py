@@ -6,7 +6,7 @@ import pkgutil
 from headcats import registry
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Cutoffs, Rule, negate, reads, rule
+from headcats.rules.rule import Cutoffs, Rule, negate, reads, rule, with_check, with_cutoffs
 
 __all__ = [
     "Cutoffs",
@@ -20,6 +20,8 @@ __all__ = [
     "sd_above_mean",
     "threshold",
     "top_fraction",
+    "with_check",
+    "with_cutoffs",
 ]
 
 # The rules above are imported for type checkers; those of other files are bound here.

@@ -53,7 +53,13 @@ def top_fraction(scores: xr.Dataset, *, p: float | int) -> xr.DataArray:
     return _above_cut(scores["effect"], cut)
 
 
+def _finite_k(*, k: float | int) -> None:
+    if not math.isfinite(k):
+        raise OptionError(f"sd_above_mean(k) needs a finite number, got {k}.")
+
+
 @rule
+@with_check(_finite_k)
 def sd_above_mean(scores: xr.Dataset, *, k: float | int = 3) -> xr.DataArray:
     """Heads at least `k` sample standard deviations above the mean of their row, and helping.
 

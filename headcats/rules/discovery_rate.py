@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from headcats import estimates
-from headcats.errors import DataError, OptionError
+from headcats.errors import OptionError, TooFewItemsError
 from headcats.rules.rule import Cutoffs, rule, with_check, with_cutoffs
 
 # From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
@@ -51,7 +51,7 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
 
     Raises:
         OptionError: `alpha` outside (0, 1) or a negative `min_effect`.
-        DataError: so few query items that no number of discoveries could reach `alpha` (the message names the
+        TooFewItemsError: so few query items that no number of discoveries could reach `alpha` (the message names the
             smallest reachable p and the items needed).
 
     References:
@@ -86,14 +86,21 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
     if "n_items" in scores.data_vars:
         items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
         have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
+        need += _single(items, more, reach, tests=scores["p_value"].size, alpha=alpha)
         if items + more >= _DRAWN:
-            enough = 2 * scores["p_value"].size / alpha <= estimates.MOST_DRAWS
+            # The smallest p of the most draws there are, and what q the rows make of it.
+            floor = 1 / (estimates.draws_for(scores["p_value"].size, alpha=alpha) + 1)
             made = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
-            need += f" and {made if enough else f'a larger alpha: hc.score draws {estimates.MOST_DRAWS} signs at most'}"
-    # Where a single head has to be called, its p alone must reach alpha / tests.
-    alone = math.ceil(math.log2(reach * scores["p_value"].size / alpha)) - more
-    need += f" ({alone} more to call a single head)" if alone > 0 else ""
-    raise DataError(
+            larger = f"a larger alpha, as hc.score makes {estimates.MOST_DRAWS} sign draws at most"
+            need += f" and {made if least_q * floor / reach <= alpha else larger}"
+    raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
-        f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values."
+        f"the smallest reachable p is {reach:.3g}. Use {need} (a larger n_prompts), or a rule without p "
+        "values."
     )
+
+
+def _single(items: int, more: int, reach: float, *, tests: int, alpha: float) -> str:
+    """How many items a single head takes, whose p alone has to reach alpha / tests; "" where draws would limit it."""
+    alone = items + math.ceil(math.log2(reach * tests / alpha))
+    return f" ({alone} to call a single head)" if items + more < alone < _DRAWN else ""

@@ -10,6 +10,7 @@ min_effect`. `hc.categorize` hands rules a table whose p values are already one-
 
 import functools
 import inspect
+import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
@@ -18,7 +19,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
 from headcats.registry import register
 
 Options = ParamSpec("Options")
@@ -84,7 +85,7 @@ def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Cal
     """Register `f(scores, *, options)` as a rule: `f(*, options)` then gives a `Rule`, a callable on scores.
 
     The registered name is the function's. Options not in its signature raise a TypeError that names them; values are
-    checked at once where the rule has a check (`with_check`).
+    checked at once: numbers to be numbers, and what the rule's own check says (`with_check`).
     """
     name = judge.__name__
     signature = inspect.signature(judge)
@@ -99,6 +100,9 @@ def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Cal
             raise TypeError(f"{name}() got the options {wrong}; it takes {', '.join(known) or 'none'}, by name.")
         bound = signature.bind(**options)
         bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            if signature.parameters[key].annotation in (float, float | int) and not _is_number(value):
+                raise OptionError(f"{name}({key}) needs a number, got {value!r}.")
         check = getattr(judge, "check", None)
         if check is not None:
             check(**bound.arguments)
@@ -107,6 +111,10 @@ def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Cal
     make.__signature__ = signature  # type: ignore[attr-defined]
     register("rule", name, make)
     return make
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def with_check(check: Callable[..., None]) -> Callable[[Judge], Judge]:

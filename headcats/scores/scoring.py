@@ -177,9 +177,10 @@ def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alp
     if draws >= wanted or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
         return
     together = estimates.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
+    called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
     warnings.warn(
         f"alpha={alpha:g} over {tests} tests (head x task) asks for {wanted:.2g} sign draws; {draws} are made, so no p"
-        f" falls below {1 / (draws + 1):.2g}, and {together} heads have to reach that together to be called.",
+        f" falls below {1 / (draws + 1):.2g}, and {called}.",
         StatisticsWarning,
         stacklevel=3,
     )

@@ -54,9 +54,9 @@ def _loaded(source: Any, described: Mapping[str, Any]) -> HookedModel:
         return load_model(source)
     return load_model(
         source,
-        dtype=described["dtype"],
-        backend="hooked" if described["model_class"] == "HookedTransformer" else "bridge",
-        revision=described["revision"] if os.fspath(source) == described["name"] else None,
+        dtype=described.get("dtype", "float32"),
+        backend="hooked" if described.get("model_class") == "HookedTransformer" else "bridge",
+        revision=described.get("revision") if os.fspath(source) == described.get("name") else None,
     )
 
 

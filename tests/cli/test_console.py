@@ -15,7 +15,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], w
     return capsys.readouterr().out
 
 
-@pytest.mark.parametrize("width", [200, 50, 43, 38])
+@pytest.mark.parametrize("width", [200, 50, 43, 38, 36, 34])
 def test_no_word_is_split_and_none_is_lost(monkeypatch, capsys, width):
     text = shown(monkeypatch, capsys, width)
     assert max(map(len, text.splitlines())) <= width
@@ -28,6 +28,13 @@ def test_where_words_do_not_fit_letters_are_kept(monkeypatch, capsys):
     assert max(map(len, text.splitlines())) <= 30
     for cell in ("L4H1", "L3H5", "12"):
         assert cell in text
+
+
+def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
+    monkeypatch.setattr(console, "out", Console(width=40))
+    console.out.print(console.table("", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]]))
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
 
 
 def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):

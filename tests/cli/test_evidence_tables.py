@@ -44,6 +44,25 @@ def test_the_rival_has_a_table_of_its_own(found, capsys):
     assert "Beside the rival: the other category whose heads do most here (no part of the verdict)" in text
 
 
+def test_it_ends_with_the_verdicts(found, capsys):
+    text = printed(capsys, found)
+    heading = "Verdicts category ┃ by its heads ┃ by those in no other category ┃ its heads damage more"
+    last = text.split(heading, 1)[1]
+    assert "Knowledge stands stands Linguistic stands stands" in last
+    table = found["specificity"].to_dataset().copy(deep=True)
+    table["damage"].loc[{"category": "Knowledge", "target": "Linguistic"}] = 2.0
+    last = printed(capsys, changed(found, "specificity", table)).split(heading, 1)[1]
+    assert "Knowledge stands stands Linguistic Linguistic stands stands" in last
+
+
+def test_heads_that_are_all_exclusive_are_tested_once(found, capsys):
+    same = "The same by heads that are in no other category: these are all of the tested heads."
+    assert same in printed(capsys, found)
+    table = found["exclusive"].to_dataset().copy(deep=True)
+    table["heads"][0, 0] = "L0H0"
+    assert same not in printed(capsys, changed(found, "exclusive", table))
+
+
 def test_steps_on_fewer_tasks_are_marked(found, capsys):
     assert "* on fewer tasks" not in printed(capsys, found)
     table = found["curves"].to_dataset().copy(deep=True)

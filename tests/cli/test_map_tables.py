@@ -151,7 +151,43 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked(capsys: pyt
     assert "could not call any head" in found["members"].attrs["not_judged"]
     text = printed(capsys, found, rule=RULE)
     assert "No head can be judged, so the map shows every head as undecided: " in text
-    assert "tasks of each category" not in text, "what the rule would need to judge"
+    for claim in ("tasks of each category", "nothing is shared", "Smallest effect", "of the effect needs"):
+        assert claim not in text
+
+
+def test_other_reasons_are_errors_all_the_same() -> None:
+    with pytest.raises(DataError, match="null_calibrated needs null effects"):
+        tables(results(controls=False), rule="null_calibrated", undecided=True)
+
+
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_one_category_shares_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printed(capsys, tables(results(tasks=(3, 0)), rule=RULE), rule=RULE)
+    assert "Only one category has numbers, so there is nothing to share." in text
+    assert "against chance" not in text
+    assert "Knowledge 1 of 0 - - - - -" in text or "Knowledge 0 of 0 - - - - -" in text
+    assert "- not judged: no task of the category has numbers" in text
+    assert "not judged" not in printed(capsys, tables(results(), rule=RULE), rule=RULE)
+
+
+def test_positions_are_asked_of_the_default_method_too() -> None:
+    tree_of = results(controls=False)
+    for task in tree_of.children:
+        tree_of[f"{task}/denoising_patch@all"] = tree_of[f"{task}/denoising_patch@last"].copy()
+    assert tables(tree_of, rule=RULE)["scores"].attrs["positions"] == "last"
+    assert tables(tree_of, rule=RULE, positions="all")["scores"].attrs["positions"] == "all"
+    with pytest.raises(OptionError, match="nonsense"):
+        tables(tree_of, rule=RULE, positions="nonsense")
+
+
+def test_effects_that_need_no_task_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    tree_of = results()
+    for task in tree_of.children:
+        second = tree_of[f"{task}/second_corruption_patch@last"].to_dataset()
+        raised = second.assign(patched=second["patched"] * 3)
+        tree_of[f"{task}/second_corruption_patch@last"] = xr.DataTree(raised)
+    text = printed(capsys, tables(tree_of, rule=RULE), rule=RULE)
+    assert "None of the effect needs the right task (-50 %) (median task; -50 % to -50 %; negative: the other" in text
 
 
 def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,6 +197,7 @@ def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.Capt
     assert "Heads by denoising_patch, suppressing heads, at last" in text
     assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
     assert "random subsets" not in text
+    assert "of the effect needs" not in text, "said of the helping map"
     assert file_of("heads", "csv", found, tree_of) == "heads-suppressing.csv"
     assert file_of("heads", "csv", tables(tree_of, rule=RULE), tree_of) == "heads.csv"
 
@@ -175,6 +212,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytes
     both = tables(tree_of, rule=RULE, effect="task_specific", sign="suppressing")
     assert title(both).startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
     assert title(tables(tree_of, rule=RULE)).startswith("denoising_patch at last, logit_diff")
+    assert title(both, judged=False) == "denoising_patch, task-specific effects, at last, logit_diff"
     assert file_of("overlap_map", "html", found, tree_of) == "overlap_map-task_specific.html"
 
 

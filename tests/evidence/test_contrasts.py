@@ -57,12 +57,15 @@ def test_both_differences_of_a_pair_are_told_with_their_sum(table):
     changed["interaction"].loc[{"category": "Knowledge", "other": "Translation"}] = 0.3
     said = " ".join(contrast_sentences(changed))
     assert "heads of Knowledge do 0.50 more damage to Knowledge than to Translation, and those of Translation" in said
-    assert " 0.20 less to Translation than to Knowledge: 0.30 of the gap together (0: both do the same there" in said
+    assert " 0.20 less to Translation than to Knowledge: 0.30 of the gap together (8 and 6 prompts; above 0" in said
     assert "heads of Knowledge damage" not in said, "the same once more"
     changed["interaction"][:] = np.nan
     said = " ".join(contrast_sentences(changed))
     assert "heads of Knowledge damage Knowledge by 0.60 and Translation by 0.10 of the gap (8 and 6 prompts)" in said
-    assert "The p of contrasts on shared words describe and decide nothing" in said or "too few random sets" in said
+    assert "; too few random sets (2) to judge the difference." in said
+    assert "Contrasts on shared words describe and decide nothing." in said
+    changed["n_controls"][:] = 19
+    assert "describe and decide nothing: random sets without the" in " ".join(contrast_sentences(changed))
 
 
 def test_pairs_without_shared_words_are_said(table):

@@ -76,19 +76,29 @@ def test_relabellings_that_keep_some_heads_leave_it_open():
     said = sentences(table, asked=100)[0]
     assert said.startswith("A cannot be decided: its heads damage its tasks by 0.60")
     assert "34 of 100 relabellings within layers are at least as specific (exact p = 0.35), and 0 of 19" in said
-    assert "; all 34 of these relabellings keep some of its heads, so few heads per layer may be all that" in said
+    assert "of the 66 relabellings without any of its heads 0 reach as much, of those that keep some 34: few" in said
+    all_keep = sentences(row(relabelled=24, as_specific=3, keeping=24), asked=24)[0]
+    assert "; every relabelling keeps some of its heads: few heads per layer may be all that raises p." in all_keep
 
 
 def test_relabellings_without_its_heads_contradict_the_random_sets():
     said = sentences(row(relabelled=100, as_specific=34, keeping=31), asked=100)[0]
     assert said.startswith("A cannot be decided")
-    assert "; 3 of these relabellings have none of its heads, so the two tests contradict each other." in said
+    assert "of the 69 relabellings without any of its heads 3 reach as much, of those that keep some 31: few" in said
+    said = sentences(row(relabelled=100, as_specific=34, keeping=30), asked=100)[0]
+    assert "of the 70 relabellings without any of its heads 4 reach as much, so the two tests contradict each" in said
+
+
+def test_heads_that_matter_more_elsewhere_are_told():
+    said = sentences(row(own=0.2, elsewhere=0.5), asked=19)[0]
+    assert " They damage B (0.50) more than A itself." in said
+    for own, elsewhere in ((0.2, 0.21), (0.5, 0.2), (-0.3, -0.1), (-0.3, 0.01)):
+        assert "more than A itself" not in sentences(row(own=own, elsewhere=elsewhere), asked=19)[0]
 
 
 def test_one_relabelling_is_one():
     said = sentences(row(relabelled=24, as_specific=1, keeping=1), asked=24)[0]
     assert "1 of 24 relabellings within layers is at least as specific (exact p = 0.08)" in said
-    assert "; that one keeps some of its heads" in said
 
 
 def test_relabellings_decide_against_it_where_disjoint_sets_do_not_speak_for_it():
@@ -146,6 +156,13 @@ def test_one_reason_is_said_once():
     said = "A and B cannot be decided, each for the same reason: the rule calls no head of it."
     assert sentences(table, asked=19) == [said]
     assert sentences(table, asked=19, exclusive=True, beside=table) == []
+
+
+def test_what_holds_for_the_same_heads_is_said_once():
+    table = row()
+    assert sentences(table, asked=19, exclusive=True, beside=table) == [
+        "A: none of its tested heads is in another category, so the same holds for these."
+    ]
 
 
 def test_the_rival_is_no_part_of_the_verdict_and_may_do_more():
@@ -223,6 +240,16 @@ def test_redundancy_in_words():
     assert second.endswith("sum to 0.055 of the gap, all at once cost 0.061; joint damage is about the sum.")
     assert third.startswith("C: ")
     assert third.endswith("joint damage is far smaller, a sign that its heads depend on each other.")
+
+
+@pytest.mark.parametrize(("joint", "summed"), [(-0.5, -0.53), (-0.5, -0.3), (-0.01, 0.005)])
+def test_damages_below_zero_are_no_sign_of_anything(joint, summed):
+    table = xr.Dataset(
+        {"joint": ("category", [joint]), "sum_of_single": ("category", [summed]),
+         "head": (("category", "place"), [["L0H0", "L1H0"]])},
+        coords={"category": ["A"]},
+    )  # fmt: skip
+    assert "a sign that" not in redundancy_sentences(table)[0]
 
 
 def test_small_shares_keep_a_third_decimal():

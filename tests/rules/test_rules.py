@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats import estimates, registry, rules
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError
 from headcats.rules import Rule
 
 EFFECT_RULES = {
@@ -78,10 +78,41 @@ def test_a_refusal_says_how_many_items_a_single_head_takes(heads: int) -> None:
 
     with pytest.raises(DataError) as refused:
         outcome(3, reaching=heads)
-    enough, more = map(int, re.search(r"at least (\d+) query items per task \((\d+) more", str(refused.value)).groups())
+    enough, alone = map(int, re.search(r"at least (\d+) query items per task \((\d+) to", str(refused.value)).groups())
     assert (outcome(enough, reaching=heads) == 1).all()
-    assert (outcome(enough + more, reaching=1) == 1).sum() == 1
-    assert (outcome(enough + more - 1, reaching=1) == 1).sum() == 0
+    assert (outcome(alone, reaching=1) == 1).sum() == 1
+    assert (outcome(alone - 1, reaching=1) == 1).sum() == 0
+
+
+@pytest.mark.parametrize(("alpha", "need"), [(1e-5, "as many sign draws as"), (1e-9, "a larger alpha, as hc.score")])
+def test_a_refusal_asks_for_what_would_help(alpha: float, need: str) -> None:
+    def judged(items: int, draws: int) -> xr.DataArray:
+        smallest = estimates.smallest_p(items, draws=draws)
+        scores = scores_of(np.full((1, 1, 320), 0.5), p=smallest, smallest_p=[smallest], n_items=[items])
+        return rules.fdr(alpha=alpha)(scores)
+
+    with pytest.raises(TooFewItemsError, match=need) as refused:
+        judged(10, 9999)
+    assert "single head" not in str(refused.value), "no number of items is enough for that"
+    items = int(re.search(r"at least (\d+) query items", str(refused.value))[1])
+    draws = estimates.draws_for(320, alpha=alpha)
+    if "larger alpha" in need:
+        with pytest.raises(TooFewItemsError):
+            judged(items, draws)
+    else:
+        assert (judged(items, draws) == 1).all()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: rules.fdr(alpha="0.05"), lambda: rules.fdr(min_effect=None), lambda: rules.threshold(value=[1]),
+        lambda: rules.top_fraction(p=True), lambda: rules.sd_above_mean(k=float("nan")),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_is_refused_where_it_is_given(make: Callable[[], Rule]) -> None:
+    with pytest.raises(OptionError, match=r"needs a (finite )?number, got"):
+        make()
 
 
 def test_rows_of_different_reach_are_refused_by_their_q_value() -> None:

@@ -49,9 +49,11 @@ def test_a_level_that_would_take_too_many_draws_is_told(monkeypatch: pytest.Monk
         scores = score(results(40, sd=0.2, effect=1.0), method="denoising_patch", alpha=1e-4)
     assert str(told[0].message) == (
         "alpha=0.0001 over 40 tests (head x task) asks for 8e+05 sign draws; 20000 are made, so no p falls below "
-        "5e-05, and 20 heads have to reach that together to be called."
+        "5e-05, and 20 tests have to reach that together to be called."
     )
     assert scores["smallest_p"].item() == 1 / 20_001
+    with pytest.warns(StatisticsWarning, match="so no p falls below 5e-05, and nothing is called"):
+        score(results(40, sd=0.2), method="denoising_patch", alpha=1e-9)
     # 14 items are enumerated: more draws would not help them.
     score(results(14, sd=0.2), method="denoising_patch", alpha=1e-4)
     score(results(40, sd=0.2), method="denoising_patch", alpha=0.01)

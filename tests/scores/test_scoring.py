@@ -206,7 +206,7 @@ def test_reach_is_told() -> None:
     results = null_results(np.random.default_rng(0), tasks=2, shape=(2, 4), prompts=24, n_items=6)
     scores = score(results, method="denoising_patch")
     assert scores.attrs["smallest_p"] == 2.0**-5
-    assert "Smallest reachable p 0.031 (6 query items in task0); 10 simultaneous" in scores.attrs["reach"]
+    assert "smallest reachable p 0.031 (6 query items in task0); 10 simultaneous" in scores.attrs["reach"]
     one = null_results(np.random.default_rng(0), tasks=1, shape=(1, 1), prompts=40, n_items=40)
     assert "one discovery reaches q <= 0.05 among 1 tests" in score(one, method="denoising_patch").attrs["reach"]
     few = null_results(np.random.default_rng(0), tasks=2, shape=(2, 4), prompts=24, n_items=3)
