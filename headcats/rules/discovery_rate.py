@@ -95,8 +95,8 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
             need += f" and {made if least_q * floor / reach <= alpha else larger}"
     raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
-        f"the smallest reachable p is {reach:.3g}. Use {need} (a larger n_prompts), or a rule without p "
-        "values."
+        f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values. A larger "
+        "n_prompts brings more items."
     )
 
 

@@ -74,8 +74,8 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
     needed = estimates.discoveries_needed(smallest, tests=tests, alpha=alpha)
-    # Items of a task are limited by 2^(1 - n), all of them by the number of sign draws.
-    drawn = smallest > estimates.smallest_p(items, draws=estimates.MOST_DRAWS)
+    # A sign flip of n items reaches 2^(1 - n), unless the number of draws is the limit.
+    drawn = smallest > 2.0 ** (1 - items)
     limit = "by the number of sign draws" if drawn else f"{items} query items in {task}"
     text = f"Over single tasks, smallest reachable p {smallest:.2g} ({limit}); "
     if needed > tests:
@@ -84,7 +84,6 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
         plural = "one discovery reaches" if needed == 1 else f"{needed} simultaneous discoveries reach"
         text += f"{plural} q <= {alpha:g} among {tests} tests (head x task)."
     if needed > 1 and tests and not drawn:
-        # A sign flip of n items reaches 2^(1 - n).
         text += f" A single one would need {1 + math.ceil(math.log2(tests / alpha))} query items."
     if effects := over_tasks(table["detectable"].values):
         text += (

@@ -52,6 +52,8 @@ def test_a_level_that_would_take_too_many_draws_is_told(monkeypatch: pytest.Monk
         "5e-05, and 20 tests have to reach that together to be called."
     )
     assert scores["smallest_p"].item() == 1 / 20_001
+    assert "smallest reachable p 5e-05 (by the number of sign draws); 20 simultaneous" in scores.attrs["reach"]
+    assert "query items" not in scores.attrs["reach"], "more of them would not help"
     with pytest.warns(StatisticsWarning, match="so no p falls below 5e-05, and nothing is called"):
         score(results(40, sd=0.2), method="denoising_patch", alpha=1e-9)
     # 14 items are enumerated: more draws would not help them.
