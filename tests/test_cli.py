@@ -418,6 +418,10 @@ def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_p
     assert again.code == 0, again.err
     assert "No head can be judged" in again.text
     assert (tmp_path / "r" / "overlap_map-min_tasks=1.html").exists()
+    for figure, told in (("overlap_map", True), ("head_grid", False)):
+        drawn = headcats("figure", figure, "r", "--out", f"{figure}.html")
+        assert drawn.code == 0, drawn.err
+        assert ("No head can be judged" in drawn.text) is told, "scores need no rule"
 
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):

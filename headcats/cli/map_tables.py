@@ -24,8 +24,7 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
             it finds; None leaves these out.
         min_tasks: That of the map, as text.
     """
-    if why := found["members"].attrs.get("not_judged"):
-        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
+    why = note_not_judged(found)
     out.print(f"\nHeads by {title(found)}")
     _print_heads(found)
     if why:
@@ -38,6 +37,14 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
     if rule is not None:
         _print_equal_tasks(found, rule=rule, min_tasks=min_tasks)
     _print_reach(found["scores"], rule=rule, controls=found["overlap"].attrs.get("sign") != "suppressing")
+
+
+def note_not_judged(found: dict[str, xr.Dataset]) -> str:
+    """Say so where the rule could judge no head; why, or ""."""
+    why = str(found["members"].attrs.get("not_judged", ""))
+    if why:
+        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
+    return why
 
 
 def _print_heads(found: dict[str, xr.Dataset]) -> None:

@@ -142,6 +142,7 @@ def figure_command(
     """
     drawn = lookup("figure", name)
     _check(rule, min_tasks, effect, sign)
+    from headcats.cli.map_tables import note_not_judged
     from headcats.cli.mapping import default_method, tables, title
     from headcats.figures import reads, write
     from headcats.results import load
@@ -164,6 +165,8 @@ def figure_command(
         raise OptionError(
             f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
         )
+    if wanted != "scores":
+        note_not_judged(found)
     named = "title" in inspect.signature(drawn).parameters
     heading = {"title": title(found, judged=wanted != "scores")} if named else {}
     out.print(f"Wrote [bold]{write(drawn(found[wanted], **heading), destination)}[/]")
