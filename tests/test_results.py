@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import headcats as hc
-from headcats import results
 from headcats.errors import DataError, PlanError, StorageError
 from headcats.results import ResultsFolder, load, merge, slug, tree
+from headcats.results import folder as folder_files
 
 CATEGORIES = [{"name": "Knowledge", "colour": "#ff7f0e"}]
 LABEL = "denoising_patch@last"
@@ -149,7 +149,7 @@ def full_disk(request, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
         if request.param == "open":
-            monkeypatch.setattr(results, "open", fail, raising=False)
+            monkeypatch.setattr(folder_files, "open", fail, raising=False)
         else:
             monkeypatch.setattr(os, request.param, fail)
 
@@ -348,3 +348,11 @@ def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):
             merge([first, second], out=tmp_path / out)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "mine"]
     assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
+    made = ResultsFolder(tmp_path)
+    made.write_part("method", "short", xr.Dataset({"name": ("task", ["ab"])}))
+    read = made.read_part("method", "short")
+    made.write_part("method", "both", xr.concat([read, xr.Dataset({"name": ("task", ["abcdef"])})], dim="task"))
+    assert made.read_part("method", "both").name.values.tolist() == ["ab", "abcdef"]

@@ -13,7 +13,7 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError
 from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
-from headcats.results import ResultsFolder
+from headcats.results import ResultsFolder, task_nodes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, score, screen_label
 
@@ -156,7 +156,7 @@ def title(found: dict[str, xr.Dataset], *, judged: bool = True) -> str:
 
 def shown_label(results: xr.DataTree, label: str) -> str:
     """A method@positions of some results, called a screen where its numbers are estimates."""
-    blocks = (task[label].to_dataset() for task in results.children.values() if label in task.children)
+    blocks = (task[label].to_dataset() for task in task_nodes(results).values() if label in task.children)
     screen = next((screen_label(block) for block in blocks), "")
     return f"{label} ({screen})" if screen else label
 

@@ -13,6 +13,7 @@ from headcats.categories import categorize
 from headcats.categories.expected import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
+from headcats.results import task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
 
@@ -148,8 +149,8 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
     taken: set[str] = set()
     for folder, tree in results.items():
         metrics: dict[str, dict[str, None]] = {}
-        for task, node in tree.children.items():
-            for label, block in node.children.items() if not task.startswith("_") else ():
+        for node in task_nodes(tree).values():
+            for label, block in node.children.items():
                 if "metric" in block.coords:
                     metrics.setdefault(label, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
         order = json.loads(tree.attrs.get("manifest", "{}")).get("methods", [])
@@ -184,7 +185,7 @@ def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str,
 
 def scored_tasks(results: xr.DataTree) -> list[str]:
     """The tasks that some results hold numbers of, in alphabetical order."""
-    return sorted(task for task, node in results.children.items() if node.children and not task.startswith("_"))
+    return sorted(task for task, node in task_nodes(results).items() if node.children)
 
 
 def _in_words(plan: Mapping[str, Any]) -> str:

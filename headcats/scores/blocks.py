@@ -9,6 +9,7 @@ import xarray as xr
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.estimates import PromptEffects
 from headcats.registry import unknown_name_message
+from headcats.results import task_nodes
 
 PATCH = "denoising_patch"
 WRONG_TASK = "second_corruption_patch"
@@ -47,7 +48,7 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     Warns:
         StatisticsWarning: Tasks without such a block.
     """
-    tasks = {name: node for name, node in results.children.items() if not name.startswith("_")}
+    tasks = task_nodes(results)
     held = {name: [key.partition("@")[::2] for key in node.children] for name, node in tasks.items()}
     methods = list(dict.fromkeys(m for keys in held.values() for m, _ in keys))
     if method not in methods:
@@ -103,7 +104,7 @@ def first_exact(results: xr.DataTree) -> str | None:
     """The method@positions to look at when none is named: the first that was run, an exact one before a screen, and a
     method before its controls. None where nothing is scored.
     """
-    labels = list(dict.fromkeys(label for task in results.children.values() for label in task.children))
+    labels = list(dict.fromkeys(label for task in task_nodes(results).values() for label in task.children))
     order = json.loads(results.attrs.get("manifest", "{}")).get("methods", [])
     scored = [label for label in order if label in labels] or labels
     exact = [label for label in scored if not _approximate(results, label)]
@@ -112,7 +113,7 @@ def first_exact(results: xr.DataTree) -> str | None:
 
 
 def _approximate(results: xr.DataTree, label: str) -> bool:
-    blocks = (task[label] for task in results.children.values() if label in task.children)
+    blocks = (task[label] for task in task_nodes(results).values() if label in task.children)
     return any(block.attrs.get("approximation") for block in blocks)
 
 

@@ -15,7 +15,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNa
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, marks
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, ResultsFolder, load
+from headcats.results import MANIFEST, ResultsFolder, load, task_nodes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
 from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
@@ -211,7 +211,7 @@ def chosen_label(tree: xr.DataTree, method: str | None) -> str:
         DataError: No scored task.
     """
     manifest = manifest_of(tree)
-    labels = list(dict.fromkeys(str(label) for task in tree.children.values() for label in task.children))
+    labels = list(dict.fromkeys(str(label) for task in task_nodes(tree).values() for label in task.children))
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
     ordered = [label for label in manifest["methods"] if label in labels] or labels

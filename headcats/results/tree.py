@@ -1,0 +1,82 @@
+"""A results folder as one labelled tree."""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import DataError, StorageError
+from headcats.results.folder import MANIFEST, SUITE, ResultsFolder
+
+
+def load(path: str | os.PathLike[str]) -> xr.DataTree:
+    """Results of a run, from its folder.
+
+    Args:
+        path: The folder that `hc.run(out=...)` or `headcats run` wrote.
+
+    Returns:
+        A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
+        `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
+        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A method that
+        judges heads over all tasks at once (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose
+        content its docstring describes (see `hc.suite_blocks`).
+
+    Raises:
+        StorageError: No such folder, no manifest in it, or a damaged file.
+    """
+    folder = ResultsFolder(path)
+    manifest = folder.read_manifest() if folder.path.exists() else None
+    if manifest is None:
+        raise StorageError(
+            f"{folder.path} is no results folder (it has no {MANIFEST}); run `headcats run --out {path}` first."
+        )
+    return tree(folder.read_blocks(), manifest)
+
+
+def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
+    """Task -> its node; what belongs to the whole suite is not among them."""
+    return {str(name): node for name, node in results.children.items() if not str(name).startswith("_")}
+
+
+def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
+    """Method -> what it found over the whole suite, for methods such as `ov_relation`; {} where none was run.
+
+    Args:
+        results: As `load` returns them.
+    """
+    if SUITE not in results.children:
+        return {}
+    return {str(label): node.to_dataset() for label, node in results[SUITE].children.items()}
+
+
+def unfinished_tasks(results: xr.DataTree) -> list[str]:
+    """Tasks that a run was asked for and has not come to: it was stopped. Refused tasks are finished."""
+    manifest = json.loads(results.attrs.get("manifest", "{}"))
+    return [task for task in manifest.get("asked", []) if task not in manifest["tasks"]]
+
+
+def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Mapping[str, Any]) -> xr.DataTree:
+    """Blocks and manifest as the tree that `load` describes.
+
+    Raises:
+        DataError: A block of a task that the manifest does not know.
+    """
+    nodes: dict[str, xr.Dataset] = {
+        "/": xr.Dataset(
+            attrs={
+                "categories": json.dumps(manifest["categories"], ensure_ascii=False),
+                "manifest": json.dumps(manifest, ensure_ascii=False),
+            }
+        )
+    }
+    order = {name: place for place, name in enumerate(manifest["tasks"])}
+    for (task, label), block in sorted(blocks.items(), key=lambda entry: order.get(entry[0][0], len(order))):
+        if task not in manifest["tasks"] and task != SUITE:
+            raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
+        about = {} if task == SUITE else {"category": manifest["tasks"][task]["category"]}
+        nodes.setdefault(f"/{task}", xr.Dataset(attrs=about))
+        nodes[f"/{task}/{label}"] = block
+    return xr.DataTree.from_dict(nodes)
