@@ -14,7 +14,7 @@ class MethodSpec:
 
     Attributes:
         method: The registered method.
-        positions: "last", "all" or a token role.
+        positions: "last", "all" or a token role; "" for a method that judges heads over the whole suite.
         options: (name, value) pairs that differ from the method's defaults, sorted.
     """
 
@@ -31,8 +31,13 @@ class MethodSpec:
 
     @property
     def label(self) -> str:
-        """`name@positions`, the name of a block."""
-        return f"{self.name}@{self.positions}"
+        """`name@positions`, the name of a block; the name alone for a method over the whole suite."""
+        return f"{self.name}@{self.positions}" if self.positions else self.name
+
+    @property
+    def of_suite(self) -> bool:
+        """Whether the method judges heads over all tasks at once."""
+        return self.method.scope == "suite"
 
     @classmethod
     def parse(cls, text: str) -> "MethodSpec":
@@ -40,14 +45,17 @@ class MethodSpec:
 
         Raises:
             UnknownNameError: Unknown method or option.
-            OptionError: A value that the option does not take, an option given twice, or a method that does not score
-                tasks.
+            OptionError: A value that the option does not take, an option given twice, positions for a method that has
+                none, or a method that a study cannot run.
         """
         rest, _, positions = str(text).partition("@")
         name, _, listed = rest.partition(":")
         method = lookup("method", name.strip())
-        if getattr(method, "scope", None) != "task":
+        scope = getattr(method, "scope", None)
+        if scope not in ("task", "suite"):
             raise OptionError(f"Method {name!r} does not score the tasks of a study; call hc.methods.{name} itself.")
+        if scope == "suite" and positions.strip():
+            raise OptionError(f"Method {name.strip()} takes no positions: write it without @{positions.strip()}.")
         options, given = {}, set()
         for part in filter(None, listed.split(",")):
             key, _, value = (word.strip() for word in part.partition("="))
@@ -59,4 +67,5 @@ class MethodSpec:
             read = read_value(method.options[key], value, name=key, method=name.strip())
             if read != default_value(method.options[key]):
                 options[key] = read
-        return cls(method, positions.strip() or method.positions, tuple(sorted(options.items())))
+        where = "" if scope == "suite" else positions.strip() or method.positions
+        return cls(method, where, tuple(sorted(options.items())))

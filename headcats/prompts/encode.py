@@ -67,7 +67,7 @@ def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Templat
     answered = _encode(tokenizer, [template.query(given) + template.answer(output) for given, output in pairs])
     usable = []
     for pair, query, whole in zip(pairs, queries, answered, strict=True):
-        reason = _answer_problem(query, whole, _unknown_id(tokenizer))
+        reason = _answer_problem(query, whole, unknown_id(tokenizer))
         if reason:
             report.drop(reason, f"{pair[0]!r} -> {template.answer(pair[1])!r}")
         else:
@@ -127,9 +127,9 @@ class _Encoded:
 
 def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encoded | str"]:
     """Each pair's tokens, or the reason why it has none."""
-    unknown, bos = _unknown_id(tokenizer), _bos(tokenizer)
-    clean = _encode_with_ends(tokenizer, [pair.clean for pair in pairs])
-    corrupted = _encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
+    unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
+    clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
+    corrupted = encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
     answers = _encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
     distractors = _encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
     seconds = _encode_seconds(pairs, tokenizer)
@@ -161,8 +161,8 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encod
 
 def _encode_seconds(pairs: Sequence[PromptPair], tokenizer: Any) -> list[tuple[list[int], Labels] | None]:
     """Tokens and roles of each pair's second corruption; None where there is none, or a word in it is unknown."""
-    unknown, n_bos = _unknown_id(tokenizer), len(_bos(tokenizer))
-    encoded = iter(_encode_with_ends(tokenizer, [pair.second.text for pair in pairs if pair.second is not None]))
+    unknown, n_bos = unknown_id(tokenizer), len(bos_of(tokenizer))
+    encoded = iter(encode_with_ends(tokenizer, [pair.second.text for pair in pairs if pair.second is not None]))
     found: list[tuple[list[int], Labels] | None] = []
     for pair in pairs:
         if pair.second is None:
@@ -223,7 +223,7 @@ def _encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
     return [list(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
 
 
-def _bos(tokenizer: Any) -> list[int]:
+def bos_of(tokenizer: Any) -> list[int]:
     """The token in front of every prompt, [] for a tokenizer without one.
 
     A tokenizer that puts it there although no special tokens are asked for would double it.
@@ -232,7 +232,7 @@ def _bos(tokenizer: Any) -> list[int]:
     return [] if bos is None or _encode(tokenizer, ["a"])[0][:1] == [bos] else [bos]
 
 
-def _unknown_id(tokenizer: Any) -> int | None:
+def unknown_id(tokenizer: Any) -> int | None:
     """Id of the unknown-word token; None where it is also an ordinary token (GPT-2 uses its end of text for both)."""
     unknown = tokenizer.unk_token_id
     return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
@@ -255,7 +255,7 @@ def _labels(ends: list[int], spans: list[tuple[str, Span]], n_bos: int) -> Label
     return ("bos",) * n_bos + tuple(labels)
 
 
-def _encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
+def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
     """Token ids of each text, and where each token ends in it."""
     if not texts:
         return []

@@ -32,7 +32,7 @@ class SecondCorruption:
         if not (self.text and self.shown):
             raise DataError("A second corruption needs a text and the name of what it shows.")
         for name, span in self.roles.items():
-            _check_span(f"Second corruption {self.text!r}", name, span, self.text)
+            check_span(f"Second corruption {self.text!r}", name, span, self.text)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,14 @@ class PromptPair:
             )
         for name, spans in self.roles.items():
             for text, span in zip((self.clean, self.corrupted), spans, strict=True):
-                _check_span(f"Prompt pair {self.key!r}", name, span, text)
+                check_span(f"Prompt pair {self.key!r}", name, span, text)
 
 
-def _check_span(what: str, role: str, span: Span, text: str) -> None:
+def check_span(what: str, role: str, span: Span, text: str) -> None:
+    """Refuse a span that does not lie in its text.
+
+    Raises:
+        DataError: The message names the span and the length of the text.
+    """
     if not 0 <= span[0] < span[1] <= len(text):
         raise DataError(f"{what}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")

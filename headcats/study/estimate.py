@@ -38,7 +38,7 @@ def memory_plan(
             runs=3 if getattr(getattr(spec.method, "intervention", None), "uses_second", False) else 2,
         )
         for batch in _shapes(study, preparation)
-        for spec in study.methods
+        for spec in study.task_methods
     ]
     return max(plans, key=lambda one: one.peak, default=None)
 
@@ -63,7 +63,7 @@ def seconds_expected(
     for task, seconds in unpatched.items():
         batches = preparation.prepared[task].scored
         per_token = seconds / (2 * model.n_layers * sum(len(batch) * batch.length for batch in batches))
-        for spec in study.methods:
+        for spec in study.task_methods:
             for batch in batches:
                 width = batch.length - (0 if slow else _first(spec, batch))
                 blocks = sum(
@@ -106,7 +106,7 @@ def _worse(check: str) -> tuple[bool, float]:
 def _shapes(study: Study, preparation: Preparation) -> list[Any]:
     """One batch of each shape, and each first position that changes, that the tasks of the study have."""
     batches = [batch for task in study.tasks for batch in preparation.prepared[task.name].scored]
-    kinds = {(len(one), one.length, *(_first(spec, one) for spec in study.methods)): one for one in batches}
+    kinds = {(len(one), one.length, *(_first(spec, one) for spec in study.task_methods)): one for one in batches}
     return list(kinds.values())
 
 

@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +89,13 @@ def model_differences(stored: Mapping[str, Any], model: HookedModel) -> list[str
 def block_fingerprint(*, prompts: list[str], reference: list[str], label: str, metrics: tuple[str, ...]) -> str:
     """Hash of all that a block's numbers depend on besides the model."""
     text = json.dumps([prompts, reference, label, list(metrics)])
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+
+
+def suite_fingerprint(study: Study, label: str, part: str, pairs: Mapping[str, Sequence[Any]]) -> str:
+    """Hash of all that one part of a suite method depends on besides the model: its tasks' pairs and the plan."""
+    plan = [study.seed, study.n_prompts, study.n_demos, study.template.name]
+    text = json.dumps([label, part, plan, {task: list(found) for task, found in pairs.items()}])
     return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
 
 

@@ -47,6 +47,16 @@ class Study:
     corruption: str
     seed: int
 
+    @property
+    def task_methods(self) -> tuple[MethodSpec, ...]:
+        """Methods that score one task at a time."""
+        return tuple(spec for spec in self.methods if not spec.of_suite)
+
+    @property
+    def suite_methods(self) -> tuple[MethodSpec, ...]:
+        """Methods that judge heads over all tasks at once."""
+        return tuple(spec for spec in self.methods if spec.of_suite)
+
     def as_passed(self) -> dict[str, Any]:
         """The parts of the plan that all blocks of a results folder share."""
         return {
@@ -79,7 +89,7 @@ def plan(
         OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
         DataError: An empty suite.
     """
-    for name, value, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 1)):
+    for name, value, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
@@ -94,6 +104,11 @@ def plan(
         lookup("metric", metric)
     specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods))
     for spec in specs:
+        if n_demos == 0 and not spec.of_suite:
+            raise OptionError(
+                f"n_demos must be a whole number of at least 1; got 0: {spec.name} needs prompts that are corrupted in "
+                "their demonstrations."
+            )
         # Some methods cannot use every metric: better said before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(metrics)
     chosen = suite(suite_source)

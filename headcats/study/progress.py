@@ -11,12 +11,13 @@ Advance = Callable[..., None]
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, *, show: bool | None = None) -> Iterator[Advance]:
+def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") -> Iterator[Advance]:
     """Yields `advance(steps, label=None)`; shown on stderr if that is a terminal or a notebook.
 
     Args:
         total: Steps of the whole run.
         show: True or False to decide, None to look.
+        unit: What a step is, as written behind the count.
     """
     console = Console(stderr=True)
     if not (_watched(console) if show is None else show):
@@ -26,7 +27,7 @@ def progress_bar(total: int, *, show: bool | None = None) -> Iterator[Advance]:
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("heads,"),
+        TextColumn(unit),
         TimeElapsedColumn(),
         TextColumn("passed,"),
         TimeRemainingColumn(),

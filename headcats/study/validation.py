@@ -65,7 +65,7 @@ def validate(
         _log.info(
             "Time: about %s for %s, judged by the unpatched runs.",
             f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds",
-            ", ".join(spec.label for spec in study.methods),
+            ", ".join(spec.label for spec in study.task_methods),
         )
     return entries
 

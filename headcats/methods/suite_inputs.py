@@ -1,0 +1,91 @@
+"""What a study hands a method that judges heads over a whole suite, and what such a method looks like."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import xarray as xr
+
+from headcats.methods.options import Option
+from headcats.models import HookedModel
+from headcats.prompts.answered import AnsweredText
+from headcats.prompts.few_shot import few_shot_texts
+from headcats.prompts.template import Template
+from headcats.tasks import Task
+
+WordPair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class SuiteInputs:
+    """The tasks of a study, ready for a method of scope "suite".
+
+    Attributes:
+        model: The model.
+        tasks: Tasks to judge heads by, in the order of the suite.
+        categories: Task name -> category, as the suite spells it.
+        pairs: Task name -> (input, output) word pairs; tasks of finished prompts are missing.
+        template: How a prompt is written.
+        n_demos: Demonstrations per prompt.
+        n_prompts: Prompts per task that the study asks for; methods that fit something may use more.
+        seed: Seed of every random choice.
+        advance: To be called with the share of a part that is done (0 to 1) and what is being done.
+    """
+
+    model: HookedModel
+    tasks: tuple[Task, ...]
+    categories: Mapping[str, str]
+    pairs: Mapping[str, Sequence[WordPair]]
+    template: Template
+    n_demos: int
+    n_prompts: int
+    seed: int
+    advance: Callable[[float, str], None] = lambda share, what: None
+
+    def reporting(self, advance: Callable[[float, str], None]) -> "SuiteInputs":
+        """The same tasks, with another place to report to."""
+        return replace(self, advance=advance)
+
+    def texts(self, task: str, *, n: int, purpose: str) -> list[AnsweredText]:
+        """Few-shot prompts of a task with their answers (see `few_shot_texts`)."""
+        return few_shot_texts(
+            self.pairs[task],
+            n=n,
+            n_demos=self.n_demos,
+            template=self.template,
+            seed=self.seed,
+            task=task,
+            category=self.categories[task],
+            purpose=purpose,
+        )
+
+
+class SuiteMethod(Protocol):
+    """A method that judges all heads over the tasks of a suite at once.
+
+    Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
+    is refused, with the message; the others go on.
+
+    Attributes:
+        scope: "suite".
+        name: Its registered name.
+        options: As of any method (see `headcats.methods.options`).
+        figure: Name of the figure that shows its result.
+    """
+
+    scope: str
+    name: str
+    options: dict[str, Option]
+    figure: str
+
+    def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
+        """Name of each part -> names of the tasks it reads, in the order in which they are done."""
+
+    def on_part(self, inputs: SuiteInputs, part: str, **options: Any) -> xr.Dataset:
+        """The result of one part, with the attribute `provenance` (JSON)."""
+
+    def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Parts, finished ones in the order of `parts`, as one dataset."""
+
+    def summary(self, block: xr.Dataset) -> list[str]:
+        """What a reader should know of a finished result, as plain sentences."""

@@ -1,0 +1,114 @@
+"""Texts with marked answers, for methods that judge heads by the tokens of an answer rather than by a pair of prompts."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport, bos_of, encode_with_ends, unknown_id
+from headcats.prompts.pair import Span, check_span
+
+
+@dataclass(frozen=True)
+class AnsweredText:
+    """A text and the parts of it that are its answer.
+
+    Attributes:
+        text: Question and answer, as the model reads them.
+        spans: Character ranges of the answer; a token belongs to it if its last character does.
+        key: Name of the text; errors and drop reports use it.
+        item: What is asked. Texts with the same item are one cluster in every statistic and split.
+        task: Task it belongs to, or "".
+        category: Category, function or data set it counts for, or "".
+
+    Raises:
+        DataError: No span, or a span outside the text.
+    """
+
+    text: str
+    spans: tuple[Span, ...]
+    key: str = ""
+    item: str = ""
+    task: str = ""
+    category: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.spans:
+            raise DataError(f"Answered text {self.key or self.text!r} marks no answer: give at least one span.")
+        for span in self.spans:
+            check_span(f"Answered text {self.key or self.text!r}", "answer", span, self.text)
+
+
+@dataclass(frozen=True)
+class AnsweredBatch:
+    """Answered texts of one length as tokens, never padded.
+
+    Attributes:
+        tokens: Token ids, the beginning-of-sequence token in front where there is one.
+        targets: True at the tokens of the answer; the model predicts such a token one position earlier.
+        texts: The texts, in the same order.
+    """
+
+    tokens: Int[Tensor, "prompt pos"]
+    targets: Bool[Tensor, "prompt pos"]
+    texts: tuple[AnsweredText, ...]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def select(self, prompts: Sequence[int]) -> "AnsweredBatch":
+        """The texts of these places, in this order."""
+        places = torch.tensor(list(prompts), dtype=torch.long)
+        return AnsweredBatch(self.tokens[places], self.targets[places], tuple(self.texts[place] for place in prompts))
+
+
+def encode_answered(
+    texts: Iterable[AnsweredText], tokenizer: Any, *, n_ctx: int | None = None
+) -> tuple[list[AnsweredBatch], DropReport]:
+    """Answered texts as batches, one per length, in the order of first appearance.
+
+    Args:
+        texts: The texts.
+        tokenizer: A Hugging Face tokenizer.
+        n_ctx: Longest text the model can hold, in tokens.
+
+    Returns:
+        The batches (none when every text is dropped), and the report with the reasons "word unknown to the tokenizer",
+        "longer than the context", "no token ends in the answer" and "answer at the first position" (nothing predicts
+        it).
+    """
+    texts, report = list(texts), DropReport()
+    bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
+    groups: dict[int, list[tuple[AnsweredText, list[int], list[bool]]]] = {}
+    for text, (ids, ends) in zip(texts, encode_with_ends(tokenizer, [one.text for one in texts]), strict=True):
+        tokens = bos + ids
+        targets = [False] * len(bos) + [any(start < end <= stop for start, stop in text.spans) for end in ends]
+        problem = _problem(tokens, targets, unknown=unknown, n_ctx=n_ctx)
+        if problem:
+            report.drop(problem, repr(text.key or text.text))
+            continue
+        report.kept += 1
+        groups.setdefault(len(tokens), []).append((text, tokens, targets))
+    batches = [
+        AnsweredBatch(
+            torch.tensor([tokens for _, tokens, _ in group]),
+            torch.tensor([targets for _, _, targets in group]),
+            tuple(text for text, _, _ in group),
+        )
+        for group in groups.values()
+    ]
+    return batches, report
+
+
+def _problem(tokens: list[int], targets: list[bool], *, unknown: int | None, n_ctx: int | None) -> str:
+    if unknown is not None and unknown in tokens:
+        return UNKNOWN_WORD
+    if n_ctx is not None and len(tokens) > n_ctx:
+        return "longer than the context"
+    if not any(targets):
+        return "no token ends in the answer"
+    return "answer at the first position" if targets[0] else ""

@@ -1,0 +1,150 @@
+"""Methods that judge heads over a whole suite, part by part: what is finished stays, the next run goes on from it."""
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import DataError, PlanError
+from headcats.methods.spec import MethodSpec
+from headcats.methods.suite_inputs import SuiteInputs
+from headcats.models import HookedModel
+from headcats.results import SUITE, ResultsFolder
+from headcats.study.manifest import suite_fingerprint, versions
+from headcats.study.plan import Study
+from headcats.study.progress import progress_bar
+
+# Pairs asked of a task that generates them, as many as the prompts of a study are made from.
+_POOL = 1024
+_STEPS = 100  # of the progress bar, per part
+
+_log = logging.getLogger("headcats")
+
+
+class SuiteWork:
+    """The suite methods of a run under way."""
+
+    def __init__(
+        self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: dict[str, Any]
+    ) -> None:
+        self.study = study
+        self.folder = folder
+        self.manifest = manifest
+        self.blocks: dict[tuple[str, str], xr.Dataset] = {}
+        pairs = {task.name: task.pairs(_POOL, seed=study.seed) for task in study.tasks}
+        self.inputs = SuiteInputs(
+            model=model,
+            tasks=study.tasks,
+            categories={task.name: study.suite.category_of(task).name for task in study.tasks},
+            pairs={name: found for name, found in pairs.items() if isinstance(found[0], tuple)},
+            template=study.template,
+            n_demos=study.n_demos,
+            n_prompts=study.n_prompts,
+            seed=study.seed,
+        )
+
+    def score(self, spec: MethodSpec, *, show: bool | None) -> None:
+        """Every part of one method that is not there yet.
+
+        Raises:
+            PlanError: A part is there that was made from other tasks.
+        """
+        reads = spec.method.parts(self.inputs, **dict(spec.options))
+        with progress_bar(_STEPS * len(reads), show=show, unit="%") as advance:
+            done: dict[str, xr.Dataset] = {}
+            for part, tasks in reads.items():
+                fingerprint = suite_fingerprint(self.study, spec.label, part, {t: self.inputs.pairs[t] for t in tasks})
+                block = self._stored(spec, part, fingerprint)
+                if block is None:
+                    block = self._make(spec, part, fingerprint, advance)
+                else:
+                    advance(_STEPS, f"{spec.label} {part}")
+                if block is not None:
+                    done[part] = block
+                    self._save(spec, done)
+
+    def refusals(self) -> dict[str, str]:
+        """`method part` -> why it was refused."""
+        entries = self.manifest["blocks"].get(SUITE, {})
+        return {
+            f"{spec.label} {part}": entry["refusal"]
+            for spec in self.study.suite_methods
+            for part, entry in entries.get(spec.label, {}).get("parts", {}).items()
+            if "refusal" in entry
+        }
+
+    def _stored(self, spec: MethodSpec, part: str, fingerprint: str) -> xr.Dataset | None:
+        block = None if self.folder is None else self.folder.read_part(spec.label, part)
+        if block is not None and block.attrs.get("fingerprint") != fingerprint:
+            assert self.folder is not None
+            raise PlanError(
+                f"{self.folder.part_path(spec.label, part)} was made from other tasks, word pairs or prompts than this "
+                "run has now. Name another folder with --out (out=...)."
+            )
+        return block
+
+    def _make(self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None]) -> xr.Dataset | None:
+        started, reached = time.monotonic(), 0
+
+        def step(share: float, what: str) -> None:
+            nonlocal reached
+            now = round(min(max(share, 0.0), 1.0) * _STEPS)
+            advance(max(0, now - reached), f"{spec.label} {part} {what}".strip())
+            reached = max(reached, now)
+
+        entries = self.manifest["blocks"].setdefault(SUITE, {}).setdefault(spec.label, {"parts": {}})["parts"]
+        entries[part] = {"fingerprint": fingerprint}
+        try:
+            block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
+        except DataError as error:
+            entries[part]["refusal"] = str(error)
+            self._write_manifest()
+            return None
+        finally:
+            step(1.0, "")
+        entries[part]["seconds"] = round(time.monotonic() - started, 3)
+        if versions() != self.manifest["versions"]:
+            entries[part]["versions"] = versions()
+        block = block.assign_attrs(fingerprint=fingerprint)
+        if self.folder is not None:
+            self.folder.write_part(spec.label, part, block)
+        return block
+
+    def _save(self, spec: MethodSpec, done: dict[str, xr.Dataset]) -> None:
+        """The finished parts as one block."""
+        fingerprints = [str(block.attrs["fingerprint"]) for block in done.values()]
+        joined = spec.method.join(done).assign_attrs(
+            categories=json.dumps(self.manifest["categories"], ensure_ascii=False),
+            model=self.inputs.model.name,
+            fingerprint=" ".join(fingerprints),
+        )
+        joined.attrs = {name: value for name, value in joined.attrs.items() if name != "part"}
+        if self.folder is None:
+            self.blocks[SUITE, spec.label] = joined.assign_attrs(task=SUITE, label=spec.label)
+        else:
+            self.folder.write_block(SUITE, spec.label, joined)
+            self._write_manifest()
+
+    def _write_manifest(self) -> None:
+        # Nothing is written before there is something to keep.
+        if self.folder is not None and (self.folder.path / "blocks").exists():
+            self.folder.write_manifest(self.manifest)
+
+
+def report_refused_parts(work: SuiteWork) -> None:
+    """One log record per method on the parts that were refused, and why.
+
+    Raises:
+        DataError: Nothing at all was scored, on no task either.
+    """
+    refused = work.refusals()
+    listed = "\n".join(f"  {name}: {reason}" for name, reason in refused.items())
+    parts = [entry for method in work.manifest["blocks"].get(SUITE, {}).values() for entry in method["parts"].values()]
+    scored = [entry for entry in [*parts, *work.manifest["tasks"].values()] if not entry.get("refusal")]
+    if refused and not scored:
+        raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{listed}")
+    if refused:
+        _log.warning("%d parts are not scored:\n%s", len(refused), listed)

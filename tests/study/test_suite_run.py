@@ -1,0 +1,176 @@
+"""Methods over a whole suite: part by part, resumed, refused parts named, and never half-written."""
+
+import json
+import logging
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import DataError, OptionError, PlanError
+from headcats.methods.options import WholeNumber
+from headcats.results import ResultsFolder, load, suite_blocks, task_nodes
+
+
+class Lengths:
+    """A toy method: how many letters a task's inputs have, the same for every head. Made for this test.
+
+    References:
+        None.
+    """
+
+    scope = "suite"
+    name = "lengths"
+    figure = "ov_map"
+    made: list[str]
+
+    def __init__(self):
+        self.options = {"extra": WholeNumber(default=0)}
+        self.made, self.refused, self.interrupt_at = [], set(), None
+
+    def parts(self, inputs, *, extra=0):
+        return {task.name: (task.name,) for task in inputs.tasks}
+
+    def on_part(self, inputs, part, *, extra=0):
+        if part == self.interrupt_at:
+            raise KeyboardInterrupt
+        inputs.advance(0.5, "counting")
+        if part in self.refused:
+            raise DataError(f"{part} is too long; shorten it.")
+        self.made.append(part)
+        letters = np.mean([len(given) for given, _ in inputs.pairs[part]]) + extra
+        grid = np.full((1, len(inputs.model.layers), inputs.model.max_heads), letters)
+        return xr.Dataset(
+            {"score": (("task", "layer", "head"), grid)},
+            coords={"task": [part], "category": ("task", [inputs.categories[part]])},
+            attrs={"method": self.name, "provenance": json.dumps({"extra": extra})},
+        )
+
+    def join(self, parts):
+        return xr.concat(list(parts.values()), dim="task", combine_attrs="override")
+
+    def summary(self, block):
+        return [f"{block.sizes['task']} tasks were counted."]
+
+
+@pytest.fixture
+def lengths(monkeypatch):
+    monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+    return registry.register("method", "lengths", Lengths())
+
+
+TASKS = ["country_capital", "plural", "antonym"]
+
+
+def run(out=None, *, tasks=TASKS, methods=("lengths",), **options):
+    return hc.run("mini", methods=list(methods), tasks=list(tasks), n_prompts=4, out=out, progress=False, **options)
+
+
+def test_every_part_is_in_one_block_with_its_categories(lengths, tmp_path):
+    results = run(tmp_path / "r")
+    assert load(tmp_path / "r").identical(results)
+    block = suite_blocks(results)["lengths"]
+    assert block.task.values.tolist() == TASKS
+    assert block.category.values.tolist() == ["Knowledge", "Linguistic", "Linguistic"]
+    assert [one["name"] for one in json.loads(block.attrs["categories"])][:2] == ["Algorithmic", "Knowledge"]
+    assert block.attrs["model"] == "mini"
+    assert task_nodes(results) == {}, "no task was scored"
+
+
+def test_without_a_folder_the_numbers_are_the_same(lengths, tmp_path):
+    saved, kept = (suite_blocks(results)["lengths"] for results in (run(tmp_path / "r"), run()))
+    xr.testing.assert_equal(saved, kept)
+
+
+def test_a_run_that_was_stopped_goes_on_and_does_nothing_twice(lengths, tmp_path):
+    lengths.interrupt_at = "plural"
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "r")
+    assert suite_blocks(load(tmp_path / "r"))["lengths"].task.values.tolist() == ["country_capital"]
+    lengths.interrupt_at = None
+    resumed = run(tmp_path / "r")
+    assert lengths.made == ["country_capital", "plural", "antonym"]
+    xr.testing.assert_equal(suite_blocks(resumed)["lengths"], suite_blocks(run())["lengths"])
+
+
+def test_more_tasks_extend_a_folder(lengths, tmp_path):
+    run(tmp_path / "r", tasks=["plural"])
+    assert suite_blocks(run(tmp_path / "r"))["lengths"].task.values.tolist() == TASKS
+    assert sorted(lengths.made) == sorted(TASKS)
+
+
+def test_beside_methods_that_score_tasks(lengths, tmp_path):
+    results = run(tmp_path / "r", methods=["zero_ablation", "lengths:extra=2"], tasks=["country_capital"])
+    assert list(task_nodes(results)) == ["country_capital"]
+    assert list(suite_blocks(results)) == ["lengths:extra=2"]
+    assert hc.score(results, method="zero_ablation").task.values.tolist() == ["country_capital"]
+    assert json.loads(results.attrs["manifest"])["methods"] == ["zero_ablation@all", "lengths:extra=2"]
+
+
+def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
+    lengths.refused = {"plural"}
+    with caplog.at_level(logging.WARNING, "headcats"):
+        results = run(tmp_path / "r")
+    assert "1 parts are not scored:\n  lengths plural: plural is too long; shorten it." in caplog.text
+    assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
+    entry = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]["plural"]
+    assert entry["refusal"] == "plural is too long; shorten it."
+
+
+def test_nothing_is_written_where_every_part_is_refused(lengths, tmp_path):
+    lengths.refused = set(TASKS)
+    with pytest.raises(DataError, match="Nothing can be scored on 'mini':\n  lengths country_capital: country_capital"):
+        run(tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch):
+    run(tmp_path / "r", tasks=["plural"])
+    task = registry.lookup("task", "plural")
+    monkeypatch.setitem(registry._tables["task"], "plural", task)
+    words = hc.task(category="Linguistic", source="two words")(_plural)
+    with pytest.raises(PlanError, match="plural.nc was made from other tasks, word pairs or prompts than this run has"):
+        hc.run(
+            "mini",
+            suite=hc.suite("icl").with_tasks(words),
+            methods=["lengths"],
+            tasks=["plural"],
+            n_prompts=4,
+            out=tmp_path / "r",
+            progress=False,
+        )
+
+
+def _plural(n, *, seed):
+    return [("cat", "cats"), ("dog", "dogs")]
+
+
+_plural.__name__ = "plural"
+
+
+def test_a_damaged_part_is_made_again(lengths, tmp_path):
+    run(tmp_path / "r")
+    ResultsFolder(tmp_path / "r").part_path("lengths", "plural").write_bytes(b"no netCDF")
+    run(tmp_path / "r")
+    assert lengths.made == [*TASKS, "plural"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"methods": ["lengths@last"]}, OptionError, "Method lengths takes no positions: write it without @last"),
+        ({"methods": ["zero_ablation"], "n_demos": 0}, OptionError, "n_demos must be .* at least 1; got 0: zero_abl"),
+        ({"n_demos": -1}, OptionError, "n_demos must be a whole number of at least 0; got -1"),
+    ],
+)
+def test_what_is_wrong_is_named(lengths, options, error, message):
+    with pytest.raises(error, match=message):
+        run(**options)
+
+
+def test_no_demonstrations_are_enough_for_methods_over_the_suite(lengths):
+    assert suite_blocks(run(n_demos=0))["lengths"].sizes["task"] == len(TASKS)
+
+
