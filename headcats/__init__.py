@@ -27,6 +27,9 @@ _HOMES = {
     "run": "headcats.study",
     "run_evidence": "headcats.study",
     "load": "headcats.results",
+    "suite_blocks": "headcats.results",
+    "preset": "headcats.presets",
+    "AnsweredText": "headcats.prompts.answered",
     "score": "headcats.scores",
     "categorize": "headcats.categories",
     "head_table": "headcats.categories",
@@ -41,6 +44,7 @@ _HOMES = {
 _MODULES = ("figures", "methods", "metrics", "rules")
 
 __all__ = [
+    "AnsweredText",
     "Head",
     "HookedModel",
     "PromptBatch",
@@ -63,6 +67,7 @@ __all__ = [
     "methods",
     "metrics",
     "overlap",
+    "preset",
     "replicated",
     "rules",
     "run",
@@ -70,6 +75,7 @@ __all__ = [
     "score",
     "subsampled_overlap",
     "suite",
+    "suite_blocks",
     "sweep",
     "task",
 ]
@@ -79,9 +85,11 @@ if TYPE_CHECKING:
     from headcats.categories import categorize, head_table, overlap, replicated, subsampled_overlap
     from headcats.evidence import agreement, category_structure, half_agreement, judge_protocols
     from headcats.models import Head, HookedModel, load_model
+    from headcats.presets import preset
     from headcats.prompts import PromptPair
+    from headcats.prompts.answered import AnsweredText
     from headcats.prompts.batch import PromptBatch
-    from headcats.results import load
+    from headcats.results import load, suite_blocks
     from headcats.scores import score
     from headcats.study import run, run_evidence
     from headcats.sweeps import cumulative, joint_sweep, sweep

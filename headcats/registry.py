@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 from headcats.errors import DataError, UnknownNameError
 
-Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template"]
+Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
 # Named as text: the registry stands below these modules and imports none of them by itself.
 _BUILT_IN: dict[str, str] = {
@@ -25,6 +25,7 @@ _BUILT_IN: dict[str, str] = {
     "method": "headcats.methods",
     "rule": "headcats.rules",
     "figure": "headcats.figures",
+    "preset": "headcats.presets",
 }
 
 _tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}

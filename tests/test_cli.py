@@ -426,11 +426,11 @@ def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_p
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
     shown = []
-    from headcats.study import runner
+    from headcats.study import task_run
 
-    original = runner.progress_bar
+    original = task_run.progress_bar
     monkeypatch.setattr(
-        runner, "progress_bar", lambda total, show=None: shown.append(show) or original(total, show=show)
+        task_run, "progress_bar", lambda total, show=None: shown.append(show) or original(total, show=show)
     )
     for quiet in ([], ["--quiet"], ["-q"]):
         done = headcats(

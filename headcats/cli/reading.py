@@ -30,6 +30,7 @@ KINDS = {
     "rules": "rule",
     "metrics": "metric",
     "figures": "figure",
+    "presets": "preset",
 }
 
 
@@ -144,10 +145,15 @@ def figure_command(
     _check(rule, min_tasks, effect, sign)
     from headcats.cli.map_tables import note_not_judged
     from headcats.cli.mapping import default_method, tables, title
+    from headcats.cli.suite_tables import METHOD_OF, suite_table, suite_title
     from headcats.figures import reads, write
     from headcats.results import load
 
-    results = load(folder)
+    results, wanted = load(folder), reads(drawn)
+    if wanted in METHOD_OF and (method is None or method.partition(":")[0] == METHOD_OF[wanted]):
+        block = suite_table(results, wanted, method=method)
+        out.print(f"Wrote [bold]{write(drawn(block, title=suite_title(block)), destination)}[/]")
+        return
     note_control(method or default_method(results)[0])
     found = tables(
         results,
@@ -160,7 +166,8 @@ def figure_command(
         sign=sign,
         undecided=True,
     )
-    wanted = reads(drawn)
+    if wanted == "importance":
+        wanted = "members"  # any score of any method by category
     if wanted not in found:
         raise OptionError(
             f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
@@ -180,14 +187,14 @@ def merge_command(
 
     Example: [bold]headcats merge results/part1 results/part2 --out results/all[/]
     """
-    from headcats.results import merge
+    from headcats.results import merge, task_nodes
 
     merged = merge(folders, out=destination)
-    out.print(f"Wrote [bold]{destination}[/]: {len(merged.children)} tasks.")
+    out.print(f"Wrote [bold]{destination}[/]: {len(task_nodes(merged))} tasks.")
 
 
 def list_command(
-    kind: Annotated[str, typer.Argument(help="tasks, suites, methods, rules, metrics or figures.")],
+    kind: Annotated[str, typer.Argument(help="tasks, suites, methods, rules, metrics, figures or presets.")],
 ) -> None:
     """Everything of one kind that can be named, with one line on each.
 

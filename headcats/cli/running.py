@@ -8,7 +8,7 @@ import typer
 
 from headcats.cli.console import out, table, warn
 from headcats.cli.reading import note_control
-from headcats.cli.settings import DEFAULT_RULE, settings
+from headcats.cli.settings import settings
 
 Model = Annotated[
     str | None, typer.Option("--model", help="'mini' (bundled, the default), a local folder or a hub name.")
@@ -53,6 +53,9 @@ def run_command(
         str | None,
         typer.Option("--methods", help="Methods as name[:option=value][@positions], separated by spaces or commas."),
     ] = None,
+    preset: Annotated[
+        str | None, typer.Option("--preset", help="Options of a paper, see `headcats list presets`; others win.")
+    ] = None,
     n_prompts: NPrompts = None,
     destination: Annotated[
         Path | None, typer.Option("--out", help="Results folder; default: results/<model>-<suite>.")
@@ -77,7 +80,8 @@ def run_command(
     was stopped, and adds tasks and methods to one that is finished.
 
     Examples: [bold]headcats run[/] · [bold]headcats run --model gpt2 --n-prompts 32[/] ·
-    [bold]headcats run --methods noising_patch,mean_ablation:reference=task --out results/more[/]
+    [bold]headcats run --methods noising_patch,mean_ablation:reference=task --out results/more[/] ·
+    [bold]headcats run --methods ov_relation,function_probe[/] · [bold]headcats run --preset chg-mini[/]
     """
     given = {
         "model": model,
@@ -98,13 +102,9 @@ def run_command(
         "path": path,
         "memory": memory,
     }
-    chosen = settings(study_file, given)
-    from headcats.cli.map_tables import print_map
-    from headcats.cli.mapping import default_method, file_of, shown_label, tables, title
-    from headcats.figures.figure import write
-    from headcats.figures.overlap_map import overlap_map
+    chosen = settings(study_file, given, preset_name=preset)
+    from headcats.cli.finished_run import tell
     from headcats.methods.spec import MethodSpec
-    from headcats.scores import CONTROLS
     from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, run
 
     folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
@@ -112,7 +112,7 @@ def run_command(
         chosen["methods"] = list(DEFAULT_METHODS)
     note_control(next(iter(chosen["methods"]), None))
     loaded = _load(chosen)
-    first = MethodSpec.parse(chosen["methods"][0])
+    specs = [MethodSpec.parse(method) for method in chosen["methods"]]
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
     try:
@@ -120,29 +120,7 @@ def run_command(
     except KeyboardInterrupt:
         warn(f"Stopped. What is finished is in {folder}; the same command goes on from there.")
         raise typer.Exit(130) from None
-    manifest = json.loads(results.attrs["manifest"])
-    scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
-    out.print(
-        f"Scored {len(scored)} of {len(manifest['tasks'])} tasks of suite {manifest['plan']['suite']} "
-        f"on {manifest['model']['name']}."
-    )
-    found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
-    print_map(found, rule=DEFAULT_RULE)
-    page = write(
-        overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
-    )
-    exact = [label for label in manifest["methods"] if label.partition("@")[0] not in CONTROLS]
-    others = [shown_label(results, label) for label in exact if label != first.label]
-    if others:
-        out.print(
-            f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "
-            f"[bold]headcats map {folder} --method NAME[/]"
-        )
-    named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
-    listing = (
-        "" if "not_judged" in found["members"].attrs else f" Head list: [bold]headcats map {folder}{named} --csv[/]"
-    )
-    out.print(f"\nOpen [bold]{page}[/] in a browser.{listing}")
+    tell(results, specs, folder)
 
 
 def validate_command(

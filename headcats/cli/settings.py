@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
+from headcats.presets import preset
 from headcats.registry import unknown_name_message
 
 DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
@@ -33,14 +34,16 @@ NUMBERS = ("n_prompts", "n_demos", "seed")
 DTYPES = ("float32", "bfloat16", "float16")
 
 
-def settings(study_file: Path | None, given: dict[str, Any]) -> dict[str, Any]:
-    """Defaults, then the study file, then the command line.
+def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
+    """Defaults, then the preset, then the study file, then the command line.
 
     Raises:
         OptionError: The file cannot be read or is no TOML, or a value is of another type than its option takes.
-        UnknownNameError: A key of the file that is no option.
+        UnknownNameError: A key of the file that is no option, or an unknown preset.
     """
     chosen = dict(DEFAULTS)
+    if preset_name is not None:
+        chosen |= preset(preset_name)
     if study_file is not None:
         try:
             stored = tomllib.loads(study_file.read_text(encoding="utf-8"))
