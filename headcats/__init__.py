@@ -29,6 +29,7 @@ _HOMES = {
     "load": "headcats.results",
     "suite_blocks": "headcats.results",
     "preset": "headcats.presets",
+    "AnsweredBatch": "headcats.prompts.answered",
     "AnsweredText": "headcats.prompts.answered",
     "score": "headcats.scores",
     "categorize": "headcats.categories",
@@ -44,6 +45,7 @@ _HOMES = {
 _MODULES = ("figures", "methods", "metrics", "rules")
 
 __all__ = [
+    "AnsweredBatch",
     "AnsweredText",
     "Head",
     "HookedModel",
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
     from headcats.models import Head, HookedModel, load_model
     from headcats.presets import preset
     from headcats.prompts import PromptPair
-    from headcats.prompts.answered import AnsweredText
+    from headcats.prompts.answered import AnsweredBatch, AnsweredText
     from headcats.prompts.batch import PromptBatch
     from headcats.results import load, suite_blocks
     from headcats.scores import score

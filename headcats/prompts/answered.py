@@ -1,4 +1,4 @@
-"""Texts with marked answers, for methods that judge heads by the tokens of an answer rather than by a pair of prompts."""
+"""Texts with marked answers, for methods that judge heads by the tokens of an answer, not by pairs of prompts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -56,6 +56,44 @@ class AnsweredBatch:
     tokens: Int[Tensor, "prompt pos"]
     targets: Bool[Tensor, "prompt pos"]
     texts: tuple[AnsweredText, ...]
+
+    def __post_init__(self) -> None:
+        if self.tokens.shape != self.targets.shape or len(self.tokens) != len(self.texts):
+            raise DataError(
+                f"Tokens {tuple(self.tokens.shape)}, targets {tuple(self.targets.shape)} and {len(self.texts)} texts "
+                "do not belong together: expected [prompt, pos] twice and one text per prompt."
+            )
+        if not self.targets.any(1).all() or self.targets[:, 0].any():
+            raise DataError(
+                "Every prompt needs a target, and none at its first position, which nothing predicts; prompt "
+                f"{int((~self.targets.any(1) | self.targets[:, 0]).nonzero()[0])} differs."
+            )
+
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Int[Tensor, "prompt pos"],
+        targets: Bool[Tensor, "prompt pos"],
+        *,
+        items: Sequence[str] | None = None,
+        task: str = "",
+        category: str = "",
+    ) -> "AnsweredBatch":
+        """A batch of token ids, for models without a tokenizer.
+
+        Args:
+            tokens: Token ids of one length.
+            targets: True at the tokens of the answer.
+            items: What each prompt asks; each its own where not given.
+            task: Task of all prompts.
+            category: Category, function or data set of all prompts.
+
+        Raises:
+            DataError: Shapes that do not fit, a prompt without target, or one at the first position.
+        """
+        names = [f"prompt {place}" for place in range(len(tokens))] if items is None else list(items)
+        texts = [AnsweredText("?", (Span(0, 1),), f"prompt {k}", item, task, category) for k, item in enumerate(names)]
+        return cls(tokens, targets, tuple(texts))
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -1,0 +1,79 @@
+"""Texts with marked answers as tokens: every token in its place, and nothing lost without being counted."""
+
+import pytest
+import torch
+
+import headcats as hc
+from headcats.errors import DataError
+from headcats.prompts import Span
+from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return hc.load_model("mini").tokenizer
+
+
+def text(prompt: str, answer: str, **more: str) -> AnsweredText:
+    return AnsweredText(prompt + answer, (Span(len(prompt), len(prompt + answer)),), **more)
+
+
+def test_the_answer_is_marked_and_the_boundary_token_stands_in_front(tokenizer) -> None:
+    (batch,), report = encode_answered([text("France →", " Paris"), text("Italy →", " Rome")], tokenizer)
+    assert report.summary() == "2 kept"
+    assert batch.tokens[:, 0].tolist() == [tokenizer.bos_token_id] * 2
+    assert batch.targets.tolist() == [[False, False, False, True]] * 2
+    assert tokenizer.convert_ids_to_tokens(batch.tokens[0].tolist())[1:] == ["France", "→", "Paris"]
+    assert [one.text for one in batch.texts] == ["France → Paris", "Italy → Rome"]
+
+
+def test_several_spans(tokenizer) -> None:
+    whole = "France → Paris\nItaly → Rome"
+    spans = (Span(8, 14), Span(len(whole) - 5, len(whole)))
+    (batch,), _ = encode_answered([AnsweredText(whole, spans)], tokenizer)
+    marked = batch.tokens[batch.targets].tolist()
+    assert tokenizer.convert_ids_to_tokens(marked) == ["Paris", "Rome"]
+
+
+def test_lengths_are_kept_apart_in_their_order(tokenizer) -> None:
+    texts = [text("a →", " b"), text("a → b\nc →", " d"), text("b →", " c")]
+    batches, _ = encode_answered(texts, tokenizer)
+    assert [[one.text for one in batch.texts] for batch in batches] == [["a → b", "b → c"], ["a → b\nc → d"]]
+
+
+def test_what_cannot_be_used_is_counted_with_its_reason(tokenizer) -> None:
+    texts = [
+        text("France →", " Paris"),
+        text("Atlantis →", " Paris", key="atlantis"),
+        text("a → b\nc → d\ne →", " f", key="long"),
+    ]
+    batches, report = encode_answered(texts, tokenizer, n_ctx=6)
+    assert sum(map(len, batches)) == report.kept == 1
+    assert report.dropped == {"word unknown to the tokenizer": 1, "longer than the context": 1}
+    assert report.examples == {"word unknown to the tokenizer": "'atlantis'", "longer than the context": "'long'"}
+
+
+def test_an_answer_between_two_tokens_is_none(tokenizer) -> None:
+    batches, report = encode_answered([AnsweredText("France → Paris", (Span(0, 3),))], tokenizer)
+    assert batches == []
+    assert report.dropped == {"no token ends in the answer": 1}
+
+
+@pytest.mark.parametrize("spans", [(), (Span(3, 99),), (Span(2, 2),), (Span(-1, 2),)])
+def test_spans_outside_the_text_are_refused(spans) -> None:
+    with pytest.raises(
+        DataError, match="'why' marks no answer|'why': role 'answer' spans characters .* of a text of 5"
+    ):
+        AnsweredText("abcde", spans, key="why")
+
+
+def test_batches_of_tokens() -> None:
+    tokens = torch.arange(6).reshape(2, 3)
+    targets = torch.tensor([[False, True, False], [False, False, True]])
+    batch = AnsweredBatch.from_tokens(tokens, targets, task="t", category="c")
+    assert [one.item for one in batch.texts] == ["prompt 0", "prompt 1"]
+    assert batch.select([1]).tokens.tolist() == [[3, 4, 5]]
+    with pytest.raises(DataError, match="prompt 1 differs"):
+        AnsweredBatch.from_tokens(tokens, targets & torch.tensor([[True], [False]]))
+    with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts do not belong together"):
+        AnsweredBatch.from_tokens(tokens, targets, items=["one"])
