@@ -69,5 +69,5 @@ class TestEveryPreset:
 
 
 def test_an_unknown_preset() -> None:
-    with pytest.raises(UnknownNameError, match="Unknown preset 'todd2023'. Did you mean 'todd2024'"):
+    with pytest.raises(UnknownNameError, match=r"Unknown preset 'todd2023'\. Did you mean 'todd2024'"):
         hc.preset("todd2023")

@@ -39,16 +39,17 @@ def compare_command(
 ) -> None:
     """What the heads of a category depend on: how far they agree between protocols, prompts, results or models.
 
-    One folder: between all methods, positions and metrics it holds, and between halves of its prompts. Several folders
-    of one model: between all they hold. Either way also which heads are in a category under all protocols, at least
-    half of them, or any. Folders of different models: the structure of their categories, since heads of different
-    models do not correspond. --method, --positions and --metric choose among the protocols.
+    One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, where it holds
+    methods over the whole suite (ov_relation, head_gating, ...), between all methods on one grid of heads. Several
+    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
+    least half of them, or any. Folders of different models: the structure of their categories, since heads of
+    different models do not correspond. --method, --positions and --metric choose among the protocols.
 
     Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
     from headcats.cli.mapping import SIGNS, check_choice, parse_min_tasks, parse_rule
     from headcats.cli.plan_tables import print_plans
-    from headcats.results import load
+    from headcats.results import load, suite_blocks, task_nodes
 
     # A misspelt value should not wait for the scores.
     parse_rule(rule), parse_min_tasks(min_tasks)
@@ -58,23 +59,21 @@ def compare_command(
     results = dict(zip(_labels(folders), map(load, folders), strict=True))
     if len(results) > 1:
         print_plans(results)
+    alone = next(iter(results.values())) if len(results) == 1 else None
     if len(set(map(_weights, results.values()))) > 1:
         table = _structure(
             results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
         )
+    elif alone is not None and not task_nodes(alone):
+        table = _methods(alone, metric)
     else:
         table = _protocols(
             results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
         )
-        if len(results) == 1 and halves:
-            _halves(
-                next(iter(results.values())),
-                (method, positions, metric),
-                rule=rule,
-                min_tasks=min_tasks,
-                splits=halves,
-                sign=sign,
-            )
+        if alone is not None and halves:
+            _halves(alone, (method, positions, metric), rule=rule, min_tasks=min_tasks, splits=halves, sign=sign)
+        if alone is not None and suite_blocks(alone) and method is None:
+            _methods(alone, metric)
     if csv is not None:
         _write(table, csv)
 
@@ -92,6 +91,16 @@ def _protocols(
     print_agreement(table, judged.left_out)
     print_replicates(judged.members, sign=sign)
     return pairs(table)
+
+
+def _methods(results: "xr.DataTree", metric: str | None) -> "pd.DataFrame":
+    from headcats.cli.method_tables import print_methods
+    from headcats.evidence import method_agreement, method_scores
+
+    found = method_agreement(method_scores(results, metric=metric))
+    print_methods(found)
+    pairs = found[["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]]
+    return pairs.reset_coords(drop=True).to_dataframe().reset_index()
 
 
 def _halves(

@@ -30,7 +30,7 @@ def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_task
     if why:
         return  # nothing more is known
     if int(found["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
-        _print_counts(found["overlap"])
+        print_counts(found["overlap"])
         _print_jaccard(found["overlap"])
     else:
         out.print("\nOnly one category has numbers, so there is nothing to share.")
@@ -85,7 +85,8 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
             )
 
 
-def _print_counts(shared: xr.Dataset) -> None:
+def print_counts(shared: xr.Dataset) -> None:
+    """How many heads are in exactly k categories, beside chance."""
     if not int(shared["observed"].sum()):
         kind = "suppressing" if shared.attrs.get("sign") == "suppressing" else "helping"
         out.print(f"\nNo {kind} head is in any category: nothing is shared.")

@@ -67,13 +67,22 @@ def map_command(
     """
     from headcats.cli.map_tables import print_map
     from headcats.cli.mapping import default_method, file_of, tables, title, write_heads
+    from headcats.cli.suite_tables import METHOD_OF, SUITE_METHODS, suite_table
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
-    from headcats.results import load
+    from headcats.results import load, suite_blocks, task_nodes
 
     _check(rule, min_tasks, effect, sign)
     results = load(folder)
     note_unfinished(results)
+    named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
+    if named.partition(":")[0] in SUITE_METHODS:
+        if named.partition(":")[0] != METHOD_OF["relations"]:
+            raise OptionError(f"{named} sorts no heads into categories; `headcats figure` draws it.")
+        from headcats.cli.relation_tables import map_relations
+
+        map_relations(suite_table(results, "relations", method=named), folder, rule=rule, csv=csv)
+        return
     note_control(method or default_method(results)[0])
     found = tables(
         results,
@@ -153,6 +162,13 @@ def figure_command(
     if wanted in METHOD_OF and (method is None or method.partition(":")[0] == METHOD_OF[wanted]):
         block = suite_table(results, wanted, method=method)
         out.print(f"Wrote [bold]{write(drawn(block, title=suite_title(block)), destination)}[/]")
+        return
+    if wanted == "agreement":
+        from headcats.evidence import method_agreement, method_scores
+
+        found_methods = method_agreement(method_scores(results, metric=metric))
+        heading = json.loads(results.attrs["manifest"])["model"]["name"]
+        out.print(f"Wrote [bold]{write(drawn(found_methods, title=f'Methods, model {heading}'), destination)}[/]")
         return
     note_control(method or default_method(results)[0])
     found = tables(

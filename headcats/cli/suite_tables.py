@@ -13,6 +13,7 @@ METHOD_OF = {
     "importance": "function_probe",
     "token_map": "token_probe",
 }
+SUITE_METHODS = frozenset(METHOD_OF.values())
 _FIGURE_OF = {
     "ov_relation": "ov_map",
     "head_gating": "always_any",

@@ -73,7 +73,13 @@ def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Mapping[str, An
         )
     }
     order = {name: place for place, name in enumerate(manifest["tasks"])}
-    for (task, label), block in sorted(blocks.items(), key=lambda entry: order.get(entry[0][0], len(order))):
+    asked = {label: place for place, label in enumerate(manifest["methods"])}
+
+    def place(entry: tuple[tuple[str, str], xr.Dataset]) -> tuple[int, int]:
+        task, label = entry[0]
+        return order.get(task, len(order)), asked.get(label, len(asked)) if task == SUITE else 0
+
+    for (task, label), block in sorted(blocks.items(), key=place):
         if task not in manifest["tasks"] and task != SUITE:
             raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
         about = {} if task == SUITE else {"category": manifest["tasks"][task]["category"]}

@@ -147,4 +147,4 @@ def report_refused_parts(work: SuiteWork) -> None:
     if refused and not scored:
         raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{listed}")
     if refused:
-        _log.warning("%d parts are not scored:\n%s", len(refused), listed)
+        _log.warning("%d of %d parts are not scored:\n%s", len(refused), len(parts), listed)
