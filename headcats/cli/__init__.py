@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli import comparing, evidencing, reading, running
+from headcats.cli import comparing, drawing, evidencing, reading, running
 from headcats.cli.console import explain, stoppable, warn
 from headcats.cli.processor import tune_processor
 from headcats.errors import HeadcatsError, HeadcatsWarning
@@ -24,7 +24,7 @@ app = typer.Typer(
 app.command("run")(running.run_command)
 app.command("validate")(running.validate_command)
 app.command("map")(stoppable(reading.map_command))
-app.command("figure")(stoppable(reading.figure_command))
+app.command("figure")(stoppable(drawing.figure_command))
 app.command("compare")(stoppable(comparing.compare_command))
 app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
 app.command("merge")(reading.merge_command)

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.cli.console import out
+from headcats.cli.console import out, warn
 from headcats.cli.map_tables import print_map
 from headcats.cli.mapping import default_method, file_of, shown_label, tables, title
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.cli.suite_tables import figure_file, figure_of, suite_title
+from headcats.errors import DataError
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
 from headcats.methods.spec import MethodSpec
@@ -65,6 +66,9 @@ def _tell_suite(block: xr.Dataset, manifest: dict, spec: MethodSpec, folder: Pat
     out.print(f"\n[bold]{spec.label.replace('[', chr(92) + '[')}[/] on {manifest['model']['name']}")
     for line in spec.method.summary(block):
         out.print(line, markup=False)
-    drawn = lookup("figure", figure_of(block))
-    page = write(drawn(block, title=suite_title(block)), folder / figure_file(block))
-    out.print(f"Open [bold]{page}[/] in a browser.")
+    try:
+        drawn = lookup("figure", figure_of(block))(block, title=suite_title(block))
+    except DataError as error:
+        warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
+        return
+    out.print(f"Open [bold]{write(drawn, folder / figure_file(block))}[/] in a browser.")

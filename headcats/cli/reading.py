@@ -72,7 +72,7 @@ def map_command(
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load, suite_blocks, task_nodes
 
-    _check(rule, min_tasks, effect, sign)
+    check_names(rule, min_tasks, effect, sign)
     results = load(folder)
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
@@ -104,7 +104,7 @@ def map_command(
         out.print(f"Head list: [bold]{write_heads(found, results, folder)}[/]")
 
 
-def _check(rule: str, min_tasks: str, effect: str, sign: str) -> None:
+def check_names(rule: str, min_tasks: str, effect: str, sign: str) -> None:
     """A misspelt name should not wait for the scores."""
     from headcats.cli.mapping import EFFECTS, SIGNS, check_choice, parse_min_tasks, parse_rule
 
@@ -132,67 +132,6 @@ def note_unfinished(results: xr.DataTree) -> None:
             f"This run is not finished: {done} of {done + len(left)} tasks are there ({named} are not). The same "
             "`headcats run` goes on with it."
         )
-
-
-def figure_command(
-    name: Annotated[str, typer.Argument(help="Name of a figure; see `headcats list figures`.")],
-    folder: Folder,
-    destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
-    method: Method = None,
-    positions: Positions = None,
-    metric: Metric = None,
-    effect: Effect = "total",
-    rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
-    sign: Sign = "helping",
-) -> None:
-    """Draw one figure from a results folder.
-
-    Example: [bold]headcats figure head_grid results/mini-icl --out grid.html[/]
-    """
-    drawn = lookup("figure", name)
-    _check(rule, min_tasks, effect, sign)
-    from headcats.cli.map_tables import note_not_judged
-    from headcats.cli.mapping import default_method, tables, title
-    from headcats.cli.suite_tables import METHOD_OF, suite_table, suite_title
-    from headcats.figures import reads, write
-    from headcats.results import load
-
-    results, wanted = load(folder), reads(drawn)
-    if wanted in METHOD_OF and (method is None or method.partition(":")[0] == METHOD_OF[wanted]):
-        block = suite_table(results, wanted, method=method)
-        out.print(f"Wrote [bold]{write(drawn(block, title=suite_title(block)), destination)}[/]")
-        return
-    if wanted == "agreement":
-        from headcats.evidence import method_agreement, method_scores
-
-        found_methods = method_agreement(method_scores(results, metric=metric))
-        heading = json.loads(results.attrs["manifest"])["model"]["name"]
-        out.print(f"Wrote [bold]{write(drawn(found_methods, title=f'Methods, model {heading}'), destination)}[/]")
-        return
-    note_control(method or default_method(results)[0])
-    found = tables(
-        results,
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
-        undecided=True,
-    )
-    if wanted == "importance":
-        wanted = "members"  # any score of any method by category
-    if wanted not in found:
-        raise OptionError(
-            f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
-        )
-    if wanted != "scores":
-        note_not_judged(found)
-    named = "title" in inspect.signature(drawn).parameters
-    heading = {"title": title(found, judged=wanted != "scores")} if named else {}
-    out.print(f"Wrote [bold]{write(drawn(found[wanted], **heading), destination)}[/]")
 
 
 def merge_command(

@@ -45,7 +45,7 @@ def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> N
     )
     print_counts(shared)
     _print_relations(block, threshold)
-    page = write(ov_map(block, title=suite_title(block)), folder / figure_file(block))
+    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / figure_file(block))
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
         name = f"heads-{Path(figure_file(block)).stem}.csv"

@@ -1,0 +1,197 @@
+"""The command line with methods that judge heads over a whole suite."""
+
+import csv
+import json
+import logging
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from figures.examples import EXAMPLES
+
+import headcats as hc
+from headcats import cli
+from headcats.results import ResultsFolder
+
+TASKS = "country_capital,capital_country,plural,next_letter"
+HEADS = (6, 8)
+SUITE_METHODS = {
+    "head_gating": ("always_any", "gates"),
+    "function_probe": ("importance_grid", "importance"),
+    "token_probe": ("layer_token", "token_map"),
+}
+
+
+def command(capfd, monkeypatch, *arguments):
+    """Exit code, and all that was printed in one line."""
+    monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+    logger, code = logging.getLogger("headcats"), 0
+    handlers, level = list(logger.handlers), logger.level
+    capfd.readouterr()
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = stop.code if isinstance(stop.code, int) else int(bool(stop.code))
+    finally:
+        logger.handlers, logger.level = handlers, level
+    out, err = capfd.readouterr()
+    return code, " ".join((out + err).replace("│", " ").split())
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """A folder with `ov_relation` of a few tasks."""
+    folder = tmp_path_factory.mktemp("suite") / "r"
+    hc.run("mini", methods=["ov_relation"], tasks=TASKS.split(","), out=folder, progress=False)
+    return folder
+
+
+def test_run_says_what_it_found_and_draws_it(capfd, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "run", "--methods", "ov_relation", "--tasks", TASKS, "--out", "r")
+    assert code == 0, text
+    assert "1 of 4 parts are not scored: ov_relation next_letter: Relation 'next_letter' has too few pairs" in text
+    assert "3 of 3 relations are implemented by at least one of 48 heads" in text
+    assert (tmp_path / "r" / "ov_map.html").exists()
+    assert not (tmp_path / "r" / "overlap_map.html").exists(), "no task was scored"
+
+
+def test_map_of_relations(capfd, monkeypatch, scored):
+    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv")
+    assert code == 0, text
+    assert "Knowledge 2 5 L0H2" in text
+    assert "saturates" in text
+    assert "country_capital Knowledge 96" in text
+    with open(scored / "heads-ov_map.csv", encoding="utf-8") as file:
+        assert {row["category"] for row in csv.DictReader(file)} == {"Knowledge", "Linguistic"}
+    again = command(capfd, monkeypatch, "map", scored)
+    assert again[1].startswith("Heads by ov_relation"), "the only method there is needs no name"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["map", "--method", "ov_relation", "--rule", "fdr:alpha=0.01"],
+            "--rule threshold:value=0.15, or none for the",
+        ),
+        (["map", "--method", "head_gating"], "head_gating sorts no heads into categories; `headcats figure` draws it."),
+        (["figure", "always_any", "--out", "x.html"], "hold no head_gating: `headcats run --methods head_gating"),
+        (["figure", "ov_map", "--method", "ov_relation:preset=maps2025-llama3", "--out", "x.html"], "and not 'ov_rela"),
+        (["figure", "method_agreement", "--out", "x.html"], "Agreement needs at least two methods"),
+        (["compare"], "Agreement needs at least two methods; there is ov_relation"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(capfd, monkeypatch, tmp_path, scored, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, arguments[0], *(arguments[1:2] if arguments[0] == "figure" else []),
+                         scored, *(arguments[2:] if arguments[0] == "figure" else arguments[1:]))  # fmt: skip
+    assert code == 2
+    assert message in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "figure", "ov_map", scored, "--out", "map.html")
+    assert (code, text) == (0, "Wrote map.html")
+    assert "ov_relation, model mini" in (tmp_path / "map.html").read_text(encoding="utf-8")
+
+
+def gates(seed):
+    draws = np.random.default_rng(seed)
+    grid = ("dataset", "seed", "layer", "head")
+    names = ("g0", "g_plus", "g_minus", "facilitation", "interference", "irrelevance")
+    made = {name: (grid, draws.random((2, 3, *HEADS))) for name in names}
+    axes = {"dataset": ["Knowledge", "Linguistic"], "seed": [0, 1, 2], "layer": range(6), "head": range(8)}
+    return xr.Dataset(made, coords=axes, attrs={"method": "head_gating", "model": "mini"})
+
+
+@pytest.fixture
+def two_methods(tmp_path, scored):
+    """The same folder with made-up gates."""
+    target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(scored)
+    manifest = source.read_manifest()
+    block = source.read_block("_suite", "ov_relation")
+    about = {"categories": json.dumps(manifest["categories"])}
+    target.write_block("_suite", "ov_relation", block)
+    target.write_block("_suite", "head_gating:preset=chg-mini", gates(0).assign_attrs(about))
+    manifest["methods"] = ["ov_relation", "head_gating:preset=chg-mini"]
+    target.write_manifest({key: value for key, value in manifest.items() if key != "format"})
+    return target.path
+
+
+def test_compare_puts_all_methods_on_one_grid(capfd, monkeypatch, tmp_path, two_methods):
+    table = tmp_path / "agreement.csv"
+    code, text = command(capfd, monkeypatch, "compare", two_methods, "--csv", table)
+    assert code == 0, text
+    assert "1 ov_relation largest score of its relations 2 head_gating:preset=chg-mini facilitation, mean over" in text
+    assert "Ranked most differently" in text
+    with open(table, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["group"] for row in rows} == {"Knowledge", "Linguistic"}
+    mine = next(row for row in rows if row["group"] == "Knowledge" and row["method"] != row["other"])
+    assert -1 <= float(mine["rank_correlation"]) <= 1
+
+
+@pytest.mark.parametrize(("figure", "method"), [("always_any", []), ("always_any", ["--method", "head_gating"]),
+                                                ("method_agreement", [])])  # fmt: skip
+def test_figures_of_two_methods(capfd, monkeypatch, tmp_path, two_methods, figure, method):
+    code, text = command(capfd, monkeypatch, "figure", figure, two_methods, "--out", tmp_path / "f.html", *method)
+    assert code == 0, text
+    assert (tmp_path / "f.html").stat().st_size > 1_000_000
+
+
+def test_presets_are_listed_and_set_options(capfd, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "list", "presets")
+    assert code == 0
+    assert "todd2024 Todd et al. (2024), Function Vectors, arXiv 2310.15213: function_vector_patch." in text
+    code, text = command(
+        capfd, monkeypatch, "run", "--preset", "maps2025", "--tasks", "plural", "--out", "r", "--n-prompts", 4
+    )
+    assert code == 0, text
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["methods"] == ["ov_relation"]
+    code, text = command(capfd, monkeypatch, "run", "--preset", "maps2024")
+    assert code == 2
+    assert "Unknown preset 'maps2024'. Did you mean 'maps2025'" in text
+
+
+@pytest.mark.parametrize("method", SUITE_METHODS)
+def test_tables_and_figures_are_named_as_the_methods_say(method):
+    from headcats.cli import suite_tables
+    from headcats.figures import reads
+
+    figure, table = SUITE_METHODS[method]
+    assert getattr(hc.methods, method).figure == figure
+    assert reads(getattr(hc.figures, figure)) == table
+    assert suite_tables.METHOD_OF[table] == method
+    assert suite_tables.figure_of(xr.Dataset(attrs={"label": f"{method}:preset=x"})) == figure
+
+
+def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
+    page = tmp_path / "f.html"
+    options = ["--set", "score=facilitation", "--set", "threshold=0.25"]
+    code, text = command(capfd, monkeypatch, "figure", "always_any", two_methods, "--out", page, *options)
+    assert code == 0, text
+    assert "facilitation \\u2265 0.25" in page.read_text(encoding="utf-8")
+    refused = {
+        "score": "--set takes NAME=VALUE; got 'score'. Options of always_any: score",
+        "scores=x": "Unknown option of figure always_any 'scores'. Did you mean 'score'",
+    }
+    for wrong, message in refused.items():
+        code, text = command(capfd, monkeypatch, "figure", "always_any", two_methods, "--out", page, "--set", wrong)
+        assert code == 2
+        assert message in text
+
+
+@pytest.mark.parametrize("figure", ["importance_grid", "layer_token"])
+def test_figures_of_made_up_blocks(capfd, monkeypatch, tmp_path, two_methods, figure):
+    method = {"importance_grid": "function_probe", "layer_token": "token_probe"}[figure]
+    example = EXAMPLES[figure](6, 8).assign_attrs(label=method, model="toy")
+    ResultsFolder(two_methods).write_block("_suite", method, example)
+    code, text = command(capfd, monkeypatch, "figure", figure, two_methods, "--out", tmp_path / "f.html")
+    assert code == 0, text
+    assert f"{method}, model toy" in (tmp_path / "f.html").read_text(encoding="utf-8")
