@@ -4,12 +4,16 @@ A figure's plotting area is the whole figure (no margins), so a place in pixels 
 moves when a font or a title changes: panels, legend and titles keep the room that was set aside for them.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
 from headcats.figures.colours import QUIET_TEXT, TEXT
+
+_TICK_ROOM = 15  # pixels between two labels of an axis
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,26 @@ class Canvas:
         return 1 - pixels / self.height
 
 
+@dataclass(frozen=True)
+class Axis:
+    """What an axis over unit cells, centred on 0 .. n - 1, looks like."""
+
+    n: int
+    """Cells."""
+    name: str
+    """Written beside it; "" for none."""
+    ticks: Sequence[int]
+    """Cells that are numbered."""
+    labels: Sequence[str] | None = None
+    """Written at the ticks in place of their numbers."""
+    reverse: bool = False
+    """Whether cells run against the usual direction (y: cell 0 on top)."""
+    side: str | None = None
+    """Where it stands, if not below (x) or left of (y) its panel: "top"."""
+    angle: int = 0
+    """Of the labels, in degrees clockwise."""
+
+
 def ticks(n: int) -> list[int]:
     """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
     return list(range(0, n + 1, max(1, n // 5)))
@@ -50,6 +74,19 @@ def extent(n: int) -> tuple[float, float]:
     layer without attention heads.
     """
     return -0.5, n - 0.5
+
+
+def ticks_every(step: int, n: int, *, cell: int) -> list[int]:
+    """Tick values in steps of `step`: 0, `step`, ... below `n`.
+
+    A grid too small for three of them gets finer steps (every cell below 7 of them, else every second), one whose
+    labels would touch (`cell`: pixels a layer or head) a multiple of the step.
+    """
+    if n <= 2 * step:
+        step = min(step, 1 if n < 7 else 2)
+    if step * cell < _TICK_ROOM:
+        step *= math.ceil(_TICK_ROOM / (step * cell))
+    return list(range(0, n, step))
 
 
 def new_figure(canvas: Canvas, *, title: str | None) -> go.Figure:
@@ -102,10 +139,37 @@ def add_panel(
         n_heads: Heads, likewise.
         names: Whether the axis names "layer" and "head" are written.
     """
+    return add_axes(
+        fig,
+        panel,
+        canvas=canvas,
+        x=Axis(n_layers, "layer" if names[0] else "", ticks(n_layers)),
+        y=Axis(n_heads, "head" if names[1] else "", ticks(n_heads), reverse=True),
+    )
+
+
+def add_axes(fig: go.Figure, panel: Panel, *, canvas: Canvas, x: Axis, y: Axis) -> dict[str, str]:
+    """Add two axes over a rectangle; returns the trace keywords `xaxis` and `yaxis`.
+
+    Args:
+        fig: Changed in place.
+        panel: Where.
+        canvas: Size of the figure.
+        x: Cells from left to right (with `reverse`, from right to left).
+        y: Cells from bottom to top (with `reverse`, cell 0 is on top).
+    """
     number = sum(1 for key in fig.layout if key.startswith("xaxis") and fig.layout[key].domain is not None) + 1
     suffix = "" if number == 1 else str(number)
-    low, high = extent(n_layers)
-    common: dict[str, Any] = {
+    across = [canvas.x(panel.left), canvas.x(panel.left + panel.width)]
+    upwards = [canvas.y(panel.top + panel.height), canvas.y(panel.top)]
+    fig.layout[f"xaxis{suffix}"] = _axis(x, domain=across, anchor=f"y{suffix}")
+    fig.layout[f"yaxis{suffix}"] = _axis(y, domain=upwards, anchor=f"x{suffix}")
+    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+
+
+def _axis(axis: Axis, *, domain: list[float], anchor: str) -> dict[str, Any]:
+    low, high = extent(axis.n)
+    layout: dict[str, Any] = {
         "showgrid": False,
         "zeroline": False,
         "showline": False,
@@ -113,26 +177,18 @@ def add_panel(
         "ticklen": 3,
         "tickcolor": "#999999",
         "tickfont": {"size": 10},
-        "tickangle": 0,
+        "tickangle": axis.angle,
+        "domain": domain,
+        "anchor": anchor,
+        "range": [high, low] if axis.reverse else [low, high],
+        "tickvals": list(axis.ticks),
+        "title": {"text": axis.name, "standoff": 4, "font": {"size": 12}},
     }
-    fig.layout[f"xaxis{suffix}"] = {
-        **common,
-        "domain": [canvas.x(panel.left), canvas.x(panel.left + panel.width)],
-        "anchor": f"y{suffix}",
-        "range": [low, high],
-        "tickvals": ticks(n_layers),
-        "title": {"text": "layer" if names[0] else "", "standoff": 4, "font": {"size": 12}},
-    }
-    low, high = extent(n_heads)
-    fig.layout[f"yaxis{suffix}"] = {
-        **common,
-        "domain": [canvas.y(panel.top + panel.height), canvas.y(panel.top)],
-        "anchor": f"x{suffix}",
-        "range": [high, low],
-        "tickvals": ticks(n_heads),
-        "title": {"text": "head" if names[1] else "", "standoff": 4, "font": {"size": 12}},
-    }
-    return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+    if axis.labels is not None:
+        layout |= {"ticktext": list(axis.labels), "tickfont": {"size": 11}}
+    if axis.side is not None:
+        layout["side"] = axis.side
+    return layout
 
 
 def add_text(

@@ -1,9 +1,10 @@
 """From labelled data to the cells of a panel: checks, the full grid of layers and heads, head names."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from jaxtyping import Shaped
 
@@ -15,7 +16,14 @@ NUMBERS = ("effect", "low", "high", "q_value")
 _NAMED = 4
 
 
-def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str, source: str) -> None:
+def require(
+    data: Any,
+    variables: Mapping[str, tuple[str, ...]],
+    *,
+    figure: str,
+    source: str,
+    counted: tuple[str, ...] = ("layer", "head"),
+) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.
 
     Args:
@@ -23,6 +31,7 @@ def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str,
         variables: Name -> dimensions.
         figure: Name of the figure, for the message.
         source: What makes such a dataset, for the message, e.g. `"hc.overlap(members)"`.
+        counted: Dimensions numbered from 0.
 
     Raises:
         DataError: with what was expected and what came.
@@ -37,12 +46,48 @@ def require(data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str,
                 f"{figure} expects `{name}` over ({', '.join(dims)}), as in what {source} returns: pass that; got "
                 f"{', '.join(came[:_NAMED]) or 'no variable'}{more}."
             )
-    for dim in ("layer", "head"):
+    for dim in counted:
         _check_counted(data, dim, figure=figure)
 
 
 def _dims(values: xr.DataArray) -> str:
     return f"({', '.join(map(str, values.dims))})"
+
+
+def chosen(
+    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, source: str
+) -> tuple[str, str | None]:
+    """The variable that a figure shows: the first of a declared list that lies over the grid.
+
+    Args:
+        data: What the user passed.
+        names: Names of variables, the first present one is taken.
+        grid: Dimensions of one panel, both needed.
+        rows: Names of dimensions, of which one may come besides (one panel each); `seed` may, too.
+        figure: Name of the figure, for the message.
+        source: What makes such a dataset, for the message.
+
+    Returns:
+        Its name, and the dimension that gives panels, None where there is none.
+
+    Raises:
+        DataError: none of the variables is there over such dimensions.
+    """
+    require(data, {}, figure=figure, source=source, counted=())
+    for name in names:
+        if name in data.data_vars:
+            others = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
+            if set(grid) <= set(data[name].dims) and len(others) <= 1 and set(others) <= set(rows):
+                counted = tuple(dim for dim in grid if dim in ("layer", "head"))
+                require(data, {}, figure=figure, source=source, counted=counted)
+                return name, others[0] if others else None
+    came = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
+    more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
+    wanted = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
+    raise DataError(
+        f"{figure} expects {wanted} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without "
+        f"seed), as in what {source} returns: pass that; got {', '.join(came[:_NAMED]) or 'no variable'}{more}."
+    )
 
 
 def n_cells(data: xr.Dataset, dim: str) -> int:
@@ -60,6 +105,16 @@ def on_grid(values: xr.DataArray, *, fill: Any) -> Shaped[np.ndarray, "head laye
     # Other labels ride along as coordinates of other types, which reindexing would have to fill as well.
     bare = values.reset_coords(drop=True).transpose("head", "layer", *more)
     return bare.reindex(head=list(heads), layer=list(layers), fill_value=fill).to_numpy()
+
+
+def of_frame(frame: pd.DataFrame, values: pd.Series, *, fill: Any) -> Shaped[np.ndarray, "layer head"]:
+    """Values of a frame with one row per head (columns `layer` and `head`) on the full grid, `fill` where none is."""
+    layers, heads = (frame[column].to_numpy() for column in ("layer", "head"))
+    # Texts differ in length, which numpy's own would cut.
+    kind = object if isinstance(fill, str) else np.asarray(fill).dtype
+    grid = np.full((layers.max() + 1, heads.max() + 1), fill, dtype=kind)
+    grid[layers, heads] = values
+    return grid
 
 
 def head_name(layer: int, head: int) -> str:

@@ -1,0 +1,285 @@
+"""Layer x token role: where a probe sees that an answer is wrong, what patching does there, where attention goes."""
+
+import html
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.figures.axes import Axis, Canvas, add_axes, add_text, new_figure, ticks_every
+from headcats.figures.cells import chosen, n_cells
+from headcats.figures.colours import NO_VALUE
+from headcats.figures.figure import figure
+from headcats.figures.layer_token_scale import QUANTITIES, quantity_colour_axis
+from headcats.figures.marks import add_crosses, add_symbols, gap
+from headcats.figures.panel_order import panel_names
+from headcats.figures.placing import WIDEST, add_caption, below_caption, even_columns, folded, in_rows, title_width
+from headcats.registry import unknown_name_message
+
+PANELS = ("representation", "task", "category", "function", "method")
+EXACT = "exact_answer_"
+TICKS = 2
+
+
+_SIZE = (440, 420)  # pixels of a panel, about
+_LEFT, _RIGHT, _BOTTOM, _BAR = 62, 26, 12, 96
+_BETWEEN, _NAME, _LABELS = 56, 40, 0.74  # the last: height of a letter's width at 45 degrees
+_ROLE_LETTER = 6.4
+
+
+@figure
+def layer_token(
+    token_map: xr.Dataset,
+    *,
+    variable: str | None = None,
+    highlight: Sequence[str] | None = None,
+    title: str | None = None,
+) -> tuple[go.Figure, pd.DataFrame]:
+    """A quantity of every layer at every token role, a black rectangle around the exact answer.
+
+    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2. AUCs: Blues from 0.5 (and
+    below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, clipped at the 99th percentile of
+    their size. Attention: Blues from 0, clipped likewise. Dots mark cells whose interval lies above chance (.5 for
+    AUCs, 0 for effects), triangles below it; a ring the largest value of the map, which the line above it names.
+
+    Args:
+        token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
+            high`; or `attention`: the first that is there. With one further dimension (`representation`, `task`,
+            `category`, `function`, `method`): one panel each. Roles stand in their order.
+        variable: Another of the dataset's variables: `"within_task"` or `"shuffled"` (AUCs, too).
+        highlight: Roles inside the rectangle; if not given, those of the attribute `exact_roles` (one per line), or
+            without it those whose names begin with `exact_answer_`. Roles that are not neighbours get several.
+        title: Written above the map.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,
+        low, high` (NaN without an interval), `mark` ("above", "below", "neither", "no value"), `highlighted, largest`,
+        and `within_task`, `shuffled` where the probe has them.
+
+    Raises:
+        DataError: no such variable over layer and role.
+        OptionError: another `variable`.
+        UnknownNameError: a highlighted role that the map does not have.
+
+    References:
+        Layout after Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
+    if variable is not None and variable not in QUANTITIES:
+        raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
+    names = (variable,) if variable else ("auc", "effect", "attention")
+    source = "hc.methods.token_probe"
+    name, row = chosen(token_map, names, grid=("layer", "role"), rows=PANELS, figure="layer_token", source=source)
+    roles = [str(role) for role in token_map["role"].values]
+    inside = _inside(token_map, roles, highlight)
+    frame = _frame(token_map, name, row, inside)
+    return _draw(token_map, frame, name, roles, inside, title=title), frame
+
+
+def _inside(token_map: xr.Dataset, roles: list[str], highlight: Sequence[str] | None) -> list[str]:
+    if highlight is None:
+        stored = str(token_map.attrs.get("exact_roles", "")).splitlines()
+        return [role for role in roles if (role in stored if stored else role.startswith(EXACT))]
+    for role in highlight:
+        if role not in roles:
+            raise UnknownNameError(unknown_name_message("token role", str(role), roles))
+    return [role for role in roles if role in highlight]
+
+
+def _frame(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]) -> pd.DataFrame:
+    quantity = QUANTITIES[name]
+    ends = quantity.interval if quantity.interval and set(quantity.interval) <= set(token_map.data_vars) else None
+    columns = {"value": name, **dict(zip(("low", "high"), ends or (), strict=False))}
+    columns |= {other: other for other in ("within_task", "shuffled") if other in token_map and name == "auc"}
+    table = token_map[list(columns.values())].reset_coords(drop=True)
+    if "seed" in table.dims:
+        table = table.mean("seed")
+    if row is None:
+        row, table = "panel", table.expand_dims(panel=[""])
+    panels = []
+    for panel in panel_names(table[name], row, categories=token_map.attrs.get("categories"), figure="layer_token"):
+        here = table.isel({row: [str(label) for label in table[row].values].index(panel)}).transpose("layer", "role")
+        one = pd.DataFrame({"panel": panel, "layer": np.repeat(here["layer"].values, here.sizes["role"])})
+        one["role"] = np.tile(here["role"].values.astype(str), here.sizes["layer"])
+        one["variable"] = name
+        for column in ("value", "low", "high", *list(columns)[3 if ends else 1 :]):
+            known = column in columns
+            one[column] = here[columns[column]].to_numpy().ravel().astype(float) if known else np.nan
+        above, below = one["low"] > quantity.chance, one["high"] < quantity.chance
+        one["mark"] = np.select([one["value"].isna(), above, below], ["no value", "above", "below"], "neither")
+        one["highlighted"] = one["role"].isin(inside)
+        one["largest"] = one.index == (one["value"].idxmax() if one["value"].notna().any() else -1)
+        panels.append(one)
+    return pd.concat(panels, ignore_index=True)
+
+
+def _draw(
+    token_map: xr.Dataset, frame: pd.DataFrame, name: str, roles: list[str], inside: list[str], *, title: str | None
+) -> go.Figure:
+    n_layers, panels = n_cells(token_map, "layer"), list(dict.fromkeys(frame["panel"]))
+    cell = _cell(len(roles), n_layers)
+    size = (cell[0] * len(roles), cell[1] * n_layers)
+    labels = math.ceil(_ROLE_LETTER * _LABELS * max(map(len, roles))) + 16
+    # The last names lean over the right edge of their panel.
+    widths = [math.ceil(_ROLE_LETTER * _LABELS * len(role)) for role in roles]
+    lean = max(0, *(width - (len(roles) - i - 1) * cell[0] for i, width in enumerate(widths)))
+    named = any(panels)
+    above_panel = labels + 20 + (22 if named else 0)
+    step = (max(size[0] + max(_BETWEEN, lean + 46), 260), above_panel + size[1] + _NAME)
+    columns = even_columns(len(panels), at_most=max(1, (WIDEST - _LEFT - _BAR - _RIGHT) // step[0]))
+    n_rows = math.ceil(len(panels) / columns)
+
+    right = _LEFT + (columns - 1) * step[0] + size[0]
+    width = max(right + max(22, lean + 6) + _BAR + _RIGHT, 560, title_width(title))
+    exact = all(role.startswith(EXACT) for role in inside)
+    boxed = "exact answer" if exact and inside else html.escape(", ".join(inside), quote=False)
+    lines = folded(_caption(token_map, frame, name, boxed), width=width - 32)
+    top = below_caption(title, lines)
+    bar = max((n_rows - 1) * step[1] + size[1], 120)
+    height = max(top + n_rows * step[1], top + above_panel + bar + 16) + _BOTTOM
+    canvas = Canvas(width=width, height=height)
+
+    fig = new_figure(canvas, title=title)
+    fig.update_layout(plot_bgcolor=NO_VALUE)
+    add_caption(fig, lines, canvas=canvas, title=title)
+    spots = in_rows(len(panels), columns=columns, size=size, step=step, at=(_LEFT, top + above_panel))
+    at = (canvas.x(right + max(22, lean + 6)), canvas.y(spots[0].panel.top))
+    scale, middle = quantity_colour_axis(frame["value"].to_numpy(), QUANTITIES[name], at=at, length=bar)
+    fig.update_layout(coloraxis=scale)
+    for name_of_panel, spot in zip(panels, spots, strict=True):
+        panel, here = spot.panel, frame[frame["panel"] == name_of_panel]
+        across = Axis(len(roles), "", range(len(roles)), labels=_escaped(roles), side="top", angle=-45)
+        down = Axis(
+            n_layers, "Layer" if spot.outer[1] else "", ticks_every(TICKS, n_layers, cell=cell[1]), reverse=True
+        )
+        axes = add_axes(fig, panel, canvas=canvas, x=across, y=down)
+        centre = panel.left + size[0] // 2
+        if named:
+            text = html.escape(name_of_panel, quote=False)
+            add_text(fig, text, canvas=canvas, at=(panel.left, panel.top - above_panel + 2), size=14)
+        add_text(fig, _largest(here), canvas=canvas, at=(panel.left, panel.top - labels - 18), size=11, quiet=True)
+        add_text(fig, "Token", canvas=canvas, at=(centre, panel.top + size[1] + 6), anchor="center")
+        _add_panel(fig, here, roles, n_layers, cell=cell, middle=middle, axes=axes)
+        _add_rectangles(fig, [roles.index(role) for role in inside], n_layers, axes=axes)
+    return fig
+
+
+def _cell(n_roles: int, n_layers: int) -> tuple[int, int]:
+    """Width and height of a cell in pixels: wide enough for a slanted name, the map neither flat nor endless."""
+    width, height = max(16, min(40, _SIZE[0] // n_roles)), max(4, min(26, _SIZE[1] // n_layers))
+    return max(width, math.ceil(100 / n_roles)), max(height, math.ceil(80 / n_layers))
+
+
+def _add_panel(
+    fig: go.Figure,
+    here: pd.DataFrame,
+    roles: list[str],
+    n_layers: int,
+    *,
+    cell: tuple[int, int],
+    middle: tuple[float, float],
+    axes: dict[str, str],
+) -> None:
+    values = _grid(here, "value", roles, n_layers)
+    name, panel = str(here["variable"].iloc[0]).replace("_", " "), html.escape(str(here["panel"].iloc[0]), quote=False)
+    others = [column for column in ("low", "high", "within_task", "shuffled") if column in here]
+    interval = " [%{customdata[0]:.3f}, %{customdata[1]:.3f}]" if here["low"].notna().any() else ""
+    more = "".join(f"<br>{n.replace('_', ' ')} %{{customdata[{i}]:.3f}}" for i, n in enumerate(others) if i > 1)
+    fig.add_trace(
+        go.Heatmap(
+            z=values,
+            x0=0,
+            dx=1,
+            y0=0,
+            dy=1,
+            coloraxis="coloraxis",
+            xgap=gap(cell),
+            ygap=gap(cell),
+            hoverongaps=False,
+            text=np.tile(np.array(_escaped(roles), dtype=object), (n_layers, 1)),
+            customdata=np.stack([_grid(here, column, roles, n_layers) for column in others], axis=-1),
+            hovertemplate=f"<b>layer %{{y}}, %{{text}}</b> {panel}<br>{name} %{{z:.3f}}{interval}{more}<extra></extra>",
+            name=str(here["panel"].iloc[0]),
+            **axes,
+        )
+    )
+    marked = here.assign(**{mark: here["mark"] == mark for mark in ("above", "below")})
+    sizes = {
+        "above": ("circle", 0.28, 2.5),
+        "below": ("triangle-down", 0.36, 3.0),
+        "largest": ("circle-open", 0.7, 8.0),
+    }
+    for mark, (symbol, share, least) in sizes.items():
+        where = _grid(marked, mark, roles, n_layers) == 1
+        light = (values[where] >= middle[0]) & (values[where] <= middle[1])
+        size = min(16.0, max(least, share * min(cell)))
+        marker = {"symbol": symbol, "size": size, "color": np.where(light, "black", "white"), "line": {"width": 1.6}}
+        if mark != "largest":
+            del marker["line"]
+        add_symbols(fig, where, name=mark, marker=marker, axes=axes)
+    add_crosses(fig, np.isnan(values), cell=cell, axes=axes)
+
+
+def _add_rectangles(fig: go.Figure, inside: list[int], n_layers: int, *, axes: dict[str, str]) -> None:
+    """Black lines around neighbouring columns; drawn over the edge of the panel, not cut at it."""
+    runs = [run for run in np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1) if len(run)]
+    for run in runs:
+        left, right, bottom = run[0] - 0.5, run[-1] + 0.5, n_layers - 0.5
+        fig.add_trace(
+            go.Scatter(
+                x=[left, right, right, left, left],
+                y=[-0.5, -0.5, bottom, bottom, -0.5],
+                mode="lines",
+                line={"color": "black", "width": 2.5},
+                cliponaxis=False,
+                hoverinfo="skip",
+                showlegend=False,
+                name="exact answer",
+                **axes,
+            )
+        )
+
+
+def _grid(frame: pd.DataFrame, column: str, roles: list[str], n_layers: int) -> np.ndarray:
+    wide = frame.pivot(index="layer", columns="role", values=column)
+    return wide.reindex(index=range(n_layers), columns=roles).to_numpy(dtype=np.float32)
+
+
+def _largest(here: pd.DataFrame) -> str:
+    best = here[here["largest"]]
+    if not len(best):
+        return "no value"
+    one = best.iloc[0]
+    interval = "" if np.isnan(one["low"]) else f" [{one['low']:.3f}, {one['high']:.3f}]"
+    return f"largest: {one['value']:.3f}{interval}, layer {one['layer']}, {html.escape(one['role'], quote=False)}"
+
+
+def _caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, boxed: str) -> list[str]:
+    parts = []
+    if "n" in token_map and "n_wrong" in token_map and token_map["n"].ndim == 0:
+        parts.append(f"{int(token_map['n'])} answers, {int(token_map['n_wrong'])} wrong")
+    if name == "auc" and "task_baseline" in token_map and token_map["task_baseline"].ndim == 0:
+        parts.append(f"knowing the task alone: AUC {_with_interval(token_map, 'task_baseline')}")
+    if name == "auc" and "shuffled" in frame and frame["shuffled"].notna().any():
+        parts.append(f"shuffled labels: AUC {frame['shuffled'].min():.3f} to {frame['shuffled'].max():.3f}")
+    against = f"{QUANTITIES[name].chance:g}"
+    for mark, said in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):
+        if (frame["mark"] == mark).any():
+            parts.append(said)
+    parts += ["○ largest"] + ([f"black rectangle: {boxed}"] if boxed else [])
+    if frame["value"].isna().any():
+        parts.append("× no value")
+    return parts
+
+
+def _with_interval(token_map: xr.Dataset, name: str) -> str:
+    low, high = (float(token_map[end]) if end in token_map else math.nan for end in (f"{name}_low", f"{name}_high"))
+    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+    return f"{float(token_map[name]):.3f}{interval}"
+
+
+def _escaped(roles: Sequence[str]) -> list[str]:
+    return [html.escape(role, quote=False) for role in roles]

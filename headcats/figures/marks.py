@@ -1,0 +1,54 @@
+"""Marks over cells, so that colour is never the only cue: symbols, and crosses where there is no number."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from jaxtyping import Bool
+
+from headcats.figures.colours import QUIET_TEXT
+
+TINY = 6  # pixels below which a symbol no longer fits into its cell
+
+
+def gap(cell: tuple[int, int]) -> int:
+    """Pixels between two cells of that size."""
+    smallest = min(cell)
+    return 0 if smallest < TINY else 1 if smallest < 24 else 2
+
+
+def add_symbols(
+    fig: go.Figure,
+    where: Bool[np.ndarray, "y x"],
+    *,
+    name: str,
+    marker: dict[str, Any],
+    axes: dict[str, str],
+) -> None:
+    """Draw a symbol over every cell of a mask; nothing for an empty one.
+
+    Args:
+        fig: Changed in place.
+        where: Cells, first axis = the panel's y axis.
+        name: Of the trace.
+        marker: As plotly takes it.
+        axes: The panel, as `add_axes` returns it.
+    """
+    ys, xs = where.nonzero()
+    if len(xs):
+        fig.add_trace(
+            go.Scatter(x=xs, y=ys, mode="markers", marker=marker, name=name, hoverinfo="skip", showlegend=False, **axes)
+        )
+
+
+def add_crosses(
+    fig: go.Figure, missing: Bool[np.ndarray, "y x"], *, cell: tuple[int, int], axes: dict[str, str]
+) -> None:
+    """A thin cross on cells without a number; the panel's background makes them grey."""
+    marker = {"symbol": "x-thin", "size": max(3.0, 0.4 * min(cell)), "line": {"color": QUIET_TEXT, "width": 1}}
+    add_symbols(fig, missing, name="no value", marker=marker, axes=axes)
+
+
+def contrast(shown: np.ndarray, *, dark_below: float) -> np.ndarray:
+    """White on cells darker than others (values below a bound), black on the rest."""
+    return np.where(shown < dark_below, "white", "black")

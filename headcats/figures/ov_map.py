@@ -1,0 +1,111 @@
+"""The overlap map of relations that heads implement by their weights alone."""
+
+import html
+import warnings
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.categories import overlap as overlap_of
+from headcats.categories import relation_members
+from headcats.errors import StatisticsWarning
+from headcats.figures.cells import require
+from headcats.figures.figure import figure
+from headcats.figures.overlap_map import overlap_numbers
+from headcats.figures.overlap_panels import draw_overlap
+
+_GRID = ("task", "layer", "head")
+# Of relations with another k than the others, so many are named.
+_NAMED = 2
+
+
+_NOTES = (
+    "score = share of word pairs whose target is among the head's top k",
+    "in: score ≥ threshold in at least one relation of the category",
+    "null = 99.9th percentile of the scores with permuted targets",
+)
+
+
+@figure
+def ov_map(
+    relations: xr.Dataset,
+    *,
+    threshold: str | float = "calibrated",
+    palette: str = "headcats",
+    title: str | None = None,
+) -> tuple[go.Figure, pd.DataFrame]:
+    """Categories of the relations that heads implement by their weights, drawn as the overlap map.
+
+    A head implements a relation whose score reaches the threshold, and is in a category if it implements at least one
+    of its relations (`hc.relation_members`; what that warns of stands below the title). Panels, axes, colours and
+    legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress a relation
+    of the panel's category. The title names k, the threshold and the null of permuted targets, with their range where
+    they differ between relations. Hover over a head for its largest score in each category and the relations that it
+    implements.
+
+    Args:
+        relations: As `hc.methods.ov_relation` returns it: `score (task, layer, head)` in [0, 1], `k, null, threshold
+            (task)`, the coordinate `category` along `task`, and the attribute `categories`.
+        threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
+        palette: As in `overlap_map`.
+        title: Written before k, threshold and null; "OV relations" if none is given.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, layer, head, name, set, n_categories,
+        label, colour, outcome, suppresses` (as `overlap_map` has them), `score` (largest over the relations of the
+        panel's category; empty in the first panel) and `tasks` (relations implemented).
+
+    Raises:
+        DataError: a variable or dimension, a category or the attribute `categories` is missing.
+        OptionError: another `threshold`.
+        UnknownNameError: unknown palette.
+
+    References:
+        Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+    """
+    variables: dict[str, tuple[str, ...]] = {"score": _GRID} | dict.fromkeys(("k", "null", "threshold"), ("task",))
+    require(relations, variables, figure="ov_map", source="hc.methods.ov_relation")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        members = relation_members(relations, threshold=threshold)
+    notes = [*_NOTES, *(html.escape(str(one.message), quote=False) for one in caught if _is_note(one))]
+    for one in caught:
+        if not _is_note(one):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+    overlap, frame, colours = overlap_numbers(overlap_of(members), palette)
+    said = f"{title or 'OV relations'}: {_said(relations, threshold)}"
+    fig = draw_overlap(overlap, frame, colours, title=said, notes=notes, hover=_hover)
+    frame = frame.rename(columns={"effect": "score"})
+    return fig, frame.drop(columns=["hatched", "low", "high", "q_value"])
+
+
+def _is_note(caught: warnings.WarningMessage) -> bool:
+    return issubclass(caught.category, StatisticsWarning)
+
+
+def _said(relations: xr.Dataset, threshold: str | float) -> str:
+    """For example `k 10 (copying: 1), threshold 0.15 to 0.21, null 0.02 to 0.21`."""
+    ks, counts = np.unique(relations["k"].values, return_counts=True)
+    usual = int(ks[np.argmax(counts)])
+    others = []
+    for k in ks[ks != usual]:
+        names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
+        listed = html.escape(", ".join(names), quote=False) if len(names) <= _NAMED else f"{len(names)} relations"
+        others.append(f"{listed}: {k}")
+    named = f" ({'; '.join(others)})" if others else ""
+    least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
+    return f"k {usual}{named}, threshold {least}, null {_range(relations['null'])}"
+
+
+def _range(values: xr.DataArray) -> str:
+    low, high = f"{float(values.min()):.2f}", f"{float(values.max()):.2f}"
+    return low if low == high else f"{low} to {high}"
+
+
+def _hover(categories: list[str]) -> str:
+    lines = [
+        f"<br>{html.escape(name, quote=False)}: score %{{customdata[{4 * i}]:.3f}}" for i, name in enumerate(categories)
+    ]
+    return f"<b>%{{text}}</b>{''.join(lines)}%{{hovertext}}<extra></extra>"

@@ -1,0 +1,137 @@
+"""What holds for every registered figure, whatever it shows."""
+
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import EXAMPLES
+
+import headcats.figures
+from headcats.errors import DataError
+from headcats.figures import data, reads
+
+FIGURES = sorted(
+    name for name in headcats.figures.__all__ if hasattr(getattr(headcats.figures, name), "is_headcats_figure")
+)
+SIZES = [(1, 1), (2, 2), (80, 64)]
+
+
+def drawn(name: str, table: object, **options: object) -> go.Figure:
+    return getattr(headcats.figures, name)(table, **options)
+
+
+def test_every_figure_has_an_example() -> None:
+    assert set(FIGURES) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("name", FIGURES)
+def test_any_size_is_drawn_inside_the_figure_with_its_numbers(name: str, size: tuple[int, int]) -> None:
+    fig = drawn(name, EXAMPLES[name](*size), title="A title")
+    frame = data(fig)
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame)
+    assert all(column.isidentifier() for column in frame.columns)
+    assert fig.layout.title.text.startswith("A title")
+    assert 250 <= fig.layout.width <= 1650
+    for axis in ("xaxis", "yaxis"):
+        domains = [fig.layout[key].domain for key in fig.layout if key.startswith(axis)]
+        assert all(0 < low < high < 1 for low, high in domains)
+    places = [(text.x, text.y) for text in fig.layout.annotations]
+    assert places
+    assert all(0 < x < 1 and 0 < y < 1 for x, y in places)
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_cells_are_squares_of_whole_pixels(name: str) -> None:
+    fig = drawn(name, EXAMPLES[name](6, 8))
+    cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
+    assert cells
+    for trace in cells:
+        x, y = (fig.layout[f"{key[0]}axis{key[1:]}"] for key in (trace.xaxis or "x", trace.yaxis or "y"))
+        shape = np.shape(trace.z)[:2]
+        width = (x.domain[1] - x.domain[0]) * fig.layout.width / shape[1]
+        height = (y.domain[1] - y.domain[0]) * fig.layout.height / shape[0]
+        assert (width, height) == pytest.approx((round(width), round(height)))
+        assert abs(x.range[1] - x.range[0]) == shape[1]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_cell_says_what_it_is(name: str) -> None:
+    fig = drawn(name, EXAMPLES[name](2, 3))
+    for trace in fig.data:
+        said = trace.hovertemplate if trace.type in ("heatmap", "image") else None
+        assert said is None or ("<b>" in said or "%{customdata[0]}" in said)
+        if said is None:
+            assert trace.hoverinfo == "skip"
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_same_table_gives_the_same_figure_and_stays_as_it_was(name: str) -> None:
+    table = EXAMPLES[name](2, 3)
+    before = table.copy(deep=True)
+    first = drawn(name, table)
+    xr.testing.assert_identical(table, before)
+    turned = table.transpose(*reversed(list(table.dims)))
+    assert drawn(name, turned).to_json() == first.to_json()
+    pd.testing.assert_frame_equal(data(drawn(name, turned)), data(first))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("wrong", [xr.Dataset(), xr.Dataset({"loss": ("step", [1.0])})], ids=["empty", "other"])
+def test_another_table_is_refused_by_name(name: str, wrong: xr.Dataset) -> None:
+    with pytest.raises(DataError, match=f"{name} expects"):
+        drawn(name, wrong)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_takes_data_first_and_options_by_name(name: str) -> None:
+    parameters = inspect.signature(getattr(headcats.figures, name)).parameters.values()
+    assert reads(getattr(headcats.figures, name)) == next(iter(parameters)).name
+    assert [one.kind is one.KEYWORD_ONLY for one in parameters] == [False] + [True] * (len(parameters) - 1)
+    assert len(parameters) <= 6
+    assert "title" in inspect.signature(getattr(headcats.figures, name)).parameters
+
+
+def without_last_head(table: xr.Dataset) -> xr.Dataset:
+    """The same with no number for the last head of the last layer, in whatever holds numbers of heads."""
+    last = (table["layer"] == table["layer"][-1]) & (table["head"] == table["head"][-1]) if "head" in table else None
+    if last is None:
+        last = (table["layer"] == table["layer"][-1]) & (table["role"] == table["role"][-1])
+    changed = {
+        name: values.where(~last)
+        for name, values in table.data_vars.items()
+        if set(last.dims) <= set(values.dims) and values.dtype.kind == "f"
+    }
+    return table.assign(changed)
+
+
+@pytest.mark.parametrize("name", ["head_grid", "importance_grid", "always_any", "layer_token"])
+def test_cells_without_a_number_are_grey_and_crossed(name: str) -> None:
+    table = EXAMPLES[name](3, 4)
+    fig = drawn(name, without_last_head(table))
+    assert fig.layout.plot_bgcolor == "#e2e2e2"
+    crosses = [trace for trace in fig.data if trace.name == "no value"]
+    cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
+    panels = len([trace for trace in cells if trace.name != "colours"])
+    assert len(crosses) == panels
+    assert {trace.marker.symbol for trace in crosses} == {"x-thin"}
+    assert any("× no value" in text.text for text in fig.layout.annotations)
+    assert not any("× no value" in text.text for text in drawn(name, table).layout.annotations)
+    assert all(len(trace.x) == 1 for trace in crosses)
+
+
+def undecorated(name: str) -> Callable:
+    return getattr(headcats.figures, name).__wrapped__
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_docstring_names_the_columns_of_the_frame(name: str) -> None:
+    frame = data(drawn(name, EXAMPLES[name](2, 2)))
+    said = inspect.getdoc(undecorated(name))
+    assert [column for column in frame.columns if column not in said] == []

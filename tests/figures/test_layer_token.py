@@ -1,0 +1,172 @@
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ROLES, scattered_token_map, token_map_of
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.figures import data, layer_token
+
+# Layers 0 and 1, roles x, exact_answer_first, y.
+THREE = ("x", "exact_answer_first", "y")
+BY_HAND = np.array([[0.5, 0.9, 0.4], [0.56, 0.6, 0.52]])
+
+
+def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in fig.data if trace.type == "heatmap"]
+
+
+def texts_of(fig: go.Figure) -> str:
+    return " | ".join(annotation.text for annotation in fig.layout.annotations)
+
+
+def rectangles(fig: go.Figure) -> list[tuple[float, float, float, float]]:
+    """Left, right, top, bottom of the black lines."""
+    return [
+        (min(t.x), max(t.x), min(t.y), max(t.y)) for t in fig.data if t.type == "scatter" and t.name == "exact answer"
+    ]
+
+
+def marks(fig: go.Figure) -> set[tuple[str, int, int]]:
+    return {
+        (trace.name, int(y), int(x))
+        for trace in fig.data
+        if trace.type == "scatter" and trace.name != "exact answer"
+        for x, y in zip(trace.x, trace.y, strict=True)
+    }
+
+
+def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
+    fig = layer_token(scattered_token_map(32, 1))
+    x, y = fig.layout.xaxis, fig.layout.yaxis
+    assert x.side == "top"
+    assert list(x.ticktext) == list(ROLES)
+    assert list(x.tickvals) == list(range(len(ROLES)))
+    assert x.range == (-0.5, len(ROLES) - 0.5)
+    assert y.range == (31.5, -0.5)
+    assert list(y.tickvals) == list(range(0, 32, 2))
+    assert y.title.text == "Layer"
+    token = next(text for text in fig.layout.annotations if text.text == "Token")
+    assert token.y < y.domain[0]
+
+
+def test_auc_is_blue_from_a_half_to_1() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND, rtol=1e-6)
+    axis = fig.layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (0.5, 1.0)
+    assert axis.colorscale[0][1] == "rgb(247,251,255)"
+    assert axis.colorscale[-1][1] == "rgb(8,48,107)"
+    assert axis.colorbar.ticktext == ("≤ 0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
+    assert axis.colorbar.title.text == "ROC-AUC"
+    above = layer_token(token_map_of(BY_HAND + 0.1, roles=THREE)).layout.coloraxis.colorbar
+    assert above.ticktext[0] == "0.5"
+
+
+def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    assert rectangles(layer_token(table)) == [(1.5, 5.5, -0.5, 3.5)]
+    rectangle = next(trace for trace in layer_token(table).data if trace.name == "exact answer")
+    assert rectangle.line.color == "black"
+    assert rectangle.cliponaxis is False
+    named = table.assign_attrs(exact_roles="exact_answer_first\nexact_answer_last")
+    assert rectangles(layer_token(named)) == [(2.5, 4.5, -0.5, 3.5)]
+    assert rectangles(layer_token(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
+    asked = layer_token(table, highlight=["-1", "last_q", "-2"])
+    assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
+    assert "black rectangle: last_q, -2, -1" in texts_of(asked)
+    assert rectangles(layer_token(table, highlight=[])) == []
+    moved = table.isel(role=[4, 0, 2, 1, 3])
+    assert rectangles(layer_token(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
+    assert data(asked).query("highlighted").role.unique().tolist() == ["last_q", "-2", "-1"]
+
+
+def test_marks_hold_intervals_against_a_half() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    assert marks(fig) == {("above", 0, 1), ("above", 1, 0), ("above", 1, 1), ("below", 0, 2), ("largest", 0, 1)}
+    assert "largest: 0.900 [0.850, 0.950], layer 0, exact_answer_first" in texts_of(fig)
+    frame = data(fig)
+    assert frame.mark.tolist() == ["neither", "above", "below", "above", "above", "neither"]
+    assert frame[frame.largest].role.tolist() == ["exact_answer_first"]
+    assert frame.low.tolist() == pytest.approx((BY_HAND - 0.05).ravel().tolist())
+    assert frame.within_task.tolist() == pytest.approx((BY_HAND - 0.1).ravel().tolist())
+
+
+def test_what_the_map_is_held_against_stands_above_it() -> None:
+    texts = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    assert "400 answers, 150 wrong" in texts
+    assert "knowing the task alone: AUC 0.625" in texts
+    assert "shuffled labels: AUC 0.500 to 0.500" in texts
+
+
+def test_other_auc_of_the_probe_can_be_drawn() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE), variable="within_task")
+    np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
+    assert fig.layout.coloraxis.colorbar.title.text == "ROC-AUC within tasks"
+    assert data(fig).low.isna().all()
+
+
+def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect")
+    fig = layer_token(effects)
+    axis = fig.layout.coloraxis
+    assert axis.cmin == -axis.cmax
+    assert axis.colorbar.title.text == "effect (share of the gap)"
+    assert {(name, y, x) for name, y, x in marks(fig) if name == "below"} == {("below", 0, 2)}
+    attention = xr.Dataset({"attention": table["auc"] / 10})
+    fig = layer_token(attention)
+    axis = fig.layout.coloraxis
+    assert axis.cmin == 0
+    assert axis.colorscale[-1][1] == "rgb(8,48,107)"
+    assert (axis.colorbar.title.text, axis.colorbar.ticktext[0]) == ("mean attention", "0.0000")
+    assert {name for name, *_ in marks(fig)} == {"largest"}
+
+
+def test_hover_names_layer_role_and_numbers() -> None:
+    trace = heatmaps(layer_token(token_map_of(BY_HAND, roles=("a<b>", *THREE[1:]))))[0]
+    assert trace.hovertemplate.startswith("<b>layer %{y}, %{text}</b>")
+    assert trace.text[1].tolist() == ["a&lt;b&gt;", "exact_answer_first", "y"]
+    np.testing.assert_allclose(trace.customdata[1][1], [0.55, 0.65, 0.5, 0.5], rtol=1e-6)
+    assert "within task %{customdata[2]:.3f}" in trace.hovertemplate
+
+
+def test_several_maps_are_several_panels_with_one_scale() -> None:
+    maps = [token_map_of(BY_HAND - 0.1 * i, roles=THREE)[["auc", "low", "high"]] for i in range(3)]
+    table = xr.concat(maps, dim=xr.IndexVariable("representation", ["mlp_post", "mlp_out", "resid_post"]))
+    fig = layer_token(table)
+    assert [trace.name for trace in heatmaps(fig)] == ["mlp_post", "mlp_out", "resid_post"]
+    assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
+    assert len(rectangles(fig)) == 3
+    assert texts_of(fig).count("largest: ") == 3
+
+
+def test_cells_without_a_number_leave_the_rest_readable() -> None:
+    fig = layer_token(token_map_of(np.full((2, 3), np.nan), roles=THREE))
+    assert "no value" in texts_of(fig)
+    assert {name for name, *_ in marks(fig)} == {"no value"}
+    assert data(fig).largest.sum() == 0
+
+
+def test_a_role_that_is_not_there_lists_near_matches() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'exact_answer_first'"):
+        layer_token(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
+
+
+def test_other_variables_are_refused() -> None:
+    with pytest.raises(OptionError, match="one of auc, within_task"):
+        layer_token(token_map_of(BY_HAND, roles=THREE), variable="low")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (token_map_of(BY_HAND, roles=THREE).drop_vars("auc"), "one of auc, effect, attention"),
+        (token_map_of(BY_HAND, roles=THREE).rename(role="pos"), r"over \(layer, role\).*got auc \(layer, pos\)"),
+        (token_map_of(BY_HAND, roles=THREE).assign_coords(layer=["a", "b"]), "whole numbers"),
+    ],
+    ids=["no auc", "no roles", "named layers"],
+)
+def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        layer_token(table)
