@@ -21,7 +21,8 @@ class AnsweredText:
         text: Question and answer, as the model reads them.
         spans: Character ranges of the answer; a token belongs to it if its last character does.
         key: Name of the text; errors and drop reports use it.
-        item: What is asked. Texts with the same item are one cluster in every statistic and split.
+        item: What is asked. Texts with the same item are one cluster in every statistic and split; one without ("") is
+            a cluster of its own.
         task: Task it belongs to, or "".
         category: Category, function or data set it counts for, or "".
 
@@ -84,14 +85,14 @@ class AnsweredBatch:
         Args:
             tokens: Token ids of one length.
             targets: True at the tokens of the answer.
-            items: What each prompt asks; each its own where not given.
+            items: What each prompt asks; "" (each its own) where not given.
             task: Task of all prompts.
             category: Category, function or data set of all prompts.
 
         Raises:
             DataError: Shapes that do not fit, a prompt without target, or one at the first position.
         """
-        names = [f"prompt {place}" for place in range(len(tokens))] if items is None else list(items)
+        names = [""] * len(tokens) if items is None else list(items)
         texts = [AnsweredText("?", (Span(0, 1),), f"prompt {k}", item, task, category) for k, item in enumerate(names)]
         return cls(tokens, targets, tuple(texts))
 

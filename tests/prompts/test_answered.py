@@ -69,7 +69,7 @@ def test_batches_of_tokens() -> None:
     tokens = torch.arange(6).reshape(2, 3)
     targets = torch.tensor([[False, True, False], [False, False, True]])
     batch = AnsweredBatch.from_tokens(tokens, targets, task="t", category="c")
-    assert [one.item for one in batch.texts] == ["prompt 0", "prompt 1"]
+    assert [one.item for one in batch.texts] == ["", ""]
     assert batch.select([1]).tokens.tolist() == [[3, 4, 5]]
     with pytest.raises(DataError, match="prompt 1 differs"):
         AnsweredBatch.from_tokens(tokens, targets & torch.tensor([[True], [False]]))
