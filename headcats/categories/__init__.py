@@ -1,9 +1,18 @@
 """Tasks to categories, and categories to their overlap."""
 
+from headcats.categories.by_relation import relation_members
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.head_list import head_table
 from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.replicates import replicated
 from headcats.categories.shared import overlap
 
-__all__ = ["categorize", "head_table", "numbered_tasks", "overlap", "replicated", "subsampled_overlap"]
+__all__ = [
+    "categorize",
+    "head_table",
+    "numbered_tasks",
+    "overlap",
+    "relation_members",
+    "replicated",
+    "subsampled_overlap",
+]

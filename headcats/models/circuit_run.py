@@ -1,0 +1,142 @@
+"""What the parts of a head's circuit do in a run of the model: the oracle that weights are held against."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from headcats.errors import ModelError
+from headcats.models.adapter import HookedModel
+from headcats.models.hooks import Edit, hook_z, unnoticed
+
+FirstMLP = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Any]]
+"""The norm that the MLP of block 0 reads, and the MLP."""
+
+NO_MLP = "block 0 has none that is called as a module of its own"
+NO_NORM = "it reads no norm of its block (this architecture norms what comes out of it)"
+WITH_RESIDUAL = "it adds the residual stream itself"
+
+
+class CircuitRun(NamedTuple):
+    """Two prompts of one token each.
+
+    Attributes:
+        normed: Layer -> what values are made from, `[prompt, 1, d_model]`.
+        values: Layer -> `[prompt, 1, head or group, d_head]`.
+        z: Layer -> `[prompt, 1, head, d_head]`.
+        written: Layer -> what the output projection makes of z, `[prompt, 1, d_model]`.
+        first_mlp: The norm before the MLP of block 0 and the MLP, or why they cannot be used alone.
+    """
+
+    normed: dict[int, Tensor]
+    values: dict[int, Tensor]
+    z: dict[int, Tensor]
+    written: dict[int, Tensor]
+    first_mlp: FirstMLP | str
+
+
+def hook_v(layer: int) -> str:
+    """Name of the hook at the values `[prompt, pos, head or group, d_head]` of a layer."""
+    return hook_z(layer).replace("hook_z", "hook_v")
+
+
+def difference(of_two: Tensor) -> Tensor:
+    """First prompt minus second: the axis of prompts is gone."""
+    return of_two[0] - of_two[1]
+
+
+def one_token_run(model: HookedModel) -> CircuitRun:
+    """Run the first and the last token of the vocabulary, each as a prompt of its own.
+
+    Raises:
+        ModelError: A layer without a hook at its values, or an attention that does not work as modules.
+    """
+    tokens = torch.tensor([[0], [model.d_vocab - 1]])
+    values: dict[int, Tensor] = {}
+    z: dict[int, Tensor] = {}
+    hooks = {hook_v(layer): _keep(values, layer) for layer in model.layers}
+    hooks |= {hook_z(layer): _keep(z, layer) for layer in model.layers}
+    with model.lock, unnoticed(model.device), _watching(model) as seen:
+        model.run(tokens, hooks=hooks)
+    for layer in model.layers:
+        for what, found in (("input", seen.normed), ("output projection", seen.written)):
+            if layer not in found:
+                raise ModelError(
+                    f"The {what} of the attention in layer {layer} of model {model.name!r} was not seen in a run, so "
+                    f"its weights cannot be checked: methods that read weights cannot be used on this architecture."
+                )
+    return CircuitRun(seen.normed, values, z, seen.written, seen.first_mlp())
+
+
+class _Seen:
+    def __init__(self, block: Any) -> None:
+        self.normed: dict[int, Tensor] = {}
+        self.written: dict[int, Tensor] = {}
+        self.norms: dict[str, Tensor] = {}
+        self.mlp_reads: list[Tensor] = []
+        self._block = block
+
+    def first_mlp(self) -> FirstMLP | str:
+        if len(self.mlp_reads) != 1:
+            return WITH_RESIDUAL if self.mlp_reads else NO_MLP
+        read = self.mlp_reads[0]
+        # Blocks in parallel may share the first norm; of two norms with equal output, the second belongs to the MLP.
+        for name in sorted(self.norms, reverse=True):
+            made = self.norms[name]
+            if made.shape == read.shape and torch.allclose(made, read, rtol=1e-5, atol=1e-6):
+                return getattr(self._block, name), self._block.mlp
+        return NO_NORM
+
+
+@contextmanager
+def _watching(model: HookedModel) -> Iterator[_Seen]:
+    """Looks at the attention of every layer, and at the norms and the MLP of block 0, while it is open."""
+    blocks: Any = model.model.blocks
+    seen = _Seen(blocks[0])
+
+    def reading(layer: int) -> Any:
+        def look(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+            given = named.get("value_input", named.get("hidden_states", next(iter(args), None)))
+            if isinstance(given, Tensor) and given.ndim == 3:
+                seen.normed[layer] = given.detach().clone()
+
+        return look
+
+    def writing(kept: dict[Any, Tensor], key: Any) -> Any:
+        def look(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+            first = output if isinstance(output, Tensor) else output[0]
+            kept[key] = first.detach().clone()
+
+        return look
+
+    def reads(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
+        seen.mlp_reads = [given.detach().clone() for given in (*args, *named.values()) if isinstance(given, Tensor)]
+
+    handles = []
+    for layer in model.layers:
+        attention = blocks[layer].attn
+        handles.append(attention.register_forward_pre_hook(reading(layer), with_kwargs=True))
+        # The bridge's attention may add more than its heads (BLOOM: the residual stream); its projection does not.
+        projection = getattr(attention, "o", None) if model.model_class == "TransformerBridge" else attention
+        if isinstance(projection, nn.Module):
+            handles.append(projection.register_forward_hook(writing(seen.written, layer)))
+    for name, module in blocks[0].named_children():
+        if name.startswith("ln"):
+            handles.append(module.register_forward_hook(writing(seen.norms, name)))
+    if isinstance(getattr(blocks[0], "mlp", None), nn.Module):
+        handles.append(blocks[0].mlp.register_forward_pre_hook(reads, with_kwargs=True))
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _keep(kept: dict[int, Tensor], layer: int) -> Edit:
+    def keep(value: Tensor) -> Tensor:
+        kept[layer] = value.detach().clone()
+        return value
+
+    return keep

@@ -1,0 +1,76 @@
+"""Relation scores as labelled data."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headcats.relations.pairs import Relation
+from headcats.relations.settings import RelationSettings
+from headcats.relations.static import Counts
+from headcats.tasks import Task, make_suite
+
+_GRID = ("task", "layer", "head")
+
+
+def labelled(
+    relation: Relation,
+    counts: Counts,
+    settings: RelationSettings,
+    *,
+    layers: Sequence[int],
+    category: str,
+    provenance: Mapping[str, Any],
+) -> xr.Dataset:
+    """One relation as a dataset with a `task` axis of one, with its null and thresholds."""
+    made = xr.Dataset(
+        coords={
+            "task": [relation.name],
+            "layer": list(layers),
+            "head": list(range(counts.top.shape[1])),
+            "category": ("task", [category]),
+        }
+    )
+    for name, side, prefix in (("score", "top", ""), ("suppression", "bottom", "suppression_")):
+        null = counts.null(side, percentile=settings.null_percentile)
+        made[name] = (_GRID, counts.shares(side)[None])
+        made[f"{prefix}null"] = ("task", [null])
+        made[f"{prefix}threshold"] = ("task", [max(settings.threshold, null)])
+    made["direct"] = ("task", [counts.direct / counts.pairs])
+    made["direct_later"] = ("task", [counts.direct_later / counts.pairs])
+    made["n"] = ("task", np.array([len(relation)]))
+    made["k"] = ("task", np.array([settings.k_of(copying=relation.copying)]))
+    said = {
+        **provenance,
+        "settings": asdict(settings),
+        "sign": "score: the head raises the targets; suppression: it lowers them",
+        "relations": {
+            relation.name: {
+                "copying": relation.copying,
+                "kept": relation.report.kept,
+                "dropped": relation.report.dropped,
+            }
+        },
+    }
+    return made.assign_attrs(method=provenance["method"], provenance=json.dumps(said, ensure_ascii=False))
+
+
+def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Relations of one model and one setting along `task`, in their order."""
+    together = xr.concat(list(parts), dim="task", combine_attrs="override", join="exact")
+    of_parts = [json.loads(one.attrs["provenance"]) for one in parts]
+    relations = {name: entry for one in of_parts for name, entry in one["relations"].items()}
+    return together.assign_attrs(provenance=json.dumps(of_parts[0] | {"relations": relations}, ensure_ascii=False))
+
+
+def category_list(categories: Sequence[str]) -> str:
+    """The attribute `categories`, in order of first appearance, with the colours that a suite would give them."""
+    tasks = [
+        Task(f"relation{number}", name, "relations of a script", lambda n, *, seed: [])
+        for number, name in enumerate(categories)
+    ]
+    listed = [{"name": one.name, "colour": one.colour} for one in make_suite(tasks).categories]
+    return json.dumps(listed, ensure_ascii=False)

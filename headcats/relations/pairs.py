@@ -1,0 +1,132 @@
+"""Relations as pairs of single tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport, unknown_id
+
+WordPair = tuple[str, str]
+TokenPair = tuple[int, int]
+
+TWICE = "given twice"
+# What is kept and dropped is named in messages, a few each.
+_EXAMPLE = "{!r} -> {!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """A relation whose sources and targets are single tokens.
+
+    Attributes:
+        name: Its name.
+        sources: Token id of each pair's source.
+        targets: Token id of each pair's target.
+        words: The pairs as text; token ids where no words were given.
+        report: Pairs kept and dropped.
+    """
+
+    name: str
+    sources: Int[Tensor, " pair"]
+    targets: Int[Tensor, " pair"]
+    words: tuple[tuple[str, str], ...]
+    report: DropReport
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def copying(self) -> bool:
+        """Whether every pair has the same token on both sides: such relations have a k of their own."""
+        return bool((self.sources == self.targets).all())
+
+
+def single_tokens(
+    name: str,
+    pairs: Sequence[Any],
+    *,
+    tokenizer: Any | None,
+    d_vocab: int,
+    min_pairs: int = 1,
+) -> Relation:
+    """The pairs of which each word, with a space before it, is exactly one token.
+
+    Args:
+        name: Of the relation, for messages.
+        pairs: (source, target) words, without spaces around them; or token ids, which are taken as they are.
+        tokenizer: A Hugging Face tokenizer; not needed for token ids.
+        d_vocab: Token ids that the model knows.
+        min_pairs: How many pairs must be left.
+
+    Raises:
+        DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left;
+            the message says how many were kept and why the others were not.
+    """
+    listed: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
+    report = DropReport()
+    if listed and all(_is_pair(pair, int) for pair in listed):
+        ids: list[Any] = [_known(name, pair, d_vocab) for pair in listed]
+    elif all(_is_pair(pair, str) for pair in listed):
+        ids = _encoded(name, listed, tokenizer)
+    else:
+        wrong = next(pair for pair in listed if not _is_pair(pair, str))
+        raise DataError(
+            f"Relation {name!r} must be a list of (source, target) words, or of token ids; it holds {wrong!r}."
+        )
+    kept: dict[tuple[int, int], tuple[str, str]] = {}
+    for pair, found in zip(listed, ids, strict=True):
+        problem = found if isinstance(found, str) else TWICE if found in kept else ""
+        if problem:
+            report.drop(problem, _EXAMPLE.format(*pair))
+        else:
+            kept[found] = (str(pair[0]), str(pair[1]))
+    report.kept = len(kept)
+    if len(kept) < min_pairs:
+        raise DataError(
+            f"Relation {name!r} has too few pairs of single tokens: {report.summary()}; at least {min_pairs} are "
+            f"needed. Add pairs, or leave it out."
+        )
+    sources, targets = torch.tensor(list(kept), dtype=torch.long).reshape(-1, 2).T
+    return Relation(name, sources.clone(), targets.clone(), tuple(kept.values()), report)
+
+
+def _encoded(name: str, pairs: list[WordPair], tokenizer: Any | None) -> list[tuple[int, int] | str]:
+    """The two ids of each pair, or why it has none."""
+    if not pairs:
+        return []
+    if tokenizer is None:
+        raise DataError(f"Relation {name!r} is given as words and the model has no tokenizer: give token ids instead.")
+    words = [" " + word for pair in pairs for word in pair]
+    ids = [list(found) for found in tokenizer(words, add_special_tokens=False)["input_ids"]]
+    unknown = unknown_id(tokenizer)
+    found: list[tuple[int, int] | str] = []
+    for source, target in zip(ids[::2], ids[1::2], strict=True):
+        if unknown is not None and unknown in (*source, *target):
+            found.append(UNKNOWN_WORD)
+        elif len(source) != 1:
+            found.append("source of several tokens" if source else "source of no token")
+        elif len(target) != 1:
+            found.append("target of several tokens" if target else "target of no token")
+        else:
+            found.append((source[0], target[0]))
+    return found
+
+
+def _known(name: str, pair: TokenPair, d_vocab: int) -> TokenPair:
+    for token in pair:
+        if not 0 <= token < d_vocab:
+            raise DataError(f"Relation {name!r} holds the token id {token}; the model knows ids 0 to {d_vocab - 1}.")
+    return pair
+
+
+def _is_pair(pair: Any, kind: type) -> bool:
+    return (
+        isinstance(pair, tuple)
+        and len(pair) == 2
+        and all(isinstance(part, kind) and not isinstance(part, bool) for part in pair)
+    )

@@ -1,0 +1,101 @@
+"""Every constant of the relation scores, by the name of the paper's setting."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import unknown_name_message
+
+
+@dataclass(frozen=True)
+class RelationSettings:
+    """How relations are scored and checked.
+
+    Attributes:
+        k: A pair counts if fewer than so many tokens stand above its target.
+        copying_k: The same for a copying relation: one whose pairs all have the same word on both sides.
+        first_mlp: Whether heads after layer 0 are given what the MLP of block 0 makes of an embedding.
+        min_pairs: A relation with fewer pairs of single tokens is skipped.
+        threshold: Least score of a head that implements a relation.
+        permutations: Permutations of the targets that make up the null.
+        null_percentile: The percentile of the null that a calibrated threshold must reach.
+        templates: Texts of the dynamic check; `<X>` stands for the source word.
+        head_limits: (number of heads, limit): in a model with fewer heads than that, at most `limit` heads are ablated.
+        most_heads: The limit in larger models.
+        random_sets: Random sequences of heads beside those of a relation.
+        control_tasks: Most other relations on which the same heads are ablated.
+        control_overlap: Their own heads hold less than this share of the relation's heads.
+        control_accuracy: Their accuracy without ablation is at most so far from the relation's.
+        least_accuracy: A relation that the model completes less often than that is not ablated.
+
+    References:
+        Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+    """
+
+    k: int = 10
+    copying_k: int = 1
+    first_mlp: bool = True
+    min_pairs: int = 30
+    threshold: float = 0.15
+    permutations: int = 200
+    null_percentile: float = 99.9
+    templates: tuple[str, ...] = (
+        "No <X> means no",
+        "The story of <X> contains",
+        "This is a document about <X>",
+        "When I think about <X> I think about",
+    )
+    head_limits: tuple[tuple[int, int], ...] = ((300, 30), (500, 50), (1000, 100), (1500, 150))
+    most_heads: int = 250
+    random_sets: int = 5
+    control_tasks: int = 5
+    control_overlap: float = 0.15
+    control_accuracy: float = 0.2
+    least_accuracy: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("k", "copying_k", "min_pairs", "permutations"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        if not 0 < self.threshold <= 1 or not 0 <= self.null_percentile <= 100:
+            raise OptionError(
+                f"threshold must be in (0, 1] and null_percentile in [0, 100]; got {self.threshold} and "
+                f"{self.null_percentile}."
+            )
+
+    def k_of(self, *, copying: bool) -> int:
+        """The k of a relation."""
+        return self.copying_k if copying else self.k
+
+    def most_ablated(self, n_heads: int) -> int:
+        """How many heads at most are ablated in a model of so many."""
+        return next((limit for size, limit in self.head_limits if n_heads < size), self.most_heads)
+
+
+PRESETS: Mapping[str, RelationSettings] = MappingProxyType(
+    {
+        "maps2025": RelationSettings(),
+        "maps2025-llama3": RelationSettings(k=25, copying_k=3),
+        "maps2025-llama3-70b": RelationSettings(k=25, copying_k=3, first_mlp=False),
+    }
+)
+"""Settings of the paper: for most models, for Llama 3, and for Llama-3.1-70B, whose first MLP is left out."""
+
+FIRST_MLP = ("preset", "on", "off")
+
+
+def settings_of(preset: str | RelationSettings, *, first_mlp: str = "preset") -> RelationSettings:
+    """The settings of a preset, with or without the first MLP.
+
+    Raises:
+        UnknownNameError: No such preset.
+        OptionError: `first_mlp` is not "preset", "on" or "off".
+    """
+    if isinstance(preset, str):
+        if preset not in PRESETS:
+            raise UnknownNameError(unknown_name_message("preset of ov_relation", preset, PRESETS))
+        preset = PRESETS[preset]
+    if first_mlp not in FIRST_MLP:
+        raise OptionError(f"first_mlp must be 'preset', 'on' or 'off'; got {first_mlp!r}.")
+    return preset if first_mlp == "preset" else replace(preset, first_mlp=first_mlp == "on")

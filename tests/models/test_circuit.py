@@ -1,0 +1,158 @@
+"""The weights of heads: those of the plain model, in one shape for all classes and layouts, or refused."""
+
+import architectures
+import pytest
+import torch
+from toys import BACKENDS, D_VOCAB, Toy, tiny_model
+
+from headcats.errors import ModelError
+from headcats.models import adapt
+from headcats.models.circuit import Circuit
+from headcats.models.circuit_run import NO_MLP, NO_NORM, WITH_RESIDUAL
+
+WITHOUT_FIRST_MLP = {"opt": NO_MLP, "olmo2": NO_NORM, "bloom": WITH_RESIDUAL, "mpt": WITH_RESIDUAL}
+
+
+@pytest.fixture(scope="module")
+def circuit(toy: Toy) -> Circuit:
+    return Circuit(adapt(toy.model))
+
+
+def blocks_of(hf):
+    return hf.transformer.h if hf.config.model_type == "gpt2" else hf.model.layers
+
+
+class TestWeights:
+    def test_embedding_and_unembedding_are_those_of_the_plain_model(self, toy, circuit):
+        tokens = torch.tensor([3, 59, 3])
+        assert torch.equal(circuit.embeddings(tokens), toy.oracle.get_input_embeddings().weight[tokens])
+        assert torch.equal(circuit.unembedding(), toy.oracle.lm_head.weight.T)
+        assert torch.equal(circuit.unembedding(7, 9), toy.oracle.lm_head.weight[7:9].T)
+        assert circuit.d_vocab == D_VOCAB
+
+    def test_a_head_reads_the_value_projection_of_its_group(self, toy, circuit, layout):
+        rows = torch.randn(5, 32)
+        for layer, block in enumerate(blocks_of(toy.oracle)):
+            values = circuit.values(rows, layer=layer)
+            assert values.shape == (4, 5, 8 if layout == "gpt2" else 16)
+            for head in range(4):
+                if layout == "gpt2":
+                    weight = block.attn.c_attn.weight[:, 64 + 8 * head : 64 + 8 * (head + 1)]
+                else:
+                    group = head // 2
+                    weight = block.self_attn.v_proj.weight[16 * group : 16 * (group + 1)].T
+                torch.testing.assert_close(values[head], rows @ weight)
+
+    def test_output_projections_are_per_query_head(self, toy, circuit, layout):
+        for layer, block in enumerate(blocks_of(toy.oracle)):
+            if layout == "gpt2":
+                expected = block.attn.c_proj.weight.view(4, 8, 32)
+            else:
+                expected = block.self_attn.o_proj.weight.T.reshape(4, 16, 32)
+            assert torch.equal(circuit.W_O(layer), expected)
+
+    @torch.no_grad()
+    def test_the_first_mlp_is_given_without_the_residual_stream(self, toy, circuit, layout):
+        rows = torch.randn(6, 32)
+        block = blocks_of(toy.oracle)[0]
+        norm = block.ln_2 if layout == "gpt2" else block.post_attention_layernorm
+        torch.testing.assert_close(circuit.after_first_mlp(rows), block.mlp(norm(rows)), rtol=1e-5, atol=1e-5)
+
+    def test_the_first_mlp_takes_many_rows_in_parts(self, circuit, monkeypatch):
+        rows = torch.randn(7, 32)
+        whole = circuit.after_first_mlp(rows)
+        monkeypatch.setattr("headcats.models.circuit._MLP_ROWS", 3)
+        torch.testing.assert_close(circuit.after_first_mlp(rows), whole, rtol=1e-6, atol=1e-6)
+
+    def test_no_hook_stays_behind(self, toy, circuit):
+        hooks = [module for module in toy.model.modules() if module._forward_pre_hooks]
+        before = len(hooks)
+        Circuit(adapt(toy.model))
+        assert len([module for module in toy.model.modules() if module._forward_pre_hooks]) == before
+
+
+class TestDtypes:
+    def test_weights_in_16_bits_are_given_in_32(self):
+        model = tiny_model("llama").model.to(torch.bfloat16)
+        circuit = Circuit(adapt(model))
+        rows = circuit.embeddings(torch.tensor([3]))
+        assert {rows.dtype, circuit.W_O(1).dtype, circuit.unembedding(0, 3).dtype} == {torch.float32}
+        assert circuit.after_first_mlp(rows).dtype == torch.float32
+
+    def test_weights_in_64_bits_stay(self):
+        circuit = Circuit(adapt(tiny_model("gpt2").model.to(torch.float64)))
+        assert circuit.values(circuit.embeddings(torch.tensor([3])), layer=1).dtype == torch.float64
+
+
+class TestArchitectures:
+    @pytest.mark.parametrize("name", architectures.ARCHITECTURES)
+    def test_weights_are_read_rightly_everywhere(self, name):
+        """Circuit compares W_V and W_O of every layer with a run itself; here, that it accepts what is right."""
+        circuit = Circuit(adapt(architectures.tiny_bridge(name)))
+        rows = circuit.embeddings(torch.tensor([3, 4, 5]))
+        if name in WITHOUT_FIRST_MLP:
+            with pytest.raises(ModelError, match="first_mlp='off'") as refused:
+                circuit.after_first_mlp(rows)
+            assert WITHOUT_FIRST_MLP[name] in str(refused.value)
+        else:
+            assert circuit.after_first_mlp(rows).shape == rows.shape
+
+    @torch.no_grad()
+    def test_parallel_blocks_share_the_first_norm(self):
+        model = adapt(architectures.tiny_bridge("gptj"))
+        rows = torch.randn(3, 32)
+        block = architectures.hf_architecture("gptj").transformer.h[0]
+        torch.testing.assert_close(
+            Circuit(model).after_first_mlp(rows), block.mlp(block.ln_1(rows)), rtol=1e-5, atol=1e-5
+        )
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("option", ["fold_ln", "fold_value_biases", "center_unembed"])
+    @pytest.mark.needs_tl3("HookedTransformer")
+    def test_folded_weights(self, option):
+        model = tiny_model("gpt2", "hooked").model
+        off = dict.fromkeys(["fold_ln", "center_unembed", "fold_value_biases", "center_writing_weights"], False)
+        model.load_and_process_state_dict(model.state_dict(), **{**off, option: True})
+        with pytest.raises(ModelError, match="from_pretrained_no_processing"):
+            Circuit(adapt(model))
+
+    def test_compatibility_mode(self):
+        model = tiny_model("llama").model
+        model.enable_compatibility_mode(disable_warnings=True)
+        with pytest.raises(ModelError, match="without enable_compatibility_mode"):
+            Circuit(adapt(model))
+
+    @pytest.mark.parametrize("weight", ["W_V", "W_O"])
+    def test_a_weight_that_is_not_what_the_model_computes_with(self, weight, monkeypatch):
+        values, output = Circuit.values, Circuit.W_O
+        wrong = {
+            # As if heads were dealt to groups in turn, instead of in blocks.
+            "W_V": ("values", lambda self, rows, *, layer: values(self, rows, layer=layer)[[0, 2, 1, 3]]),
+            "W_O": ("W_O", lambda self, layer: output(self, layer).flip(0)),
+        }[weight]
+        monkeypatch.setattr(Circuit, *wrong)
+        with pytest.raises(ModelError, match=f"{weight} of layer 0.*Causal methods can"):
+            Circuit(adapt(tiny_model("llama").model))
+
+    def test_a_projection_of_another_shape(self, monkeypatch):
+        model = adapt(tiny_model("llama").model)
+        attention = model.model.blocks[1].attn
+        object.__setattr__(attention, "_W_V", torch.zeros(3, 32, 16))
+        with pytest.raises(ModelError, match=r"W_V of layer 1 .* is \(3, 32, 16\).*4 heads"):
+            Circuit(model)
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    def test_weights_that_are_not_finite(self, backend):
+        model = tiny_model("gpt2", backend).model
+        with torch.no_grad():
+            next(iter(model.blocks[1].mlp.parameters())).view(-1)[0] = torch.nan
+        with pytest.raises(ModelError, match="NaN"):
+            Circuit(adapt(model))
+
+    def test_an_overflow_in_the_run(self):
+        model = tiny_model("gpt2").model
+        with torch.no_grad():
+            model.blocks[1].attn.original_component.c_attn.weight[:, 64:] *= 1e38
+        with pytest.raises(ModelError, match="overflow"):
+            Circuit(adapt(model))
