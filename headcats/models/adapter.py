@@ -7,18 +7,18 @@ hook names that are ignored silently, padding masks, thread safety.
 """
 
 import functools
-import inspect
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
 from headcats.models.hooks import Edit, ModelClass, checked_edit, firing_once, hook_z, lock_of, model_class, unnoticed
+from headcats.models.last_logits import keeps_logits, unembedding_last
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
 _HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
@@ -240,22 +240,36 @@ class HookedModel:
 
         Hold `lock` until the backward pass is over.
         """
-        self.check_tokens(tokens)
-        unknown = [name for name in hooks if name not in self.model.hook_dict]
-        if unknown:
-            raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
-        with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
-            output = self.model.run_with_hooks(
-                tokens.to(self.device), fwd_hooks=fwd_hooks, return_type="logits", **self.forward_options(tokens)
-            )
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
-        return output[:, -1].to(torch.float32, copy=True)
+        return self._output(tokens, hooks)[:, -1].to(torch.float32, copy=True)
 
-    def forward_options(self, tokens: Tensor) -> dict[str, Any]:
-        """Options of a forward pass on prompts without padding that is read at the last position."""
+    def forward_at(
+        self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
+    ) -> Float[Tensor, "chosen d_vocab"]:
+        """As `forward`, at chosen positions, at least one: rows in the order of `positions.nonzero()`.
+
+        Logits before the first of them are not computed, except by bridges whose architecture must.
+        """
+        if not bool(positions.any()):
+            raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; none is chosen.")
+        last = tokens.shape[1] - int(positions.any(0).nonzero()[0])
+        with self.lock, unembedding_last(self.model, last):
+            output = self._output(tokens, hooks, last=last)[:, -last:]
+        return output[positions[:, -last:].to(output.device)].float()
+
+    def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int = 1) -> Tensor:
+        self.check_tokens(tokens)
+        if unknown := [name for name in hooks if name not in self.model.hook_dict]:
+            raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
+        options: dict[str, Any] = {"return_type": "logits", **self.forward_options(tokens, last=last)}
+        with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
+            return self.model.run_with_hooks(tokens.to(self.device), fwd_hooks=fwd_hooks, **options)
+
+    def forward_options(self, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
+        """Options of a forward pass on prompts without padding that is read at the last positions."""
         if self.model_class == "TransformerBridge":
-            # Read by most architectures (the rest swallow it, and only the last position is used either way).
-            return {"logits_to_keep": 1} if self._keeps_logits else {}
+            # Read by most architectures (the rest swallow it, and only the last positions are used either way).
+            return {"logits_to_keep": last} if self._keeps_logits else {}
         # HookedTransformer takes the tokenizer's pad id for padding where the tokenizer pads on the left, and masks
         # it: an answer token or BOS that shares the id would vanish. Our prompts have no padding.
         pads_left = getattr(getattr(self.model, "tokenizer", None), "padding_side", "right") == "left"
@@ -263,8 +277,7 @@ class HookedModel:
 
     @functools.cached_property
     def _keeps_logits(self) -> bool:
-        forward = getattr(getattr(self.model, "original_model", None), "forward", None)
-        return forward is not None and "logits_to_keep" in inspect.signature(forward).parameters
+        return keeps_logits(self.model)
 
     def _check_layers(self, layers: Iterable[int]) -> None:
         for layer in layers:

@@ -1,0 +1,40 @@
+"""How long a fit will take, told while it begins."""
+
+import logging
+import time
+
+from headcats.gates.fitting import Advance
+
+# The first update also pays for what is done once.
+_SKIPPED, _MEASURED = 1, 3
+
+_log = logging.getLogger("headcats")
+
+
+def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
+    """`advance`, and one log record after the first updates: how long this fit takes, and all that are to come.
+
+    Args:
+        what: What is fitted.
+        advance: Called after every update.
+        fits: How many fits of this size are to come, this one included.
+    """
+    started = 0.0
+
+    def told(done: int, of: int, stage: str) -> None:
+        nonlocal started
+        if done == _SKIPPED:
+            started = time.monotonic()
+        elif done == _SKIPPED + _MEASURED:
+            seconds = (time.monotonic() - started) / _MEASURED * of
+            rest = f", {_readable(fits * seconds)} for the {fits} seeds to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", what, _readable(seconds), rest, of)
+        advance(done, of, stage)
+
+    return told
+
+
+def _readable(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

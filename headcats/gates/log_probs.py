@@ -1,0 +1,128 @@
+"""Log-probability of targets under gates on all heads, and its gradient with respect to the gates.
+
+Gates `G [layer, head]` in [0, 1] multiply the head outputs z at all positions. Layers are those with heads, in the
+order of `model.layers`; places of heads that a layer lacks are never read.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headcats.errors import ModelError
+from headcats.gates.texts import GateTexts, Pass
+from headcats.models import HookedModel
+from headcats.models.hooks import Edit, hook_z
+
+# Activations that one pass may keep for its backward pass. A fixed number: texts are cut into the same passes, and so
+# give the same bits, however much memory a machine has.
+KEPT_BYTES = 1 << 31
+
+
+def existing_heads(model: HookedModel) -> Bool[Tensor, "layer head"]:
+    """True for heads that there are; layers may have different numbers of them."""
+    counts = torch.tensor([model.n_heads[layer] for layer in model.layers])
+    return torch.arange(model.max_heads)[None] < counts[:, None]
+
+
+def gate_edits(model: HookedModel, gates: Float[Tensor, "layer head"]) -> dict[str, Edit]:
+    """Hooks that multiply z of every head by its gate, at all positions."""
+
+    def multiplied(row: int, n_heads: int) -> Edit:
+        def multiply(z: Tensor) -> Tensor:
+            return (z * gates[row, :n_heads, None].to(z.device)).to(z.dtype)
+
+        return multiply
+
+    return {hook_z(layer): multiplied(row, model.n_heads[layer]) for row, layer in enumerate(model.layers)}
+
+
+def target_log_probs(model: HookedModel, one: Pass, gates: Float[Tensor, "layer head"]) -> Float[Tensor, " text"]:
+    """Mean log-probability of the targets of each text, in nats, in the caller's gradient mode."""
+    logits = model.forward_at(one.tokens, one.predicts, hooks=gate_edits(model, gates))
+    predicts, following = one.predicts.to(logits.device), one.following.to(logits.device)
+    found = logits.log_softmax(-1).gather(1, following[predicts][:, None])[:, 0]
+    placed = torch.zeros(predicts.shape, device=logits.device).masked_scatter(predicts, found)
+    return placed.sum(1) / predicts.sum(1)
+
+
+def mean_log_prob(
+    model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int = 64
+) -> float:
+    """Mean over texts of the mean log-probability of their targets, in nats; no gradients."""
+    with torch.no_grad():
+        parts = [target_log_probs(model, one, gates) for one in texts.passes(range(len(texts)), at_once=at_once)]
+        return float(torch.cat(parts).double().mean())
+
+
+def log_prob_gradient(
+    model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
+) -> tuple[float, Float[Tensor, "layer head"]]:
+    """Mean log-probability over some texts, and its gradient with respect to `theta`, where gates are sigmoid(theta).
+
+    Texts of one length go through the model together, and the parts are added up: as if all had gone together.
+
+    Raises:
+        ModelError: The model gives no gradient.
+    """
+    total, gradient = 0.0, torch.zeros_like(theta)
+    for one in texts.passes(places, at_once=at_once):
+        with _differentiable(model):
+            part = target_log_probs(model, one, theta.sigmoid()).sum() / len(places)
+            if not part.requires_grad:
+                raise ModelError(
+                    f"Model {model.name!r} gives no gradient with respect to its heads: part of its forward pass runs "
+                    "without gradients, so gates cannot be fitted. Use mean_ablation, which needs none."
+                )
+            gradient += torch.autograd.grad(part, theta)[0]
+        total += float(part.detach())
+    return total, gradient
+
+
+def texts_at_once(model: HookedModel, texts: GateTexts, theta: Float[Tensor, "layer head"]) -> int:
+    """How many texts a pass may hold: measured on what one of the longest keeps for its backward pass."""
+    weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
+    kept: dict[int, int] = {}
+
+    def note(saved: Tensor) -> Tensor:
+        storage = saved.untyped_storage()
+        if storage.data_ptr() not in weights:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return saved.detach()
+
+    one = next(texts.passes([texts.longest], at_once=1))
+    with _differentiable(model), torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+        target_log_probs(model, one, theta.sigmoid())
+    return max(1, KEPT_BYTES // max(1, sum(kept.values())))
+
+
+@contextmanager
+def leaving_no_graph(model: HookedModel) -> Iterator[None]:
+    """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
+    # The bridge keeps the attention of its last run, and so the graph behind it: then that of a short run.
+    clear = functools.partial(model.run, torch.zeros(1, 1, dtype=torch.long), hooks={})
+    with torch.inference_mode(False):
+        try:
+            yield
+        except BaseException:
+            with suppress(RuntimeError):  # it must not take the place of the first error
+                clear()
+            raise
+        clear()
+
+
+@contextmanager
+def _differentiable(model: HookedModel) -> Iterator[None]:
+    """One forward and backward pass with the weights frozen: their inputs need not be kept, which saves memory."""
+    with model.lock, torch.enable_grad():
+        trained = [weight for weight in model.model.parameters() if weight.requires_grad]
+        try:
+            for weight in trained:
+                weight.requires_grad_(False)
+            yield
+        finally:
+            for weight in trained:
+                weight.requires_grad_(True)

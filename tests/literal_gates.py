@@ -1,0 +1,45 @@
+"""Causal Head Gating as its formulas stand, text by text and gate by gate: the slow replica that fits are held to."""
+
+from typing import Any
+
+import torch
+
+from headcats.prompts.answered import AnsweredBatch
+
+
+def rows_of(*batches: AnsweredBatch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    return [row for batch in batches for row in zip(batch.tokens, batch.targets, strict=True)]
+
+
+def log_prob(raw: Any, rows: list[tuple[torch.Tensor, torch.Tensor]], gates: torch.Tensor) -> torch.Tensor:
+    """Mean over texts of the mean log-probability of their targets; `raw` is a model of TransformerLens."""
+
+    def times(layer: int) -> Any:
+        def hook(z: torch.Tensor, hook: Any) -> torch.Tensor:
+            return torch.stack([z[:, :, head] * gates[layer, head] for head in range(z.shape[2])], dim=2)
+
+        return hook
+
+    hooks = [(f"blocks.{layer}.attn.hook_z", times(layer)) for layer in range(len(gates))]
+    of_texts = []
+    for tokens, targets in rows:
+        log_probs = raw.run_with_hooks(tokens[None], fwd_hooks=hooks)[0].log_softmax(-1)
+        places = [place for place in range(len(tokens)) if targets[place]]
+        of_texts.append(sum(log_probs[place - 1, tokens[place]] for place in places) / len(places))
+    return sum(of_texts) / len(of_texts)
+
+
+def adam(loss_of: Any, theta: torch.Tensor, *, rates: list[float], max_norm: float) -> tuple[torch.Tensor, list[float]]:
+    """theta after one update per rate, and the norms of the gradients before they are clipped."""
+    theta = theta.detach().clone()
+    first, second, norms = torch.zeros_like(theta), torch.zeros_like(theta), []
+    for step, rate in enumerate(rates, start=1):
+        leaf = theta.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(loss_of(leaf), leaf)
+        norms.append(float((gradient**2).sum().sqrt()))
+        if norms[-1] > max_norm:
+            gradient = gradient * max_norm / norms[-1]
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        theta = theta - rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+    return theta, norms
