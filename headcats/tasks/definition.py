@@ -1,6 +1,7 @@
 """A task: a named source of (input, output) word pairs, or of finished prompt pairs."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,8 @@ class Task:
         suite: Name of the suite it belongs to; `None` for a task of a notebook or script.
         needs_demonstrations: False marks a task that a model can do without demonstrations: its corrupted prompt
             tests nothing, so it serves as a distractor and is left out of patching.
+        exact: Regular expression that finds the exact answer inside an output of several words, such as
+            `"[0-9]( [0-9])*"` for the digits of `the sum is 8 5 now`; its first match counts. `None`: the whole output.
     """
 
     name: str
@@ -34,9 +37,17 @@ class Task:
     make: MakePairs = field(repr=False)
     suite: str | None = None
     needs_demonstrations: bool = True
+    exact: str | None = None
 
     def __post_init__(self) -> None:
         check_name("task", self.name)
+        if self.exact is not None:
+            try:
+                re.compile(self.exact)
+            except (re.error, TypeError) as error:
+                raise OptionError(
+                    f"Task {self.name!r}: expected `exact` as a regular expression; got {self.exact!r} ({error})."
+                ) from None
 
     def __call__(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
         """As `pairs`."""
@@ -82,7 +93,12 @@ class Task:
 
 
 def task(
-    *, category: str, source: str, suite: str | None = None, needs_demonstrations: bool = True
+    *,
+    category: str,
+    source: str,
+    suite: str | None = None,
+    needs_demonstrations: bool = True,
+    exact: str | None = None,
 ) -> Callable[[MakePairs], Task]:
     """Decorator: register a function `f(n, *, seed)` as a task under its own name.
 
@@ -91,12 +107,14 @@ def task(
         source: Where its facts or rules come from; printed with the results.
         suite: Name of a suite that it joins; without one, pass the task itself to `hc.run(suite=[...])`.
         needs_demonstrations: See `Task`.
+        exact: See `Task`.
 
     Returns:
         The decorator, which returns a `Task` (still callable as `f(n, seed=...)`).
 
     Raises:
-        OptionError: The function does not take `n` and a keyword `seed`, or category or source is empty.
+        OptionError: The function does not take `n` and a keyword `seed`, category or source is empty, or `exact` is no
+            regular expression.
 
     Example:
         >>> import headcats as hc
@@ -112,7 +130,7 @@ def task(
     def decorate(function: MakePairs) -> Task:
         _check_signature(function)
         name = function.__name__
-        made = Task(name, category, source, function, suite, needs_demonstrations)
+        made = Task(name, category, source, function, suite, needs_demonstrations, exact)
         object.__setattr__(made, "__doc__", function.__doc__)
         register("task", name, made)
         return made

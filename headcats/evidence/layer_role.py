@@ -1,0 +1,216 @@
+"""Layer x token role: what patching the stream or the attention output does there, and where the last token looks."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headcats.errors import DataError, OptionError
+from headcats.estimates import PromptEffects, estimate
+from headcats.metrics import Targets, measure
+from headcats.models import HookedModel, adapt, check_model
+from headcats.models.hooks import Edit
+from headcats.prompts.batch import PromptBatch
+
+PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
+"""What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
+_PATTERN = "attn.hook_pattern"
+# Tokens of one forward pass.
+_AT_ONCE = 4096
+
+
+def patching_by_role(
+    model: Any,
+    batches: PromptBatch | Sequence[PromptBatch],
+    *,
+    quantity: str = "resid",
+    metric: str = "logit_diff",
+    roles: Sequence[str] | None = None,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Denoising patches of a layer's residual stream or attention output at the tokens of one role.
+
+    In the corrupted run, the value at every token of the role is set to that of the clean run. Effect = mean(patched -
+    corrupted) / mean(clean - corrupted): 1 restores the clean answer, positive = what stands there helps the task. At
+    layer 0 the residual stream is the embedding, so a role whose tokens are the same in both prompts has 0 there.
+
+    Args:
+        model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+        batches: Clean and corrupted prompts with named roles at the same places; lengths may differ between batches.
+        quantity: "resid" (`hook_resid_pre`) or "attn_out" (`hook_attn_out`).
+        metric: Name of a metric.
+        roles: Roles such as "y1" or "last"; None takes, in the order of the text, those that every prompt has.
+        seed: Seed of the intervals.
+
+    Returns:
+        `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals by resampled query items; `gap`, and
+        `n`, `n_items`. Attribute `left_out`: roles that some prompts lack, one per line.
+
+    Raises:
+        OptionError: Another quantity.
+        DataError: No prompt, no named role, roles that do not align, or no clear gap.
+        ModelError: A model without such hooks.
+    """
+    if quantity not in PATCHED:
+        raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")
+    adapted, listed = _checked(model, batches)
+    used, left_out = _roles(listed, roles)
+    names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
+    changes, gaps = [], []
+    for batch in _parts(listed):
+        change, gap = _patched(adapted, batch, names, used, metric)
+        changes.append(change)
+        gaps.append(gap)
+    change, gap = np.concatenate(changes), np.concatenate(gaps)
+    prompts = PromptEffects(
+        change.reshape(len(change), -1),
+        gap,
+        np.array([item for batch in listed for item in batch.items], dtype=object).astype(str),
+        np.array([name for batch in listed for name in batch.distractor_tasks], dtype=object).astype(str),
+    )
+    found = estimate(prompts, task=f"layer_role {listed[0].task}", seed=seed, draws=None)
+    if not found.gap_low > 0:
+        raise DataError(
+            f"The prompts show no clear gap between clean and corrupted ({metric} {found.gap:.2f}, 95 % interval from "
+            f"{found.gap_low:.2f}), so no share of it means anything: take a task that the model solves."
+        )
+    shape = (len(adapted.layers), len(used))
+    values = {name: (("layer", "role"), getattr(found, name).reshape(shape)) for name in ("effect", "low", "high")}
+    attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
+    return _labelled(adapted, used, {**values, "gap": found.gap, "n": found.n, "n_items": found.n_items}, attrs)
+
+
+def attention_by_role(
+    model: Any, batches: PromptBatch | Sequence[PromptBatch], *, roles: Sequence[str] | None = None
+) -> xr.Dataset:
+    """How much of its attention the last token of the clean prompts gives to each role.
+
+    The pattern's last row, summed over the tokens of the role and averaged over heads and prompts; over all roles it
+    sums to 1. Attention says where a head looks, not what that does.
+
+    Args:
+        model: As in `patching_by_role`, like `roles`.
+        batches: Prompts with named roles; only the clean ones are run.
+        roles: Roles; None takes those that every prompt has.
+
+    Returns:
+        `attention (layer, role)` and `attention_by_head (layer, head, role)` in [0, 1], NaN where a layer has fewer
+        heads, and `n`. Attribute `left_out` as in `patching_by_role`.
+
+    Raises:
+        DataError: No prompt, no named role, or roles that do not align.
+        ModelError: A model that computes no attention pattern.
+    """
+    adapted, listed = _checked(model, batches)
+    used, left_out = _roles(listed, roles)
+    total = np.full((len(adapted.layers), adapted.max_heads, len(used)), np.nan)
+    for row, layer in enumerate(adapted.layers):
+        total[row, : adapted.n_heads[layer]] = 0
+    for batch in _parts(listed):
+        rows: dict[int, Tensor] = {}
+        hooks = {f"blocks.{layer}.{_PATTERN}": _keeping_last_row(rows, layer) for layer in adapted.layers}
+        adapted.run(batch.clean, hooks=hooks)
+        masks = torch.stack([batch.positions(role) for role in used]).double()
+        for place, layer in enumerate(adapted.layers):
+            found = torch.einsum("phk,rpk->hr", rows[layer], masks)
+            total[place, : len(found)] += found.numpy()
+    n = sum(map(len, listed))
+    by_head = total / n
+    values = {
+        "attention": (("layer", "role"), np.nanmean(by_head, axis=1)),
+        "attention_by_head": (("layer", "head", "role"), by_head),
+        "n": n,
+    }
+    return _labelled(adapted, used, values, {"method": "attention", "left_out": "\n".join(left_out)})
+
+
+def _patched(
+    model: HookedModel, batch: PromptBatch, names: Sequence[str], roles: Sequence[str], metric: str
+) -> tuple[Float[np.ndarray, "prompt layer role"], Float[np.ndarray, " prompt"]]:
+    """Change of the metric by every patch, and the gap."""
+    clean: dict[str, Tensor] = {}
+    clean_logits = model.run(batch.clean, hooks={name: _keeping(clean, name) for name in names})
+    device = clean_logits.device
+    targets = Targets(batch.answer.to(device), batch.distractor.to(device), clean_logits)
+
+    def of(logits: Tensor) -> np.ndarray:
+        return np.asarray(measure((metric,), logits, targets)[0].cpu().double())
+
+    corrupted = of(model.run(batch.corrupted, hooks={}))
+    change = np.empty((len(batch), len(names), len(roles)))
+    for column, role in enumerate(roles):
+        mask = batch.positions(role)
+        for row, name in enumerate(names):
+            change[:, row, column] = of(model.run(batch.corrupted, hooks={name: _setting(clean[name], mask)}))
+    return change - corrupted[:, None, None], of(clean_logits) - corrupted
+
+
+def _keeping(kept: dict[str, Tensor], name: str) -> Edit:
+    def keep(value: Tensor) -> Tensor:
+        kept[name] = value.detach().clone()
+        return value
+
+    return keep
+
+
+def _keeping_last_row(kept: dict[int, Tensor], layer: int) -> Edit:
+    def keep(pattern: Tensor) -> Tensor:
+        kept[layer] = pattern.detach()[:, :, -1].cpu().double()
+        return pattern
+
+    return keep
+
+
+def _setting(clean: Tensor, mask: Bool[Tensor, "prompt pos"]) -> Callable[[Tensor], Tensor]:
+    return lambda value: torch.where(mask.to(value.device)[..., None], clean, value)
+
+
+def _checked(model: Any, batches: PromptBatch | Sequence[PromptBatch]) -> tuple[HookedModel, list[PromptBatch]]:
+    listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
+    if not listed or not all(isinstance(one, PromptBatch) for one in listed):
+        raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
+    adapted = adapt(model)
+    check_model(adapted)
+    return adapted, listed
+
+
+def _parts(batches: Sequence[PromptBatch]) -> list[PromptBatch]:
+    """The same prompts in the same order, few enough at a time."""
+    parts = []
+    for batch in batches:
+        size = max(1, _AT_ONCE // batch.length)
+        starts = range(0, len(batch), size)
+        parts += [batch.select(range(start, min(start + size, len(batch)))) for start in starts]
+    return parts
+
+
+def _roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The roles to show, and those that are left out because some prompts lack them."""
+    if asked is not None:
+        if not asked:
+            raise DataError("roles must name at least one role, or be None for those that every prompt has.")
+        return list(asked), []
+    prompts = [labels for batch in batches for labels in batch.labels or ()]
+    if any(batch.labels is None for batch in batches) or not prompts:
+        raise DataError("These prompts have no named roles, so there is nothing to put beside the layers.")
+    owned = [list(dict.fromkeys(label.split("[")[0] for label in labels)) for labels in prompts]
+    known = list(dict.fromkeys(role for own in owned for role in own))
+    shared = [role for role in known if all(role in own for own in map(set, owned))]
+    if not shared:
+        raise DataError(f"No role is in every prompt; roles of some: {', '.join(known)}.")
+    return shared, [role for role in known if role not in shared]
+
+
+def _labelled(model: HookedModel, roles: Sequence[str], values: dict[str, Any], attrs: dict[str, str]) -> xr.Dataset:
+    provenance = {**attrs, "model": model.name, "model_class": model.model_class}
+    return xr.Dataset(
+        values,
+        coords={"layer": list(model.layers), "role": list(roles)}
+        | ({"head": list(range(model.max_heads))} if "attention_by_head" in values else {}),
+        attrs={**attrs, "model": model.name, "provenance": json.dumps(provenance, ensure_ascii=False)},
+    )

@@ -1,0 +1,275 @@
+"""The function probe: which heads a classifier of functions reads."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, NamedTuple
+
+import torch
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.methods.options import Option, WholeNumber, check_whole, read_value
+from headcats.methods.suite_inputs import SuiteInputs
+from headcats.models import HookedModel, adapt, check_model
+from headcats.probes.function_features import HeadFeatures, head_features
+from headcats.probes.function_results import NAME, labelled, sentences, verdict
+from headcats.probes.function_seed import probe_seed
+from headcats.probes.function_settings import PRESETS, FunctionProbeSettings, settings_of
+from headcats.probes.function_splits import usable_functions
+from headcats.prompts.answered import AnsweredText
+from headcats.registry import register
+from headcats.sweeps.labels import of_model
+
+_SEEDS = WholeNumber(default=5, least=1)
+_TOKENS = ("top5", "all")
+
+
+class _Prepared(NamedTuple):
+    """Features of the texts of all functions that can be told apart."""
+
+    features: HeadFeatures
+    functions: tuple[str, ...]
+    left_out: dict[str, str]
+    """Function or task -> why it is not there."""
+
+
+class FunctionProbe:
+    """Importance of every head for every function: what a classifier of functions makes of the head's output.
+
+    Head outputs z at the answer tokens of each text (the 5 least expected ones, or all: `tokens`) are averaged and
+    joined to the mean over the heads of the layer. One linear map to 64 numbers `u`, shared by all heads, a hidden
+    layer of 512 with dropout, and one logit per function are trained together (AdamW, 100 epochs of batches of 32
+    shuffled texts, features standardised on the training texts). A fifth of the query items is held out, with all their
+    texts.
+
+    `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
+
+    Signed, in units of the class logit, not normalised; heads are ranked by its absolute value. It says what can be
+    read from a head, not what the model does with it: see `hc.scale_function_heads`, and the causal methods. Because of
+    the mean over the layer a head leaks into its neighbours: judge by several seeds.
+
+    A probe may know functions by the words of their tasks. So it is also trained without one task of every function at
+    a time, and tested on the tasks that were left out, in the first seed (`left_out_seeds` of the settings; this takes
+    as many trainings more as the function with the most tasks has). If that accuracy is at chance by its interval, the
+    verdict is "separates tasks, not functions". Prompts of left-out tasks may share query words with the others.
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. Upstream trains on batches of one, unshuffled, without
+        standardising; takes the 5 tokens that another language model calls the most important; and reports neither
+        intervals nor left-out tasks.
+    """
+
+    scope = "suite"
+    name = NAME
+    figure = "importance_grid"
+
+    def __init__(self) -> None:
+        self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, "tokens": _TOKENS}
+        self.__name__ = self.name
+        # Features of the last study: all its parts read the same.
+        self._kept: tuple[Any, _Prepared] | None = None
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(
+        self,
+        model: Any,
+        texts: Sequence[AnsweredText],
+        *,
+        preset: str | FunctionProbeSettings = "cogmirrors2025",
+        tokens: str | None = None,
+        n_seeds: int = 5,
+        seed: int = 0,
+    ) -> xr.Dataset:
+        """Probes on texts with marked answers.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+            texts: Texts of at least two functions; `category` is the function, `task` a task within it, `item` what is
+                asked. `hc.cogqa_texts` reads them from a file.
+            preset: Name of a preset, or settings of your own.
+            tokens: "top5" or "all" answer tokens; None takes the preset's.
+            n_seeds: Number of probes.
+            seed: Seed of every random choice.
+
+        Returns:
+            `importance (seed, function, layer, head)`, NaN where a layer has fewer heads; `accuracy` with
+            `accuracy_low`, `accuracy_high` and `chance (seed)` on held-out items; `left_out_accuracy` with
+            `left_out_low`, `left_out_high` and `left_out_chance (seed)` on left-out tasks, NaN where it was not
+            measured; `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
+            Intervals are Wilson's, at 95 %, for clusters of items or of tasks; chance is the best constant guess.
+            Attributes `verdict` and `provenance` (with the functions that were skipped and the seeds that were
+            refused). A seed that is refused is left out.
+
+        Raises:
+            DataError: Fewer than two functions with enough items, or half of the seeds or more have a probe that does
+                not converge or is not above chance on held-out items.
+            ModelError: No tokenizer, heads of different sizes in different layers, or as in `hc.sweep`.
+            UnknownNameError, OptionError: An unknown preset, or a value out of range.
+        """
+        adapted, settings = adapt(model), _settings(preset, tokens)
+        check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
+        check_model(adapted)
+        prepared = _prepare(adapted, texts, settings, {})
+        found, refused = {}, {}
+        for probe in range(n_seeds):
+            try:
+                found[probe] = probe_seed(
+                    prepared.features, prepared.functions, settings=settings, seed=seed, probe=probe
+                )
+            except DataError as problem:
+                refused[f"seed {probe}"] = str(problem)
+        # Where there is nothing, one seed in forty is above chance by its interval all the same.
+        if 2 * len(found) <= n_seeds:
+            first = next(iter(refused.values()))
+            raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
+        block = labelled(prepared.features, prepared.functions, found, layers=adapted.layers, n_heads=adapted.max_heads)
+        return _with_provenance(
+            block, adapted, prepared, settings, preset=preset, seeds=(seed, n_seeds), refused=refused
+        )
+
+    def parts(
+        self, inputs: SuiteInputs, *, preset: str = "cogmirrors2025", n_seeds: int = 5, tokens: str | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """One part per seed, each reading all tasks of word pairs."""
+        _settings(preset, tokens)
+        tasks = tuple(task.name for task in inputs.tasks if task.name in inputs.pairs)
+        return {f"seed {probe}": tasks for probe in range(n_seeds)}
+
+    def on_part(
+        self,
+        inputs: SuiteInputs,
+        part: str,
+        *,
+        preset: str = "cogmirrors2025",
+        n_seeds: int = 5,
+        tokens: str | None = None,
+    ) -> xr.Dataset:
+        """One seed; functions are the categories of the suite.
+
+        Raises:
+            DataError: As a call, for this seed.
+            ModelError: As a call.
+        """
+        settings = _settings(preset, tokens)
+        prepared = self._features(inputs, settings)
+        probe = int(part.removeprefix("seed "))
+        if probe == n_seeds - 1:
+            self._kept = None
+        found = probe_seed(
+            prepared.features,
+            prepared.functions,
+            settings=settings,
+            seed=inputs.seed,
+            probe=probe,
+            advance=inputs.advance,
+        )
+        model = inputs.model
+        block = labelled(
+            prepared.features, prepared.functions, {probe: found}, layers=model.layers, n_heads=model.max_heads
+        )
+        return _with_provenance(
+            block, model, prepared, settings, preset=preset, seeds=(inputs.seed, n_seeds), refused={}
+        )
+
+    def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Seeds along `seed`, with the verdict of all of them."""
+        joined = xr.concat(
+            list(parts.values()),
+            dim="seed",
+            data_vars="minimal",
+            coords="minimal",
+            compat="equals",
+            join="exact",
+            combine_attrs="override",
+        )
+        return joined.assign_attrs(verdict=verdict(joined))
+
+    def summary(self, block: xr.Dataset) -> list[str]:
+        """Accuracies, verdict, agreement of the seeds, and what was left out."""
+        told = json.loads(block.attrs["provenance"])
+        left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
+        refused = [f"Refused: {name}. {why}" for name, why in told["refused"].items()]
+        missing = told["n_seeds"] - block.sizes["seed"]
+        here = [f"{missing} of {told['n_seeds']} seeds are not here: refused, or not run yet."] if missing else []
+        return [*sentences(block), *here, *left_out, *refused]
+
+    def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> _Prepared:
+        texts, left_out = _texts(inputs)
+        key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
+        if self._kept is None or self._kept[0] != key:
+            self._kept = key, _prepare(inputs.model, texts, settings, left_out, inputs)
+        return self._kept[1]
+
+
+def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> FunctionProbeSettings:
+    settings = settings_of(preset)
+    if tokens is None:
+        return settings
+    read_value(_TOKENS, tokens, name="tokens", method=NAME)
+    return replace(settings, top_tokens=0 if tokens == "all" else 5)
+
+
+def _texts(inputs: SuiteInputs) -> tuple[list[AnsweredText], dict[str, str]]:
+    texts: list[AnsweredText] = []
+    left_out: dict[str, str] = {}
+    for task in inputs.tasks:
+        if task.name not in inputs.pairs:
+            left_out[task.name] = "a task of finished prompts, not of word pairs"
+            continue
+        try:
+            texts += inputs.texts(task.name, n=inputs.n_prompts, purpose=NAME)
+        except DataError as problem:
+            left_out[task.name] = str(problem)
+    return texts, left_out
+
+
+def _prepare(
+    model: HookedModel,
+    texts: Sequence[AnsweredText],
+    settings: FunctionProbeSettings,
+    left_out: Mapping[str, str],
+    inputs: SuiteInputs | None = None,
+) -> _Prepared:
+    usable_functions(texts, least_items=settings.least_items)  # before the model runs
+    advance = inputs.advance if inputs else lambda share, what: None
+    features = head_features(
+        model, texts, top_tokens=settings.top_tokens, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
+    )
+    functions, skipped = usable_functions(features.texts, least_items=settings.least_items)
+    kept = [place for place, text in enumerate(features.texts) if text.category in functions]
+    why = {name: f"{items} query items of at least {settings.least_items}" for name, items in skipped.items()}
+    used = HeadFeatures(
+        features.values[torch.tensor(kept)], features.heads, tuple(features.texts[i] for i in kept), features.report
+    )
+    return _Prepared(used, functions, {**left_out, **why})
+
+
+def _with_provenance(
+    block: xr.Dataset,
+    model: HookedModel,
+    prepared: _Prepared,
+    settings: FunctionProbeSettings,
+    *,
+    preset: str | FunctionProbeSettings,
+    seeds: tuple[int, int],
+    refused: Mapping[str, str],
+) -> xr.Dataset:
+    told = {
+        **of_model(model),
+        "method": NAME,
+        "preset": preset if isinstance(preset, str) else "custom",
+        "settings": asdict(settings),
+        "seed": seeds[0],
+        "n_seeds": seeds[1],
+        "sign": "positive importance = the head speaks for the function; heads are ranked by absolute importance",
+        "texts": prepared.features.report.summary(),
+        "left_out": prepared.left_out,
+        "refused": dict(refused),
+    }
+    return block.assign_attrs(provenance=json.dumps(told, ensure_ascii=False), preset=told["preset"])
+
+
+function_probe = register("method", FunctionProbe.name, FunctionProbe())

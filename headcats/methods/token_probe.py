@@ -1,0 +1,174 @@
+"""Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.methods.options import Option, WholeNumber
+from headcats.methods.suite_inputs import SuiteInputs
+from headcats.models import adapt, check_model
+from headcats.probes.tokens_map import token_map
+from headcats.probes.tokens_question import Question
+from headcats.probes.tokens_reading import reading
+from headcats.probes.tokens_settings import PRESETS, REPRESENTATIONS
+from headcats.registry import register
+from headcats.streams import stream
+
+# Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
+_QUESTIONS = WholeNumber(default=1000, least=1)
+
+
+class TokenProbe:
+    """Layer x token role: how well a linear probe tells wrong answers from right ones (ROC-AUC of the error class).
+
+    The model answers every question itself, greedily, in a sentence. Its answer is wrong if the exact answer in it is.
+    For each layer and each token role a logistic regression on standardised activations is fitted on 80 % of the query
+    items and judged on the others: AUC .5 is chance, 1 means that every wrong answer scores above every right one.
+
+    Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the
+    tokens before, first in, last in and after the exact answer; and the eighth to the last token from the end (-8 to
+    -1). Two roles may still be one token in many answers (`same_position`). Answers without an exact answer are left
+    out and counted, like those of fewer than 5 tokens or with an exact answer of fewer than 2 tokens or at an end of
+    the answer, whose roles coincide.
+
+    What to hold the map against: `within_task`, the same probe on pairs of answers of one task, since a probe may know
+    the hard task rather than the wrong answer; `task_baseline`, the AUC of knowing the task and nothing else; and
+    `shuffled`, probes fitted to labels permuted within tasks. These are at chance within tasks (`shuffled_within`, .5),
+    and over all pairs at what the task alone gives away, which is .5 only where tasks are equally hard. The best cell
+    of a map is the best of many, so its own AUC flatters it.
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707. Grouped splits, the AUC within tasks, both
+        controls and the intervals are this project's.
+    """
+
+    scope = "suite"
+    name = "token_probe"
+    figure = "layer_token"
+
+    def __init__(self) -> None:
+        self.options: dict[str, Option] = {
+            "preset": tuple(PRESETS),
+            "representation": tuple(REPRESENTATIONS),
+            "questions": _QUESTIONS,
+        }
+        self.__name__ = self.name
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(
+        self,
+        model: Any,
+        questions: Sequence[Any],
+        *,
+        preset: str = "orgad2025",
+        representation: str = "mlp_post",
+        seed: int = 0,
+    ) -> xr.Dataset:
+        """The map of one model and one list of questions.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns, with its tokenizer.
+            questions: What is asked, as `Question`; some hundred at least.
+            preset: "orgad2025" (see `headcats.probes.tokens_settings`).
+            representation: "mlp_post" (MLP activations before the down projection), "mlp_out", "resid_post" or "head_z"
+                (outputs of all heads of the layer, before the output projection).
+            seed: Seed of the split, the shuffled labels and the intervals.
+
+        Returns:
+            Over `(layer, role)`: `auc, low, high`; `within_task, within_low, within_high`; `shuffled, ..._low,
+            ..._high` and `shuffled_within, ..._low, ..._high`; 95 % intervals by resampled query items of the held-out
+            part. `same_position (role, other_role)`: share of the answers in which two roles are one token. Numbers
+            `task_baseline` (with `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by
+            the limit), `n_not_converged` (their cells are NaN, and named in the attribute `not_converged`),
+            `n_tasks_of_one_class` (they have no pairs within). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
+            `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the
+            four roles of the exact answer, one per line.
+
+        Raises:
+            DataError: Nothing to predict (fewer than 20 right or wrong answers), token roles that coincide in most
+                answers, or no usable question.
+            ModelError: A model without tokenizer, or one that cannot be trusted.
+            UnknownNameError, OptionError: An unknown preset or representation, or one that the model does not have.
+        """
+        adapted = adapt(model)
+        check_model(adapted)
+        listed = list(questions)
+        wrong_kind = next((one for one in listed if not isinstance(one, Question)), None)
+        if wrong_kind is not None:
+            raise DataError(
+                f"token_probe takes Question(prompt, answer, exact, task, item); got {type(wrong_kind).__name__}."
+            )
+        return token_map(adapted, listed, preset=preset, representation=representation, seed=seed)
+
+    def parts(
+        self,
+        inputs: SuiteInputs,
+        *,
+        preset: str = "orgad2025",
+        representation: str = "mlp_post",
+        questions: int = _QUESTIONS.default,
+    ) -> dict[str, tuple[str, ...]]:
+        """One part, named after the representation: all tasks that say how an exact answer is found."""
+        return {representation: tuple(t.name for t in inputs.tasks if _exact_of(t) and t.name in inputs.pairs)}
+
+    def on_part(
+        self,
+        inputs: SuiteInputs,
+        part: str,
+        *,
+        preset: str = "orgad2025",
+        representation: str = "mlp_post",
+        questions: int = _QUESTIONS.default,
+    ) -> xr.Dataset:
+        """The map of the tasks that say how an exact answer is found, up to `questions` of each; the others are named.
+
+        Raises:
+            DataError: No task says how an exact answer is found, or as in a call.
+        """
+        asked = self.ask(inputs, questions=questions)
+        if not asked:
+            raise DataError(
+                "token_probe needs tasks that are answered in a sentence and say how the exact answer is found in it "
+                "(`exact=` of hc.task); none of these tasks does. The suite 'sentences' has such tasks."
+            )
+        found = token_map(
+            inputs.model, asked, preset=preset, representation=part, seed=inputs.seed, advance=inputs.advance
+        )
+        used = {question.task for question in asked}
+        skipped = [task.name for task in inputs.tasks if task.name not in used]
+        return found.assign_attrs(tasks_without_exact="\n".join(skipped))
+
+    def ask(self, inputs: SuiteInputs, *, questions: int = _QUESTIONS.default) -> list[Question]:
+        """Up to `questions` of every task that says how an exact answer is found, drawn by the study's seed."""
+        asked = []
+        for task in inputs.tasks:
+            exact = _exact_of(task)
+            if not exact or task.name not in inputs.pairs:
+                continue
+            pairs = inputs.pairs[task.name]
+            order = stream(inputs.seed, self.name, "questions", task.name).permutation(len(pairs))[:questions]
+            asked += [
+                Question(inputs.template.query(given), output, exact, task=task.name, item=given)
+                for given, output in (pairs[place] for place in sorted(order.tolist()))
+            ]
+        return asked
+
+    def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """The only part."""
+        (block,) = parts.values()
+        return block
+
+    def summary(self, block: xr.Dataset) -> list[str]:
+        """The best cell, what the task alone gives, the controls, and what was left out."""
+        return reading(block)
+
+
+def _exact_of(task: Any) -> str | None:
+    return getattr(task, "exact", None)
+
+
+token_probe = register("method", TokenProbe.name, TokenProbe())

@@ -1,0 +1,63 @@
+"""How often a probe is right, and how sure that is where answers come in clusters."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Shaped
+from scipy.stats import t
+
+CONFIDENCE = 0.95
+
+
+class Accuracy(NamedTuple):
+    """A share of right answers with its 95 % interval; NaN where nothing is known."""
+
+    share: float
+    low: float
+    high: float
+
+
+UNKNOWN = Accuracy(math.nan, math.nan, math.nan)
+
+
+def clustered_accuracy(right: Bool[np.ndarray, " text"], cluster: Shaped[np.ndarray, " text"]) -> Accuracy:
+    """Share of right answers, with a Wilson interval for texts that come in clusters.
+
+    The number of texts in Wilson's formula is replaced by the number of independent texts with the same variance,
+    `p (1 - p) / var(p)`, where `var(p)` is that between clusters, and the normal quantile by that of t with one degree
+    of freedom less than there are clusters. Where all answers are right (or wrong) the clusters show no variance; each
+    then counts as one text. So few clusters give a wide interval, never one of width 0.
+
+    Args:
+        right: Whether each text was classified correctly.
+        cluster: What each text belongs to: its query item for a probe that is tested on new items, its task for one
+            that is tested on new tasks.
+
+    Returns:
+        All NaN without texts; without an interval for a single cluster.
+
+    References:
+        Wilson (1927), J. Am. Stat. Assoc. 22, 209-212; Korn & Graubard (1998), Survey Methodology 24, 193-201.
+    """
+    n = len(right)
+    if not n:
+        return UNKNOWN
+    share = float(right.mean())
+    _, members = np.unique(cluster, return_inverse=True)
+    clusters = int(members.max()) + 1
+    if clusters < 2:
+        return Accuracy(share, math.nan, math.nan)
+    residuals = np.bincount(members, weights=right - share)
+    variance = clusters / (clusters - 1) * float((residuals**2).sum()) / n**2
+    spread = share * (1 - share)
+    independent = float(clusters) if spread == 0 else min(n, spread / variance) if variance > 0 else float(n)
+    z = float(t.ppf((1 + CONFIDENCE) / 2, clusters - 1))
+    centre = (share + z**2 / (2 * independent)) / (1 + z**2 / independent)
+    half = z * math.sqrt(spread / independent + z**2 / (4 * independent**2)) / (1 + z**2 / independent)
+    return Accuracy(share, max(0.0, centre - half), min(1.0, centre + half))
+
+
+def largest_share(classes: Shaped[np.ndarray, " text"]) -> float:
+    """Accuracy of the best constant guess: the share of the most frequent class. NaN without texts."""
+    return float(np.unique(classes, return_counts=True)[1].max() / len(classes)) if len(classes) else math.nan
