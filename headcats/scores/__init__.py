@@ -1,6 +1,8 @@
 """Replicates to estimates: one labelled table of effects per task and head."""
 
+from headcats.scores.always_any import always_any
 from headcats.scores.blocks import CONTROLS, PATCH, WRONG_TASK, first_exact
+from headcats.scores.function_vector import function_vector_heads
 from headcats.scores.items import first_half, of_items
 from headcats.scores.reach import POWER, detectable_above, over_tasks
 from headcats.scores.scoring import score, screen_label
@@ -12,9 +14,11 @@ __all__ = [
     "PATCH",
     "POWER",
     "WRONG_TASK",
+    "always_any",
     "detectable_above",
     "first_exact",
     "first_half",
+    "function_vector_heads",
     "of_items",
     "over_tasks",
     "score",

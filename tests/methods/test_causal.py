@@ -101,7 +101,8 @@ def test_a_head_that_helps_has_a_positive_effect(name: str, metric: str) -> None
     )  # fmt: skip
     found = difference(ds).mean("prompt").squeeze("metric")
     planted = float(found.sel(layer=0, head=2))
-    assert planted > 0.05
+    # A mean over other items takes the distractor away and brings no answer: in probability that is little.
+    assert planted > (0.01 if (name, metric) == ("function_vector_patch", "prob") else 0.05)
     assert int((abs(found) > 0.05 * planted).sum()) == 1
 
 

@@ -1,0 +1,201 @@
+"""How far methods agree on the heads of a group: by the order of all heads, and by the heads on top."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+from scipy import stats
+
+from headcats import estimates
+from headcats.errors import DataError, OptionError
+from headcats.evidence.agreeing import chance_jaccard, jaccard, rank_correlation
+from headcats.evidence.method_reading import method_reading
+from headcats.streams import stream
+
+DRAWS = 4_999
+LEAST_TOP = 4
+_DIMS = ("method", "group", "layer", "head")
+_ROUNDING = 1e-9  # of correlations that are the same
+_AT_A_TIME = 2**22  # numbers
+
+
+def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int = DRAWS, seed: int = 0) -> xr.Dataset:
+    """Rank correlation and overlap of the strongest heads between methods, group by group.
+
+    `rank_correlation` is Spearman's, over the heads that have a number in both methods; the sign of a strength counts,
+    so a head that hurts stands below one that does nothing. Methods that both favour some layers agree without knowing
+    a single head: `layer_correlation` is the mean correlation when the heads of each layer are permuted, and `p_value`
+    says how rarely such a permutation is as far above (or below) it, two-sided. Heads are not drawn from any
+    population, so there is no interval.
+
+    The top set of a method are its `top` largest strengths above 0, with all heads that tie with the last of them.
+    `top_overlap = |A and B| / |A or B|`; `top_chance` is its mean over random sets of the same sizes (hypergeometric),
+    drawn from all heads whatever their layer.
+
+    Args:
+        strength: What `hc.method_scores` returns: `strength (method, group, layer, head)`.
+        top: Size of the top sets; None takes a tenth of the heads, at least 4.
+        draws: Permutations.
+        seed: Seed of the permutations.
+
+    Returns:
+        `rank_correlation, layer_correlation, p_value, q_value, top_overlap, top_chance, n_heads (group, method,
+        other)`: NaN where a method has no number in the group or is constant there, `n_heads` = heads with a number in
+        both, q by Benjamini-Hochberg over groups x pairs. `top_size (group, method)`; `in_top (group, method, layer,
+        head)`; `rank (group, method, layer, head)`, 1 for the strongest, ties sharing their mean; `spread (group,
+        layer, head)` = largest minus smallest rank of a head, over the methods that rank it (NaN below two). The
+        coordinates of `strength` along `method`; attributes `top`, `draws`, `reading` (sentences, one a line), and
+        those of `strength`.
+
+    Raises:
+        DataError: No strengths, or fewer than two methods.
+        OptionError: `top` outside 1 to the number of heads, or no draws.
+    """
+    values, shape, top = _checked(strength, top, draws)
+    methods, groups = ([str(name) for name in strength[axis].values] for axis in ("method", "group"))
+    layer_of = np.repeat(np.arange(shape[0]), shape[1])
+    pairs = (len(groups), len(methods), len(methods))
+    found = {
+        name: np.full(pairs, np.nan)
+        for name in ("rank_correlation", "layer_correlation", "p_value", "top_overlap", "top_chance")
+    }
+    counts = np.zeros(pairs, dtype=np.int64)
+    in_top = np.zeros((len(groups), len(methods), values.shape[2]), dtype=bool)
+    for row, group in enumerate(groups):
+        theirs = values[:, row]
+        known = np.isfinite(theirs)
+        in_top[row] = [_top(one, top) for one in theirs]
+        for i in range(len(methods)):
+            for j in range(i + 1):
+                pair, both = (row, [i, j], [j, i]), known[i] & known[j]
+                counts[pair] = both.sum()
+                found["rank_correlation"][pair] = rank_correlation(theirs[i][both], theirs[j][both])
+                if known[i].any() and known[j].any():
+                    sizes = int(in_top[row, i].sum()), int(in_top[row, j].sum())
+                    found["top_overlap"][pair] = jaccard(in_top[row, i], in_top[row, j])
+                    found["top_chance"][pair] = chance_jaccard(*sizes, heads=int((known[i] | known[j]).sum()))
+                if i != j and np.isfinite(found["rank_correlation"][row, i, j]):
+                    # By name, so that the order of the methods does not matter.
+                    first, second = sorted((i, j), key=methods.__getitem__)
+                    rng = stream(seed, "method agreement", group, methods[first], methods[second])
+                    found["layer_correlation"][pair], found["p_value"][pair] = _within_layers(
+                        theirs[first][both], theirs[second][both], layer_of[both], draws=draws, rng=rng
+                    )
+    table = xr.Dataset(
+        {name: (("group", "method", "other"), numbers) for name, numbers in found.items()},
+        coords={"group": groups, "method": methods, "other": methods},
+    )
+    # Every pair stands there twice, which changes no q.
+    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(found["p_value"]))
+    table["n_heads"] = (("group", "method", "other"), counts)
+    ranks = np.array([[_ranks(values[i, row]) for i in range(len(methods))] for row in range(len(groups))])
+    grid = {"layer": strength["layer"].values, "head": strength["head"].values}
+    per_head = ("group", "method", "layer", "head")
+    table = table.assign_coords(grid)
+    table["top_size"] = (per_head[:2], in_top.sum(-1))
+    table["in_top"] = (per_head, in_top.reshape(*in_top.shape[:2], *shape))
+    table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
+    table["spread"] = (("group", "layer", "head"), _spread(ranks).reshape(len(groups), *shape))
+    along = {name: strength[name] for name in strength.coords if strength[name].dims == ("method",)}
+    table = table.assign_coords({name: value for name, value in along.items() if name != "method"})
+    table.attrs = {**strength.attrs, "top": top, "draws": draws}
+    return table.assign_attrs(reading="\n".join(method_reading(table, disagreements(table, n=2))))
+
+
+def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
+    """The heads that methods rank most differently, group by group.
+
+    Args:
+        agreement: What `hc.method_agreement` returns.
+        n: Heads per group.
+
+    Returns:
+        Columns `group, head` ("L1H2"), `spread, high, high_rank, low, low_rank`: the methods that rank it highest and
+        lowest, and where. Heads with the largest spread first, those of lower layers where it is the same; groups with
+        fewer than two methods have none.
+    """
+    rows = []
+    methods = agreement["method"].values
+    for group in agreement["group"].values:
+        spread = agreement["spread"].sel(group=group).transpose("layer", "head")
+        ranks = agreement["rank"].sel(group=group).transpose("method", "layer", "head").values
+        flat = np.where(np.isfinite(spread.values), spread.values, -1.0).ravel()
+        for place in np.argsort(-flat, kind="stable")[:n]:
+            if flat[place] < 0:
+                continue
+            layer, head = np.unravel_index(place, spread.shape)
+            own = ranks[:, layer, head]
+            high, low = int(np.nanargmin(own)), int(np.nanargmax(own))
+            name = f"L{spread['layer'].values[layer]}H{spread['head'].values[head]}"
+            rows.append((str(group), name, flat[place], str(methods[high]), own[high], str(methods[low]), own[low]))
+    return pd.DataFrame(rows, columns=["group", "head", "spread", "high", "high_rank", "low", "low_rank"])
+
+
+def _checked(
+    strength: xr.Dataset, top: int | None, draws: int
+) -> tuple[Float[np.ndarray, "method group place"], tuple[int, int], int]:
+    """Strengths `[method, group, layer x head]`, the shape of the grid, and the size of the top sets."""
+    if not isinstance(strength, xr.Dataset) or set(getattr(strength.get("strength"), "dims", ())) != set(_DIMS):
+        raise DataError(
+            f"hc.method_agreement takes a Dataset with `strength` over {', '.join(_DIMS)}; got a "
+            f"{type(strength).__name__}. Pass hc.method_scores(results)."
+        )
+    values = strength["strength"].transpose(*_DIMS)
+    if values.sizes["method"] < 2:
+        raise DataError(
+            f"Agreement needs at least two methods; there is {', '.join(map(str, values['method'].values)) or 'none'}. "
+            "Run another method on the same model, into the same results."
+        )
+    n_heads = values.sizes["layer"] * values.sizes["head"]
+    top = min(max(LEAST_TOP, n_heads // 10), n_heads) if top is None else top
+    if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= n_heads:
+        raise OptionError(f"top must be a whole number from 1 to {n_heads}, the number of heads; got {top!r}.")
+    if draws < 1:
+        raise OptionError(f"draws must be at least 1; got {draws}.")
+    shape = (values.sizes["layer"], values.sizes["head"])
+    return values.values.reshape(*values.shape[:2], -1).astype(np.float64), shape, top
+
+
+def _top(strengths: Float[np.ndarray, " place"], top: int) -> Bool[np.ndarray, " place"]:
+    helping = strengths[strengths > 0]
+    if not len(helping):
+        return np.zeros(len(strengths), dtype=bool)
+    return strengths >= np.sort(helping)[-min(top, len(helping))]
+
+
+def _ranks(strengths: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+    known = np.isfinite(strengths)
+    ranks = np.full(len(strengths), np.nan)
+    ranks[known] = stats.rankdata(-strengths[known])
+    return ranks
+
+
+def _spread(ranks: Float[np.ndarray, "group method place"]) -> Float[np.ndarray, "group place"]:
+    known = np.isfinite(ranks)
+    largest = np.where(known, ranks, -np.inf).max(axis=1)
+    smallest = np.where(known, ranks, np.inf).min(axis=1)
+    return np.where(known.sum(axis=1) >= 2, largest - smallest, np.nan)
+
+
+def _within_layers(
+    first: Float[np.ndarray, " place"],
+    second: Float[np.ndarray, " place"],
+    layer: Int[np.ndarray, " place"],
+    *,
+    draws: int,
+    rng: np.random.Generator,
+) -> tuple[float, float]:
+    """Mean rank correlation when the heads of each layer are permuted, and the two-sided p of the one there is."""
+    mine, theirs = (_standard(stats.rankdata(values)) for values in (first, second))
+    drawn, there = np.empty(draws), mine @ theirs
+    for part in np.array_split(np.arange(draws), 1 + draws * len(layer) // _AT_A_TIME):
+        # Places stand layer by layer, so sorting layer + noise moves each place within its layer.
+        order = np.argsort(layer + rng.random((len(part), len(layer))), axis=1)
+        drawn[part] = mine[order] @ theirs
+    above, below = (drawn >= there - _ROUNDING).sum(), (drawn <= there + _ROUNDING).sum()
+    return float(drawn.mean()), float(min(1.0, 2 * (1 + min(above, below)) / (1 + draws)))
+
+
+def _standard(ranks: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+    centred = ranks - ranks.mean()
+    return centred / np.sqrt((centred**2).sum())

@@ -1,0 +1,229 @@
+"""What every method of some results says of every head, on one grid: method x group x layer x head."""
+
+import json
+import warnings
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories.expected import RESULTS, check_is
+from headcats.errors import DataError, StatisticsWarning, UnknownNameError
+from headcats.registry import unknown_name_message
+from headcats.results import suite_blocks, task_nodes
+from headcats.scores import CONTROLS, score
+
+FUNCTION_VECTOR = "function_vector_patch"
+_DIMS = ("group", "layer", "head")
+
+
+class _Found(NamedTuple):
+    """One method's strengths, and how they came about."""
+
+    strength: xr.DataArray
+    """`(group, layer, head)`."""
+    n: xr.DataArray
+    """`(group)`: tasks, relations or seeds behind the numbers."""
+    kind: str
+    reduction: str
+    metric: str = ""
+
+
+class _OfSuite(NamedTuple):
+    """How the block of a method over the whole suite becomes one number per group and head."""
+
+    variable: str
+    over: str
+    group: str
+    kind: str
+    reduction: str
+    reduce: Callable[[xr.DataArray], xr.DataArray]
+
+
+_OF_SUITE = {
+    "ov_relation": _OfSuite(
+        "score", "task", "category", "weights", "largest score of its relations",
+        lambda score: score.groupby("category").max(),
+    ),
+    "head_gating": _OfSuite(
+        "facilitation", "seed", "dataset", "gates", "facilitation, mean over seeds",
+        lambda gates: gates.mean("seed"),
+    ),
+    "function_probe": _OfSuite(
+        "importance", "seed", "function", "probe", "absolute importance, mean over seeds",
+        lambda importance: abs(importance).mean("seed"),
+    ),
+}  # fmt: skip
+
+
+def method_scores(
+    results: xr.DataTree,
+    *,
+    methods: Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    metric: str | None = None,
+) -> xr.Dataset:
+    """One strength per method, group and head; groups are the categories of the tasks, or the functions of a suite.
+
+    | method | strength of a head in a group |
+    |---|---|
+    | causal methods | mean over the group's tasks of the effect, in shares of the gap; signed, positive = helps |
+    | `function_vector_patch` | mean over the group's tasks of the raw effect, in `prob` where the results hold it |
+    | `ov_relation` | the largest score of the group's relations, in [0, 1] |
+    | `head_gating` | facilitation, mean over seeds, in [0, 1] |
+    | `function_probe` | mean over seeds of the absolute importance, in units of the class logit |
+
+    The units differ, so only the order of heads within a method can be compared. Tasks without a clear gap have no
+    effect and do not count. A largest score grows with the number of relations.
+
+    Args:
+        results: As `hc.load` returns them.
+        methods: Names (`ov_relation`, `denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but
+            controls and screens.
+        groups: Groups in the order wanted; None takes all.
+        metric: Metric of the causal methods; None takes the study's first.
+
+    Returns:
+        `strength (method, group, layer, head)`, NaN where a method says nothing of a group or head; `n (method, group)`
+        tasks, relations or seeds behind it, 0 where there is none. Coordinates along `method`: `kind` ("causal",
+        "weights", "gates", "probe"), `reduction` (how the number came about) and `metric`. Select with
+        `.sel({"method": name})`: xarray has an option `method` of its own. Attributes `left_out` (JSON, method -> why
+        it is not here), `categories` (JSON, names and colours) and `sign`.
+
+    Raises:
+        UnknownNameError: A method, group or metric that the results do not hold.
+        DataError: Something else than results, no method left, or methods with other layers or heads.
+    """
+    check_is(results, RESULTS, by="hc.method_scores")
+    causal, suite = _causal_labels(results), suite_blocks(results)
+    known = [*causal, *suite]
+    found: dict[str, _Found] = {}
+    left_out: dict[str, str] = {}
+    for label in known if methods is None else _chosen(methods, known):
+        try:
+            if why := _unasked(results, label) if methods is None and label in causal else "":
+                left_out[label] = why
+            elif label in causal:
+                found[label] = _causal(results, label, metric)
+            else:
+                found[label] = _suite_method(label, suite[label])
+        except DataError as problem:
+            left_out[label] = str(problem)
+    if not found:
+        listed = "".join(f"\n- {label}: {why}" for label, why in left_out.items())
+        raise DataError(f"No method of these results says how much a head matters:{listed or ' nothing is scored.'}")
+    _check_same_heads(found)
+    names = _group_names(results, found)
+    if groups is not None:
+        for group in groups:
+            if group not in names:
+                raise UnknownNameError(unknown_name_message("group of these results", group, names))
+        names = list(groups)
+    table = xr.Dataset(
+        {
+            "strength": xr.concat(
+                [one.strength.reindex(group=names) for one in found.values()], "method", join="exact"
+            ),
+            "n": xr.concat(
+                [one.n.reindex(group=names, fill_value=0) for one in found.values()], "method", join="exact"
+            ),
+        }
+    )
+    return table.assign_coords(
+        method=list(found),
+        kind=("method", [one.kind for one in found.values()]),
+        reduction=("method", [one.reduction for one in found.values()]),
+        metric=("method", [one.metric for one in found.values()]),
+    ).assign_attrs(
+        categories=str(results.attrs.get("categories", "[]")),
+        left_out=json.dumps(left_out, ensure_ascii=False),
+        sign="positive strength = the head helps, or serves the group",
+    )
+
+
+def _causal_labels(results: xr.DataTree) -> list[str]:
+    """`method@positions` of every scored method, in the order of the study."""
+    labels = dict.fromkeys(str(label) for node in task_nodes(results).values() for label in node.children)
+    order = json.loads(results.attrs.get("manifest", "{}")).get("methods", [])
+    return sorted(labels, key=lambda one: order.index(one) if one in order else len(order))
+
+
+def _chosen(methods: Sequence[str], known: list[str]) -> list[str]:
+    chosen: dict[str, None] = {}
+    for name in methods:
+        own = [label for label in known if name in (label, label.partition("@")[0])]
+        if not own:
+            everything = dict.fromkeys([*(label.partition("@")[0] for label in known), *known])
+            raise UnknownNameError(unknown_name_message("method of these results", name, list(everything)))
+        chosen |= dict.fromkeys(own)
+    return list(chosen)
+
+
+def _unasked(results: xr.DataTree, label: str) -> str:
+    """Why a method is not compared unless it is named."""
+    if label.partition("@")[0].partition(":")[0] in CONTROLS:
+        return "a control: it says what an effect is made of, not which heads serve a task"
+    blocks = (node[label] for node in task_nodes(results).values() if label in node.children)
+    if any(block.attrs.get("approximation") for block in blocks):
+        return "a screen: estimates, no patched effects; name the method to compare it"
+    return ""
+
+
+def _causal(results: xr.DataTree, label: str, metric: str | None) -> _Found:
+    method, _, positions = label.rpartition("@")
+    held = next(node[label] for node in task_nodes(results).values() if label in node.children)
+    measured = [str(name) for name in held.coords["metric"].values] if "metric" in held.coords else []
+    raw = method.partition(":")[0] == FUNCTION_VECTOR
+    chosen = "prob" if raw and "prob" in measured else metric or next(iter(measured), "logit_diff")
+    with warnings.catch_warnings():
+        # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
+        warnings.simplefilter("ignore", StatisticsWarning)
+        scores = score(results, method=method, metric=chosen, positions=positions, alpha=0.99)
+    values = scores["raw" if raw else "effect"]
+    grouped = values.groupby("category")
+    counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()
+    if not counted.any():
+        raise DataError(f"no task has a clear gap in {chosen!r}, so no effect is known")
+    reduction = f"{'raw effect' if raw else 'effect in shares of the gap'}, mean over tasks"
+    return _Found(_grid(grouped.mean(), "category"), counted.rename(category="group"), "causal", reduction, chosen)
+
+
+def _suite_method(label: str, block: xr.Dataset) -> _Found:
+    name = label.partition(":")[0]
+    if name not in _OF_SUITE:
+        raise DataError("it has no number per head that could be compared")
+    how = _OF_SUITE[name]
+    group = "task" if how.group == "category" else how.group
+    if how.variable not in block or not {how.over, group, "layer", "head"} <= set(block[how.variable].dims):
+        raise DataError(f"its block has no {how.variable!r} over {how.over}, {group}, layer and head")
+    if str(block.attrs.get("verdict", "")).startswith("not above chance"):
+        raise DataError("its probe is not above chance, so its importance means nothing")
+    values = block[how.variable]
+    known = values.notnull().any(("layer", "head")).astype(np.int64)
+    n = known.groupby("category").sum() if how.group == "category" else known.sum(how.over)
+    return _Found(_grid(how.reduce(values), how.group), n.rename({how.group: "group"}), how.kind, how.reduction)
+
+
+def _grid(values: xr.DataArray, group: str) -> xr.DataArray:
+    plain = values.rename({group: "group"}).transpose(*_DIMS).reset_coords(drop=True)
+    return plain.astype(np.float64)
+
+
+def _check_same_heads(found: dict[str, _Found]) -> None:
+    (first, expected), *others = found.items()
+    for label, one in others:
+        for axis in ("layer", "head"):
+            mine, theirs = (grid.strength[axis].values.tolist() for grid in (expected, one))
+            if mine != theirs:
+                raise DataError(
+                    f"{first} and {label} have different {axis}s ({len(mine)} and {len(theirs)}): they are of "
+                    "different models, and their heads cannot be compared."
+                )
+
+
+def _group_names(results: xr.DataTree, found: dict[str, _Found]) -> list[str]:
+    """Groups that some method knows, in the order of the categories, then of the methods."""
+    held = dict.fromkeys(str(group) for one in found.values() for group in one.strength["group"].values)
+    listed = [str(entry["name"]) for entry in json.loads(results.attrs.get("categories", "[]"))]
+    return [*(name for name in listed if name in held), *(name for name in held if name not in listed)]

@@ -1,0 +1,164 @@
+"""Steering: does the mean output of a few heads make a model do a task that no demonstration shows?"""
+
+import json
+import logging
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import xarray as xr
+
+from headcats import estimates
+from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.evidence.steered_accuracy import steered_task
+from headcats.evidence.steering_prompts import SteeringSettings, steering_prompts
+from headcats.evidence.steering_reading import steering_reading
+from headcats.models import Head, HookedModel, adapt
+from headcats.registry import lookup, unknown_name_message
+from headcats.scores import first_half, function_vector_heads, of_items, score
+from headcats.streams import stream
+from headcats.tasks import Suite, Task
+from headcats.tasks import suite as find_suite
+
+_log = logging.getLogger("headcats")
+
+
+def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str = "prob", seed: int = 0) -> xr.Dataset:
+    """The function-vector heads of the query items that `steer` of the same seed does not ask about.
+
+    Half of the items, drawn by their words alone (`headcats.scores.first_half`). Heads chosen on all items would have
+    seen the queries that they are tested on.
+
+    Args:
+        results: As `hc.load` returns them, with `function_vector_patch`.
+        n: How many heads.
+        metric: Metric that they are ranked by.
+        seed: Seed of the halves.
+
+    Returns:
+        As `hc.function_vector_heads`.
+
+    Raises:
+        UnknownNameError: No function_vector_patch, or no such metric, in the results.
+        DataError, OptionError: As `hc.function_vector_heads`.
+    """
+    half = of_items(results, lambda item: first_half(item, seed=seed))
+    with warnings.catch_warnings():
+        # Of gaps: raw effects are not divided by them.
+        warnings.simplefilter("ignore", StatisticsWarning)
+        scores = score(half, method="function_vector_patch", metric=metric, positions="last", alpha=0.99)
+    return function_vector_heads(scores, n, seed=seed)
+
+
+def steer(
+    model: Any,
+    suite: str | Suite | Task | Sequence[Task | str],
+    heads: xr.Dataset | Sequence[Head | str],
+    *,
+    tasks: Sequence[str] | None = None,
+    settings: SteeringSettings = SteeringSettings(),  # noqa: B008 - frozen
+    seed: int = 0,
+) -> xr.Dataset:
+    """Accuracy without demonstrations when the function vector of the task is added to the residual stream.
+
+    The function vector of a task is the sum over `heads` of their mean outputs `z @ W_O` (no bias) at the last position
+    of few-shot prompts of the task. It is added at the last position of zero-shot prompts to the hidden state after one
+    block (`hook_resid_post`, as in the paper), for every block in turn. Few-shot prompts are made of the word pairs
+    whose input is in the first of two random halves, zero-shot prompts ask about the second half: no query went into
+    the vector (an answer can, where several inputs share it). Choose the heads with `hc.steering_heads` of the same
+    seed, and they have not been ranked by these queries either.
+
+    Args:
+        model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+        suite: Name of a suite, a `Suite`, or a list of tasks and task names.
+        heads: What `hc.function_vector_heads` or `hc.steering_heads` returns, or heads (`hc.Head`, or "L9H6").
+        tasks: The tasks to steer; None takes all of the suite.
+        settings: Prompts, their numbers, and how many controls.
+        seed: Seed of halves, prompts and controls.
+
+    Returns:
+        Dims `task, layer, draw`; `layer` counts blocks, attention or not. Shares of right answers (argmax over the
+        whole vocabulary), in [0, 1]: `accuracy (task, layer)` with `low, high` and `base (task)`, without a vector,
+        with `base_low, base_high` (95 %, Wilson: every query is asked once); `control (task, layer, draw)`, with the
+        vector of as many random other heads, drawn from all layers; `few_shot (task)`, of the few-shot prompts.
+        `gain` = accuracy - base and `excess` = accuracy - mean control, each with `_low, _high`, 95 % by a bootstrap of
+        queries (of these heads and these draws). `p_value`: the larger of two one-sided sign tests over queries, that
+        accuracy is no more than base and no more than the mean control; `q_value`: Benjamini-Hochberg over tasks x
+        layers. `norm (task)` and `control_norm (task, draw)` of the vectors; `n (task)` zero-shot prompts; coordinate
+        `category (task)`. Attributes: `heads`, `controls` (the random sets, one a line), `left_out`
+        (JSON, task -> why it is not here), `reading` (sentences, one a line) and `provenance` (JSON).
+
+    Raises:
+        UnknownNameError: An unknown suite, task or template.
+        DataError: No head, a head twice or one that the model does not have, or no task that can be steered; with every
+            reason.
+        OptionError: Too few other heads for a control.
+        ModelError: A model without tokenizer, or without the residual stream at a hook.
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
+    """
+    adapted, found = adapt(model), find_suite(suite)
+    if adapted.tokenizer is None:
+        raise ModelError(f"Model {adapted.name!r} has no tokenizer, so tasks cannot be written as tokens.")
+    lookup("template", settings.template)  # an unknown one is no fault of every task
+    chosen = _named_heads(heads, adapted)
+    sets = [chosen, *_other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
+    steered, left_out = {}, {}
+    for task in _tasks(found, tasks):
+        _log.info("Steering %s.", task.name)
+        try:
+            shown, asked = steering_prompts(task, adapted, settings, seed=seed)
+        except DataError as problem:
+            left_out[task.name] = str(problem)
+            continue
+        made = steered_task(adapted, shown, asked, sets, task=task.name, seed=seed)
+        steered[task.name] = made.expand_dims(task=[task.name])
+    if not steered:
+        raise DataError("No task can be steered:" + "".join(f"\n- {task}: {why}" for task, why in left_out.items()))
+    table = xr.concat(list(steered.values()), dim="task", join="exact")
+    categories = [found.category_of(task).name for task in found.tasks if task.name in steered]
+    table = table.assign_coords(category=("task", categories))
+    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
+    listed = ", ".join(map(str, chosen))
+    how = {"heads": listed, "model": adapted.name, "suite": found.name, "seed": seed, **asdict(settings)}
+    table.attrs = {
+        "heads": listed,
+        "controls": "\n".join(", ".join(map(str, drawn)) for drawn in sets[1:]),
+        "left_out": json.dumps(left_out, ensure_ascii=False),
+        "provenance": json.dumps(how, ensure_ascii=False),
+    }
+    return table.assign_attrs(reading="\n".join(steering_reading(table)))
+
+
+def _named_heads(heads: xr.Dataset | Sequence[Head | str], model: HookedModel) -> tuple[Head, ...]:
+    listed = heads["name"].values.tolist() if isinstance(heads, xr.Dataset) else list(heads)
+    named = tuple(Head.parse(head) if isinstance(head, str) else Head(*head) for head in listed)
+    for head in named:
+        if not 0 <= head.head < model.n_heads.get(head.layer, 0):
+            raise DataError(f"Model {model.name!r} has no head {head}; its layers with heads: {dict(model.n_heads)}.")
+    if not named or len(set(named)) < len(named):
+        raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, named)) or 'none'}.")
+    return named
+
+
+def _other_heads(chosen: tuple[Head, ...], model: HookedModel, *, draws: int, seed: int) -> list[tuple[Head, ...]]:
+    others = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    others = [head for head in others if head not in chosen]
+    if len(others) < len(chosen):
+        raise OptionError(
+            f"{len(chosen)} heads leave {len(others)} others: too few for a random set of the same size. Steer with at "
+            f"most half of the model's heads."
+        )
+    drawn = [stream(seed, "steering control", str(draw)).choice(len(others), len(chosen), replace=False)
+             for draw in range(draws)]  # fmt: skip
+    return [tuple(others[place] for place in sorted(places)) for places in drawn]
+
+
+def _tasks(suite: Suite, names: Sequence[str] | None) -> list[Task]:
+    known = {task.name: task for task in suite.tasks}
+    for name in names or ():
+        if name not in known:
+            raise UnknownNameError(unknown_name_message(f"task of suite {suite.name!r}", name, known))
+    return [task for task in suite.tasks if names is None or task.name in names]

@@ -1,0 +1,105 @@
+"""The prompts of steering: few-shot ones that a function vector is made of, zero-shot ones that it is added to."""
+
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from headcats.errors import DataError, OptionError
+from headcats.models import HookedModel
+from headcats.prompts.answered import AnsweredText, encode_answered
+from headcats.prompts.encode import usable_pairs
+from headcats.prompts.few_shot import few_shot_texts
+from headcats.registry import lookup
+from headcats.scores import first_half
+from headcats.tasks import Task
+
+_POOL = 1024  # pairs asked of a task that generates them
+
+
+@dataclass(frozen=True)
+class SteeringSettings:
+    """How a model is steered; the defaults are those of Todd et al. (2024), but for `n_prompts` and `n_draws`, ours.
+
+    Attributes:
+        n_demos: Demonstrations per prompt that the function vector is made of.
+        template: How a prompt is written.
+        n_reference: Prompts that the function vector is the mean over.
+        n_prompts: Zero-shot prompts per task, at most; each asks another query.
+        n_draws: Sets of random other heads.
+    """
+
+    n_demos: int = 10
+    template: str = "question"
+    n_reference: int = 100
+    n_prompts: int = 100
+    n_draws: int = 5
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if name != "template" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+                raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+class Rows(NamedTuple):
+    """Prompts of one length, and the token that answers each."""
+
+    tokens: Tensor
+    answer: Tensor
+    items: tuple[str, ...]
+
+
+def steering_prompts(
+    task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int
+) -> tuple[list[Rows], list[Rows]]:
+    """Few-shot prompts of the first half of the items, zero-shot prompts of the second.
+
+    Args:
+        task: The task.
+        model: A model with a tokenizer.
+        settings: How many of which prompts.
+        seed: Seed of the halves and of the prompts.
+
+    Returns:
+        The two kinds of prompts, each as batches of one length.
+
+    Raises:
+        DataError: A half has too few word pairs, or none of its prompts can be encoded.
+        UnknownNameError: An unknown template.
+    """
+    template = lookup("template", settings.template)
+    made = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    pairs, report = usable_pairs(made, model.tokenizer, template=template)
+    if not pairs:
+        raise DataError(f"no usable word pair ({report.summary()})")
+    halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for pair in pairs:
+        halves[not first_half(pair[0], seed=seed)].append(pair)
+    if len(halves[0]) <= settings.n_demos or not halves[1]:
+        raise DataError(
+            f"{len(halves[0])} of its {len(pairs)} word pairs are there to be shown and {len(halves[1])} to be asked; "
+            f"{settings.n_demos} demonstrations and their query need {settings.n_demos + 1}: use fewer demonstrations, "
+            "or another seed"
+        )
+    wanted = (settings.n_reference, settings.n_demos), (min(settings.n_prompts, len(halves[1])), 0)
+    found = []
+    for half, (n, n_demos), purpose in zip(halves, wanted, ("function vector", "steered"), strict=True):
+        texts = few_shot_texts(
+            half, n=n, n_demos=n_demos, template=template, seed=seed, task=task.name, purpose=purpose
+        )
+        found.append(_encoded(texts, model))
+    return found[0], found[1]
+
+
+def _encoded(texts: list[AnsweredText], model: HookedModel) -> list[Rows]:
+    batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
+    rows = []
+    for batch in batches:
+        # The answer is one token, at the end.
+        kept = ((batch.targets.sum(1) == 1) & batch.targets[:, -1]).nonzero().flatten().tolist()
+        if kept:
+            part = batch.select(kept)
+            rows.append(Rows(part.tokens[:, :-1], part.tokens[:, -1], tuple(text.item for text in part.texts)))
+    if not rows:
+        raise DataError(f"no prompt left of {len(texts)} ({report.summary()})")
+    return rows

@@ -1,0 +1,88 @@
+"""Heads that carry a task from one prompt to another: ranked by what their mean output alone brings back."""
+
+import numpy as np
+import xarray as xr
+
+from headcats import estimates
+from headcats.errors import DataError, OptionError
+from headcats.estimates import PromptEffects
+
+METHOD = "function_vector_patch"
+
+
+def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
+    """The `n` heads with the largest mean over tasks of the raw effect of `function_vector_patch`.
+
+    `effect = mean over tasks of raw`, in the metric's own unit (of `prob`: a difference of probabilities), positive =
+    the head helps. Nothing is divided by a gap, so tasks with a small one count as much as the others. The ranking is
+    that of Todd et al.; the interval is not theirs.
+
+    Args:
+        scores: `hc.score(results, method="function_vector_patch", metric="prob")`; some tasks of it to rank heads by
+            these alone.
+        n: How many heads. The paper takes 10 in GPT-J (28 layers of 16 heads), more in larger models.
+        seed: Seed of the bootstrap.
+
+    Returns:
+        Dim `rank`, 1 for the largest effect, with the coordinates `layer`, `head` and `name` ("L9H6"): `effect`; `low`
+        and `high`, its 95 % interval by a bootstrap of tasks, which says how far other tasks would give other numbers
+        (NaN with a single task; with very few, hardly more than their range); `task_effect (rank, task)`. Heads that
+        are chosen for a large effect have too large ones on the tasks that chose them. Ties stand in the order of the
+        layers. Attributes `method, metric, n_tasks` and `n_heads` (heads that were ranked: those with a number in every
+        task).
+
+    Raises:
+        DataError: Something else than scores of function_vector_patch at the last position, or no task.
+        OptionError: `n` below 1, or more heads than have a number.
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
+    """
+    _check(scores)
+    grid = scores["raw"].transpose("task", "layer", "head")
+    raw = grid.values.reshape(grid.sizes["task"], -1).astype(np.float64)
+    ranked = np.flatnonzero(np.isfinite(raw).all(axis=0))
+    if not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= len(ranked):
+        raise OptionError(
+            f"n must be a whole number from 1 to {len(ranked)}, the heads with a number in all {len(raw)} tasks; "
+            f"got {n!r}."
+        )
+    names = np.array([str(task) for task in scores["task"].values])
+    chosen = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
+    # A task stands here where an item stands elsewhere, and nothing is divided: every gap is 1.
+    tasks = PromptEffects(raw[:, chosen], np.ones(len(raw)), names, np.full(len(raw), ""))
+    found = estimates.estimate(tasks, task="function vector heads", seed=seed, draws=None)
+    rows, columns = np.unravel_index(chosen, grid.shape[1:])
+    layers, heads = scores["layer"].values[rows], scores["head"].values[columns]
+    return xr.Dataset(
+        {
+            "effect": ("rank", raw.mean(axis=0)[chosen]),
+            "low": ("rank", found.low),
+            "high": ("rank", found.high),
+            "task_effect": (("rank", "task"), raw[:, chosen].T),
+        },
+        coords={
+            "rank": np.arange(1, n + 1),
+            "layer": ("rank", layers),
+            "head": ("rank", heads),
+            "name": ("rank", [f"L{layer}H{head}" for layer, head in zip(layers, heads, strict=True)]),
+            "task": names,
+        },
+        attrs={"method": METHOD, "metric": scores.attrs["metric"], "n_tasks": len(raw), "n_heads": len(ranked)},
+    )
+
+
+def _check(scores: xr.Dataset) -> None:
+    asked = f'hc.score(results, method="{METHOD}", metric="prob")'
+    if not isinstance(scores, xr.Dataset) or not {"task", "layer", "head"} <= set(
+        getattr(scores.get("raw"), "dims", ())
+    ):
+        raise DataError(f"hc.function_vector_heads takes scores; got a {type(scores).__name__}. Pass {asked}.")
+    method, positions = str(scores.attrs.get("method")), str(scores.attrs.get("positions"))
+    if method != METHOD or positions != "last" or scores.attrs.get("effect", "total") != "total":
+        raise DataError(
+            f"Function-vector heads are those of {METHOD} at the last position; these are scores of {method} at "
+            f"{positions}. Pass {asked}."
+        )
+    if not scores.sizes["task"]:
+        raise DataError("These scores hold no task, so there is nothing to rank heads by.")

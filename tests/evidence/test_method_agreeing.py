@@ -1,0 +1,210 @@
+"""Agreement between methods whose truth is planted: the same, reversed, disjoint, alike by layer alone, missing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from scipy import stats
+
+from headcats.errors import DataError, OptionError
+from headcats.evidence import disagreements, method_agreement
+
+RNG = np.random.default_rng(0)
+HEADS = RNG.permutation(np.arange(48.0)).reshape(1, 6, 8) / 48 - 0.25  # a quarter is negative
+
+
+def strengths(groups: list[str] | None = None, **methods: object) -> xr.Dataset:
+    """`(group, layer, head)` per method."""
+    values = np.stack([np.asarray(one, dtype=float) for one in methods.values()])
+    return xr.Dataset(
+        {"strength": (("method", "group", "layer", "head"), values)},
+        coords={
+            "method": list(methods),
+            "group": groups or [f"g{i}" for i in range(values.shape[1])],
+            "layer": np.arange(values.shape[2]),
+            "head": np.arange(values.shape[3]),
+            "kind": ("method", ["causal"] * len(values)),
+        },
+        attrs={"categories": "[]"},
+    )
+
+
+def pair(found: xr.Dataset, first: str = "a", second: str = "b") -> xr.Dataset:
+    return found.sel({"method": first, "other": second}).isel(group=0)
+
+
+def test_identical_methods_agree_fully() -> None:
+    found = pair(method_agreement(strengths(a=HEADS, b=10 * HEADS + 0.0)))
+    assert float(found["rank_correlation"]) == pytest.approx(1)
+    assert float(found["top_overlap"]) == 1
+    assert int(found["n_heads"]) == 48
+    assert float(found["p_value"]) == pytest.approx(2 / 5000)
+    assert (found["spread"] == 0).all()
+
+
+def test_reversed_methods_have_no_head_in_common() -> None:
+    found = pair(method_agreement(strengths(a=HEADS, b=-HEADS)))
+    assert float(found["rank_correlation"]) == pytest.approx(-1)
+    assert float(found["top_overlap"]) == 0
+    assert float(found["p_value"]) == pytest.approx(2 / 5000)
+    assert float(found["spread"].max()) == 47
+
+
+def test_numbers_by_hand() -> None:
+    first, second = np.zeros((1, 2, 4)), np.zeros((1, 2, 4))
+    first[0], second[0] = [[8, 7, 6, 5], [4, 3, 2, -1]], [[8, 1, 6, 5], [-4, 3, 2, 7]]
+    found = pair(method_agreement(strengths(a=first, b=second), top=3, draws=20))
+    # {8, 7, 6} are places 0, 1, 2; {8, 7, 6} of the second 0, 7, 2.
+    assert float(found["top_overlap"]) == pytest.approx(2 / 4)
+    # 0 to 3 of 3 shared in 10, 30, 15, 1 of 56 cases: overlap 0, 1/5, 2/4, 1.
+    assert float(found["top_chance"]) == pytest.approx((30 / 5 + 15 / 2 + 1) / 56)
+    assert float(found["rank_correlation"]) == pytest.approx(stats.spearmanr(first.ravel(), second.ravel()).statistic)
+    ranks = method_agreement(strengths(a=first, b=second), top=3, draws=20)["rank"].isel(group=0)
+    assert ranks.sel({"method": "b"}).values.tolist() == [[1, 7, 3, 4], [8, 5, 6, 2]]
+    assert found["spread"].values.tolist() == [[0, 5, 0, 0], [3, 1, 1, 6]]
+
+
+def test_top_sets_hold_the_largest_positive_strengths_and_ties() -> None:
+    values = np.zeros((1, 2, 3))
+    values[0] = [[0.5, -9.0, 0.2], [0.2, 0.2, 0.0]]
+    found = method_agreement(strengths(a=values, b=values > 0.3, c=-abs(values)), top=2, draws=5)
+    assert found["in_top"].isel(group=0).sel({"method": "a"}).values.tolist() == [
+        [True, False, True],
+        [True, True, False],
+    ]
+    assert found["top_size"].isel(group=0).values.tolist() == [4, 1, 0]
+    assert float(pair(found)["top_overlap"]) == 1 / 4
+    assert float(pair(found, "a", "c")["top_overlap"]) == 0
+    assert np.isnan(pair(found, "c", "c")["top_overlap"])
+
+
+def test_a_tenth_of_the_heads_is_on_top_but_at_least_four() -> None:
+    assert method_agreement(strengths(a=HEADS, b=HEADS), draws=1).attrs["top"] == 4
+    wide = np.random.default_rng(1).random((1, 12, 12))
+    assert method_agreement(strengths(a=wide, b=wide), draws=1).attrs["top"] == 14
+    assert method_agreement(strengths(a=wide[:, :1, :2], b=wide[:, :1, :2]), draws=1).attrs["top"] == 2
+
+
+def test_methods_that_know_layers_alone_are_told_from_those_that_know_heads() -> None:
+    draws = np.random.default_rng(2)
+    layers = np.linspace(0, 1, 6)[None, :, None]
+    first, second, third = (layers + 0.05 * draws.standard_normal((1, 6, 8)) for _ in range(3))
+    found = method_agreement(strengths(a=first, b=second, c=first + 0.01 * third))
+    alike = pair(found)
+    assert float(alike["rank_correlation"]) > 0.8
+    assert float(alike["rank_correlation"]) == pytest.approx(float(alike["layer_correlation"]), abs=0.05)
+    assert float(alike["p_value"]) > 0.05
+    known = pair(found, "a", "c")
+    assert float(known["rank_correlation"]) > float(known["layer_correlation"]) + 0.01
+    assert float(known["q_value"]) < 0.01
+
+
+def test_the_permutation_p_is_that_of_a_slow_replica() -> None:
+    draws = np.random.default_rng(3)
+    first, second = draws.standard_normal((2, 1, 4, 5))
+    second = second + 1.2 * first
+    found = pair(method_agreement(strengths(a=first, b=second)))
+    there = stats.spearmanr(first.ravel(), second.ravel()).statistic
+    ranks, others = (stats.rankdata(values).reshape(4, 5) for values in (first, second))
+    permuted = []
+    for _ in range(5000):
+        shuffled = np.concatenate([draws.permutation(row) for row in ranks])
+        permuted.append(np.corrcoef(shuffled, others.ravel())[0, 1])
+    expected = 2 * min(np.mean(np.array(permuted) >= there), np.mean(np.array(permuted) <= there))
+    assert 0.001 < expected < 0.2
+    assert float(found["p_value"]) == pytest.approx(expected, abs=5 * np.sqrt(2 * expected / 5000))
+    assert float(found["layer_correlation"]) == pytest.approx(np.mean(permuted), abs=0.02)
+
+
+def test_independent_methods_are_rarely_told_from_chance() -> None:
+    draws = np.random.default_rng(4)
+    found = method_agreement(strengths(**{f"m{i}": draws.standard_normal((10, 6, 8)) for i in range(6)}), draws=499)
+    upper = np.triu(np.ones((6, 6), dtype=bool), 1)
+    p_values = found["p_value"].values[:, upper]
+    assert p_values.shape == (10, 15)
+    assert 0.01 < (p_values <= 0.05).mean() < 0.09
+    overlap, chance = (found[name].values[:, upper].mean() for name in ("top_overlap", "top_chance"))
+    assert overlap == pytest.approx(chance, abs=0.02)
+    expected = stats.false_discovery_control(p_values.ravel()).reshape(p_values.shape)
+    np.testing.assert_allclose(found["q_value"].values[:, upper], expected)
+
+
+def test_missing_groups_and_heads_are_counted() -> None:
+    lacking = np.stack([HEADS[0], np.full((6, 8), np.nan)])
+    some = np.stack([HEADS[0], HEADS[0]])
+    some[0, 0, 0] = np.nan
+    constant = np.ones((2, 6, 8))
+    found = method_agreement(strengths(["x", "y"], a=lacking, b=some, c=constant), draws=50)
+    at = found.sel({"method": "a", "other": "b"})
+    assert at["n_heads"].values.tolist() == [47, 0]
+    assert at["rank_correlation"].values[0] == pytest.approx(1)
+    for name in ("rank_correlation", "p_value", "q_value", "top_overlap", "top_chance"):
+        assert np.isnan(at[name].values[1]), name
+    assert found["rank_correlation"].sel(other="c").isnull().all(), "a constant orders nothing"
+    assert found["rank"].sel({"method": "a", "group": "y"}).isnull().all()
+    assert found["spread"].sel(group="x").notnull().all()
+    assert "a says nothing of y." in found.attrs["reading"]
+    only = method_agreement(strengths(["x", "y"], a=lacking, b=some), draws=50)
+    assert only["spread"].sel(group="y").isnull().all()
+    assert np.isnan(only["spread"].sel(group="x").values[0, 0])
+    assert "y: the methods differ" not in only.attrs["reading"]
+
+
+def test_it_is_symmetric_and_does_not_depend_on_the_other_methods_or_their_order() -> None:
+    draws = np.random.default_rng(5)
+    three = {name: draws.standard_normal((2, 6, 8)) for name in "abc"}
+    found = method_agreement(strengths(**three), draws=200)
+    for name in ("rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance", "n_heads"):
+        np.testing.assert_array_equal(found[name], found[name].transpose("group", "other", "method"))
+    turned = method_agreement(strengths(**{name: three[name] for name in "cb"}), draws=200)
+    for name in ("rank_correlation", "layer_correlation", "p_value", "top_overlap"):
+        np.testing.assert_allclose(
+            turned[name].sel({"method": "c", "other": "b"}), found[name].sel({"method": "b", "other": "c"})
+        )
+    assert found["kind"].values.tolist() == ["causal"] * 3
+    assert found.attrs["categories"] == "[]"
+
+
+def test_heads_that_methods_disagree_on_are_named() -> None:
+    other = HEADS.copy()
+    other[0, 2, 5], strongest = -9.0, np.unravel_index(HEADS[0].argmax(), (6, 8))
+    ordered = method_agreement(strengths(a=HEADS, b=other, c=HEADS), draws=50)
+    place = float(ordered["rank"].sel({"group": "g0", "method": "a", "layer": 2, "head": 5}))
+    listed = disagreements(ordered, n=3)
+    assert listed.columns.tolist() == ["group", "head", "spread", "high", "high_rank", "low", "low_rank"]
+    assert listed.iloc[0].tolist() == ["g0", "L2H5", 48 - place, "a", place, "b", 48.0]
+    assert (listed["spread"].iloc[1:] <= 1).all()
+    assert f"L2H5 (place {place:g} for a, 48 for b)" in ordered.attrs["reading"]
+    assert len(disagreements(ordered, n=1)) == 1
+    assert isinstance(listed, pd.DataFrame)
+    assert strongest
+
+
+def test_the_reading_claims_no_more_than_the_numbers() -> None:
+    found = method_agreement(strengths(a=HEADS, b=HEADS, c=-HEADS)).attrs["reading"].split("\n")
+    assert found[0].startswith("3 methods on 48 heads, in 1 group: rank correlation")
+    assert found[1] == "Most alike: a and b, 1.00, top overlap 1.00 where chance gives 0.05."
+    assert found[2].startswith("Least alike: ")
+    assert "-1.00, top overlap 0.00" in found[2]
+    assert found[3].startswith("In 1 of 3 comparisons (pair x group) heads are ordered more alike than their layers")
+    assert ", in 2 less " in found[3]
+    assert "not shown to be unused" in found[-1]
+    draws = np.random.default_rng(6)
+    noise = method_agreement(strengths(a=draws.random((1, 6, 8)), b=draws.random((1, 6, 8)))).attrs["reading"]
+    assert "In no comparison (1 of pair x group) is the order of heads told" in noise
+    assert "Least alike" not in noise
+
+
+def test_what_is_refused() -> None:
+    table = strengths(a=HEADS, b=HEADS)
+    with pytest.raises(DataError, match="at least two methods; there is a"):
+        method_agreement(table.isel(method=[0]))
+    with pytest.raises(DataError, match=r"takes a Dataset with `strength`.*Pass hc.method_scores\(results\)"):
+        method_agreement(table.rename(strength="effect"))
+    with pytest.raises(DataError, match="over method, group, layer, head"):
+        method_agreement(table.isel(group=0))
+    for top in (0, 49, True):
+        with pytest.raises(OptionError, match="from 1 to 48"):
+            method_agreement(table, top=top)
+    with pytest.raises(OptionError, match="draws must be at least 1"):
+        method_agreement(table, draws=0)

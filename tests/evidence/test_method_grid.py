@@ -1,0 +1,179 @@
+"""Strengths of heads on one grid: each method's declared reduction, written once more, and what is left out."""
+
+import json
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import CATEGORIES, NAMES, block, tree
+
+from headcats.errors import DataError, UnknownNameError
+from headcats.evidence import method_scores
+from headcats.scores import score
+
+SHAPE = (2, 3)
+TASKS = {"capitals": "Knowledge", "currencies": "Knowledge", "antonyms": "Linguistic"}
+RNG = np.random.default_rng(0)
+EFFECTS = {task: RNG.normal(size=SHAPE) for task in TASKS}
+
+
+def causal(effects: np.ndarray, *, gap: float = 2.0, n: int = 12) -> xr.Dataset:
+    """A block whose heads have these effects, in the metric's own unit, on every prompt."""
+    return block(np.repeat(effects[None], n, axis=0), gaps=np.full(n, gap))
+
+
+def suite_block(name: str, dims: tuple[str, ...], coords: dict, *, seed: int, **attrs: str) -> xr.Dataset:
+    values = np.random.default_rng(seed).normal(size=[len(coords[dim]) for dim in dims] + list(SHAPE))
+    return xr.Dataset({name: ((*dims, "layer", "head"), values)}, {**coords, "layer": [0, 1], "head": [0, 1, 2]}, attrs)
+
+
+RELATIONS = suite_block("score", ("task",), {"task": ["a", "b", "c"]}, seed=1).assign_coords(
+    category=("task", ["Knowledge", "Translation", "Knowledge"])
+)
+GATES = suite_block("facilitation", ("dataset", "seed"), {"dataset": ["Linguistic", "Math"], "seed": [0, 1]}, seed=2)
+PROBE = suite_block("importance", ("seed", "function"), {"seed": [0, 1, 2], "function": ["Knowledge"]}, seed=3)
+
+
+def results(**suite: xr.Dataset) -> xr.DataTree:
+    made = tree({task: causal(EFFECTS[task]) for task in TASKS}, categories=TASKS)
+    nodes = {f"/{task}": made[task].to_dataset() for task in TASKS}
+    nodes |= {f"/{task}/denoising_patch@last": made[task]["denoising_patch@last"].to_dataset() for task in TASKS}
+    nodes |= {f"/_suite/{name}": found for name, found in suite.items()}
+    nodes["/"] = xr.Dataset(attrs=made.attrs)
+    return xr.DataTree.from_dict(nodes)
+
+
+def test_every_reduction_by_hand() -> None:
+    found = method_scores(results(ov_relation=RELATIONS, head_gating=GATES, function_probe=PROBE))
+    assert found["strength"].dims == ("method", "group", "layer", "head")
+    # Categories in the order of the results, then what they do not name.
+    assert found["group"].values.tolist() == ["Knowledge", "Linguistic", "Translation", "Math"]
+    strength = found["strength"]
+    for layer in range(2):
+        for head in range(3):
+            at = {"layer": layer, "head": head}
+
+            def of(method: str, group: str, at: dict = at) -> float:
+                return float(strength.sel({"method": method, "group": group, **at}))
+
+            effects = [EFFECTS[task][layer, head] / 2 for task in ("capitals", "currencies")]
+            assert of("denoising_patch@last", "Knowledge") == pytest.approx(sum(effects) / 2)
+            assert of("denoising_patch@last", "Linguistic") == pytest.approx(EFFECTS["antonyms"][layer, head] / 2)
+            relations = [float(RELATIONS["score"].sel(task=task, **at)) for task in ("a", "c")]
+            assert of("ov_relation", "Knowledge") == max(relations)
+            assert of("ov_relation", "Translation") == float(RELATIONS["score"].sel(task="b", **at))
+            gates = [float(GATES["facilitation"].sel(dataset="Math", seed=seed, **at)) for seed in (0, 1)]
+            assert of("head_gating", "Math") == pytest.approx(sum(gates) / 2)
+            probes = [abs(float(PROBE["importance"].sel(seed=seed, function="Knowledge", **at))) for seed in range(3)]
+            assert of("function_probe", "Knowledge") == pytest.approx(sum(probes) / 3)
+    counts = found["n"].to_series().unstack("group")
+    assert counts.loc["denoising_patch@last"].to_dict() == {
+        "Knowledge": 2,
+        "Linguistic": 1,
+        "Translation": 0,
+        "Math": 0,
+    }
+    assert counts.loc["ov_relation"].to_dict() == {"Knowledge": 2, "Linguistic": 0, "Translation": 1, "Math": 0}
+    assert counts.loc["head_gating"].to_dict() == {"Knowledge": 0, "Linguistic": 2, "Translation": 0, "Math": 2}
+    assert counts.loc["function_probe"].to_dict() == {"Knowledge": 3, "Linguistic": 0, "Translation": 0, "Math": 0}
+    missing = strength.isnull().all(("layer", "head"))
+    assert (missing == (found["n"] == 0)).all()
+    assert found["kind"].values.tolist() == ["causal", "weights", "gates", "probe"]
+    assert found["metric"].values.tolist() == ["logit_diff", "", "", ""]
+    assert json.loads(found.attrs["categories"]) == CATEGORIES
+    assert found.attrs["left_out"] == "{}"
+
+
+def test_function_vectors_have_raw_effects_in_prob() -> None:
+    made = {task: causal(EFFECTS[task], gap=gap) for task, gap in zip(TASKS, (0.5, 4.0, 1.0), strict=True)}
+    for task, found in made.items():
+        thrice = found["corrupted"] + 3 * (found["patched"] - found["corrupted"])
+        second = found.assign(patched=thrice.transpose(*found["patched"].dims))
+        made[task] = xr.concat([found, second.assign_coords(metric=["prob"])], "metric").assign_attrs(found.attrs)
+    nodes = tree(made, categories=TASKS, name="function_vector_patch@last")
+    found = method_scores(nodes)
+    expected = 3 * (EFFECTS["capitals"] + EFFECTS["currencies"]) / 2
+    np.testing.assert_allclose(found["strength"].sel(group="Knowledge")[0], expected)
+    assert found["metric"].values.tolist() == ["prob"]
+    in_logits = method_scores(
+        tree({t: causal(EFFECTS[t]) for t in TASKS}, categories=TASKS, name="function_vector_patch@last")
+    )
+    np.testing.assert_allclose(in_logits["strength"].sel(group="Knowledge")[0], expected / 3)
+    assert in_logits["metric"].values.tolist() == ["logit_diff"]
+
+
+def test_tasks_without_a_gap_do_not_count() -> None:
+    blocks = {task: causal(EFFECTS[task], gap=0.0 if task == "currencies" else 1.0) for task in TASKS}
+    found = method_scores(tree(blocks, categories=TASKS))
+    np.testing.assert_allclose(found["strength"].sel(group="Knowledge")[0], EFFECTS["capitals"])
+    assert found["n"].sel(group="Knowledge").values.tolist() == [1]
+    with pytest.raises(DataError, match=r"denoising_patch@last: no task has a clear gap in 'logit_diff'"):
+        method_scores(tree({task: causal(EFFECTS[task], gap=0.0) for task in TASKS}, categories=TASKS))
+
+
+def test_effects_are_those_of_score() -> None:
+    made = results()
+    expected = score(made, method="denoising_patch")["effect"].sel(task=["capitals", "currencies"]).mean("task")
+    found = method_scores(made)["strength"].sel({"method": "denoising_patch@last", "group": "Knowledge"})
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
+    token_probe = xr.Dataset({"auc": (("layer", "role"), np.zeros((2, 2)))})
+    made = results(
+        token_probe=token_probe,
+        function_probe=PROBE.assign_attrs(verdict="not above chance: .13 where chance is .12"),
+        head_gating=GATES.drop_vars("facilitation"),
+        **{"ov_relation:preset=maps2025-llama3": RELATIONS},
+    )
+    held = made["capitals/denoising_patch@last"].to_dataset()
+    made["capitals/second_corruption_patch@last"] = xr.DataTree(held)
+    made["capitals/attribution_patch@last"] = xr.DataTree(held.assign_attrs(approximation="first order"))
+    found = method_scores(made)
+    assert found["method"].values.tolist() == ["denoising_patch@last", "ov_relation:preset=maps2025-llama3"]
+    left_out = json.loads(found.attrs["left_out"])
+    assert set(left_out) == {
+        "second_corruption_patch@last", "attribution_patch@last", "token_probe", "function_probe", "head_gating",
+    }  # fmt: skip
+    assert "control" in left_out["second_corruption_patch@last"]
+    assert "screen" in left_out["attribution_patch@last"]
+    assert "not above chance" in left_out["function_probe"]
+    assert "no number per head" in left_out["token_probe"]
+    assert "no 'facilitation' over seed, dataset, layer and head" in left_out["head_gating"]
+    # What is named is compared.
+    named = method_scores(made, methods=["attribution_patch", "denoising_patch@last"])
+    assert named["method"].values.tolist() == ["attribution_patch@last", "denoising_patch@last"]
+
+
+def test_methods_and_groups_are_chosen_by_name() -> None:
+    made = results(ov_relation=RELATIONS)
+    found = method_scores(made, methods=["ov_relation"], groups=["Translation", "Knowledge"])
+    assert found["method"].values.tolist() == ["ov_relation"]
+    assert found["group"].values.tolist() == ["Translation", "Knowledge"]
+    with pytest.raises(UnknownNameError, match="Did you mean 'ov_relation'"):
+        method_scores(made, methods=["ov_relations"])
+    with pytest.raises(UnknownNameError, match="Did you mean 'Knowledge'"):
+        method_scores(made, groups=["knowledge"])
+    with pytest.raises(UnknownNameError, match="metric of these results"):
+        method_scores(made, metric="prob")
+
+
+def test_other_heads_and_nothing_at_all() -> None:
+    with pytest.raises(DataError, match=r"denoising_patch@last and ov_relation have different heads \(3 and 2\)"):
+        method_scores(results(ov_relation=RELATIONS.isel(head=[0, 1])))
+    with pytest.raises(DataError, match="different layers"):
+        method_scores(results(ov_relation=RELATIONS.assign_coords(layer=[1, 2])))
+    with pytest.raises(DataError, match="nothing is scored"):
+        method_scores(xr.DataTree.from_dict({"/": xr.Dataset(attrs={"categories": "[]"})}))
+
+
+def test_groups_that_only_some_tasks_have_stand_in_the_order_of_the_categories() -> None:
+    assert method_scores(results())["group"].values.tolist() == [n for n in NAMES if n in TASKS.values()]
+
+
+def test_heads_that_do_not_exist_stay_without_a_number() -> None:
+    lacking = RELATIONS.copy(deep=True)
+    lacking["score"].loc[{"layer": 1, "head": 2}] = np.nan
+    found = method_scores(results(ov_relation=lacking))["strength"].sel({"method": "ov_relation", "group": "Knowledge"})
+    assert np.isnan(found.values[1, 2])
+    assert np.isfinite(found.values).sum() == 5
