@@ -35,64 +35,123 @@ _HOMES = {
     "categorize": "headcats.categories",
     "head_table": "headcats.categories",
     "overlap": "headcats.categories",
+    "relation_members": "headcats.categories",
     "replicated": "headcats.categories",
     "subsampled_overlap": "headcats.categories",
     "agreement": "headcats.evidence",
     "category_structure": "headcats.evidence",
     "half_agreement": "headcats.evidence",
     "judge_protocols": "headcats.evidence",
+    "always_any": "headcats.scores.always_any",
+    "function_vector_heads": "headcats.scores",
+    "steering_heads": "headcats.evidence",
+    "steer": "headcats.evidence",
+    "method_scores": "headcats.evidence",
+    "method_agreement": "headcats.evidence",
+    "disagreements": "headcats.evidence",
+    "relation_ablation": "headcats.evidence.relation_ablation",
+    "dynamic_relation": "headcats.relations",
+    "salient_tokens": "headcats.relations",
+    "contrastive_gates": "headcats.gates",
+    "toggle_curves": "headcats.gates",
+    "GatingSettings": "headcats.gates",
+    "cogqa_texts": "headcats.probes.function_cogqa",
+    "importance_effects": "headcats.probes.function_results",
+    "scale_function_heads": "headcats.probes.function_scaling",
+    "Question": "headcats.probes.tokens_question",
+    "patching_by_role": "headcats.evidence.layer_role",
+    "attention_by_role": "headcats.evidence.layer_role",
 }
 _MODULES = ("figures", "methods", "metrics", "rules")
 
 __all__ = [
     "AnsweredBatch",
     "AnsweredText",
+    "GatingSettings",
     "Head",
     "HookedModel",
     "PromptBatch",
     "PromptPair",
+    "Question",
     "Suite",
     "Task",
     "__version__",
     "agreement",
+    "always_any",
+    "attention_by_role",
     "categorize",
     "category_structure",
+    "cogqa_texts",
+    "contrastive_gates",
     "cumulative",
+    "disagreements",
+    "dynamic_relation",
     "figures",
+    "function_vector_heads",
     "half_agreement",
     "head_table",
+    "importance_effects",
     "joint_sweep",
     "judge_protocols",
     "load",
     "load_model",
     "make_suite",
+    "method_agreement",
+    "method_scores",
     "methods",
     "metrics",
     "overlap",
+    "patching_by_role",
     "preset",
+    "relation_ablation",
+    "relation_members",
     "replicated",
     "rules",
     "run",
     "run_evidence",
+    "salient_tokens",
+    "scale_function_heads",
     "score",
+    "steer",
+    "steering_heads",
     "subsampled_overlap",
     "suite",
     "suite_blocks",
     "sweep",
     "task",
+    "toggle_curves",
 ]
 
 if TYPE_CHECKING:
     from headcats import figures, methods, metrics, rules
-    from headcats.categories import categorize, head_table, overlap, replicated, subsampled_overlap
-    from headcats.evidence import agreement, category_structure, half_agreement, judge_protocols
+    from headcats.categories import categorize, head_table, overlap, relation_members, replicated, subsampled_overlap
+    from headcats.evidence import (
+        agreement,
+        category_structure,
+        disagreements,
+        half_agreement,
+        judge_protocols,
+        method_agreement,
+        method_scores,
+        steer,
+        steering_heads,
+    )
+    from headcats.evidence.layer_role import attention_by_role, patching_by_role
+    from headcats.evidence.relation_ablation import relation_ablation
+    from headcats.gates import GatingSettings, contrastive_gates, toggle_curves
     from headcats.models import Head, HookedModel, load_model
     from headcats.presets import preset
+    from headcats.probes.function_cogqa import cogqa_texts
+    from headcats.probes.function_results import importance_effects
+    from headcats.probes.function_scaling import scale_function_heads
+    from headcats.probes.tokens_question import Question
     from headcats.prompts import PromptPair
     from headcats.prompts.answered import AnsweredBatch, AnsweredText
     from headcats.prompts.batch import PromptBatch
+    from headcats.relations import dynamic_relation, salient_tokens
     from headcats.results import load, suite_blocks
-    from headcats.scores import score
+    from headcats.scores import function_vector_heads, score
+    from headcats.scores.always_any import always_any
     from headcats.study import run, run_evidence
     from headcats.sweeps import cumulative, joint_sweep, sweep
     from headcats.tasks import Suite, Task, make_suite, suite, task
