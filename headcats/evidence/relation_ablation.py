@@ -52,8 +52,8 @@ def relation_ablation(
     Returns:
         `accuracy (task, k)` after the first k heads, k = 0 without ablation; `random (task, sequence, k)`, `control
         (task, other, k)`, all in [0, 1], NaN beyond the last head there is; `head (task, k)`: the k-th head;
-        `control_task (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`. Attribute `dropped`: JSON, task -> why it was
-        left out.
+        `control_task (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`. Attribute `dropped`: JSON,
+        task -> why it was left out.
 
     Raises:
         DataError: No task is left: prompts missing or unusable, accuracy below .1, or no head with a score above 0.
