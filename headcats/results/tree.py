@@ -73,7 +73,7 @@ def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Mapping[str, An
         )
     }
     order = {name: place for place, name in enumerate(manifest["tasks"])}
-    asked = {label: place for place, label in enumerate(manifest["methods"])}
+    asked = {label: place for place, label in enumerate(manifest.get("methods", []))}
 
     def place(entry: tuple[tuple[str, str], xr.Dataset]) -> tuple[int, int]:
         task, label = entry[0]
