@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import headcats as hc
-from headcats.study import runner
+from headcats.study import task_run
 from headcats.study.progress import progress_bar
 
 
@@ -41,7 +41,7 @@ def steps(monkeypatch):
         seen.append((total, made))
         yield lambda steps, label=None: made.append(steps)
 
-    monkeypatch.setattr(runner, "progress_bar", record)
+    monkeypatch.setattr(task_run, "progress_bar", record)
     return seen
 
 
