@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from headcats.models import Head
-from headcats.probes.function_features import HeadFeatures
-from headcats.probes.function_settings import FunctionProbeSettings
+from headcats.probes.functions.features import HeadFeatures
+from headcats.probes.functions.settings import FunctionProbeSettings
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.encode import DropReport
 from headcats.prompts.pair import Span

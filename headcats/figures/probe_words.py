@@ -5,10 +5,7 @@ import math
 import xarray as xr
 
 from headcats.errors import DataError
-
-# As the function probe's verdicts say it.
-NOT_ABOVE_CHANCE = "not above chance"
-TASKS_ALONE = "separates tasks, not functions"
+from headcats.probes.functions.names import NOT_ABOVE_CHANCE, SEPARATES_TASKS, TOO_FEW_SEEDS
 
 # Variable -> what it is called, prefix of its interval, and the accuracy by chance.
 _ACCURACIES = {
@@ -18,13 +15,19 @@ _ACCURACIES = {
 
 
 def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
-    """Refuse the importances of a probe that is not above chance.
+    """Refuse the importances of a probe that is not above chance, or in too few of its seeds.
 
     Raises:
         DataError: the attribute `verdict` says so; the message holds the accuracies.
     """
+    said = "; ".join(accuracies(probe)) or "no accuracy is stored"
+    if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
+        raise DataError(
+            f"{figure} expects a probe with more than half of its seeds; here is {probe.sizes.get('seed', 0)}, the "
+            f"others were refused or not run yet ({said}). Where nothing is to be found, single seeds are above chance "
+            "all the same: finish the run, or give it more items per function."
+        )
     if probe.attrs.get("verdict") == NOT_ABOVE_CHANCE:
-        said = "; ".join(accuracies(probe)) or "no accuracy is stored"
         raise DataError(
             f"{figure} expects a probe whose held-out accuracy is above chance; this one is not ({said}), so what it "
             "attributes to heads says nothing. Give it more items per function, or functions that the model tells "
@@ -34,9 +37,9 @@ def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
 
 def titled(title: str | None, probe: xr.Dataset) -> str | None:
     """The title, which says so where the probe tells tasks apart but not functions."""
-    if probe.attrs.get("verdict") != TASKS_ALONE or (title and TASKS_ALONE in title):
+    if probe.attrs.get("verdict") != SEPARATES_TASKS or (title and SEPARATES_TASKS in title):
         return title
-    return f"{title}: {TASKS_ALONE}" if title else f"{TASKS_ALONE[0].upper()}{TASKS_ALONE[1:]}"
+    return f"{title}: {SEPARATES_TASKS}" if title else f"{SEPARATES_TASKS[0].upper()}{SEPARATES_TASKS[1:]}"
 
 
 def accuracies(probe: xr.Dataset) -> list[str]:

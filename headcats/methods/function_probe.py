@@ -12,11 +12,11 @@ from headcats.errors import DataError
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
-from headcats.probes.function_features import HeadFeatures, head_features
-from headcats.probes.function_results import NAME, labelled, sentences, verdict
-from headcats.probes.function_seed import probe_seed
-from headcats.probes.function_settings import PRESETS, FunctionProbeSettings, settings_of
-from headcats.probes.function_splits import usable_functions
+from headcats.probes.functions.features import HeadFeatures, head_features
+from headcats.probes.functions.results import NAME, labelled, most_are_here, sentences, verdict
+from headcats.probes.functions.seed import probe_seed
+from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
+from headcats.probes.functions.splits import usable_functions
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
 from headcats.sweeps.labels import of_model
@@ -76,7 +76,7 @@ class FunctionProbe:
     def __call__(
         self,
         model: Any,
-        texts: Sequence[AnsweredText],
+        texts: Sequence[Any],
         *,
         preset: str | FunctionProbeSettings = "cogmirrors2025",
         tokens: str | None = None,
@@ -87,9 +87,9 @@ class FunctionProbe:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-            texts: Texts of at least two functions; `category` is the function, `task` a task within it, `item` what is
-                asked. `hc.cogqa_texts` reads them from a file.
-            preset: Name of a preset, or settings of your own.
+            texts: `hc.AnsweredText` of at least two functions; `category` is the function, `task` a task within it,
+                `item` what is asked. `hc.cogqa_texts` reads them from a file.
+            preset: Name of a preset, or `hc.FunctionProbeSettings` of your own.
             tokens: "top5" or "all" answer tokens; None takes the preset's.
             n_seeds: Number of probes.
             seed: Seed of every random choice.
@@ -104,14 +104,20 @@ class FunctionProbe:
             refused). A seed that is refused is left out.
 
         Raises:
-            DataError: Fewer than two functions with enough items, or half of the seeds or more have a probe that does
-                not converge or is not above chance on held-out items.
+            DataError: Something else than texts, fewer than two functions with enough items, or half of the seeds or
+                more have a probe that does not converge or is not above chance on held-out items.
             ModelError: No tokenizer, heads of different sizes in different layers, or as in `hc.sweep`.
             UnknownNameError, OptionError: An unknown preset, or a value out of range.
         """
         adapted, settings = adapt(model), _settings(preset, tokens)
         check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
+        other = next((one for one in texts if not isinstance(one, AnsweredText)), None)
+        if other is not None:
+            raise DataError(
+                f"function_probe takes a list of hc.AnsweredText; got one with a {type(other).__name__} in it. "
+                "From a file: texts, report = hc.cogqa_texts(path)."
+            )
         prepared = _prepare(adapted, texts, settings, {})
         found, refused = {}, {}
         for probe in range(n_seeds):
@@ -121,8 +127,7 @@ class FunctionProbe:
                 )
             except DataError as problem:
                 refused[f"seed {probe}"] = str(problem)
-        # Where there is nothing, one seed in forty is above chance by its interval all the same.
-        if 2 * len(found) <= n_seeds:
+        if not most_are_here(len(found), n_seeds):
             first = next(iter(refused.values()))
             raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
         block = labelled(prepared.features, prepared.functions, found, layers=adapted.layers, n_heads=adapted.max_heads)
@@ -175,7 +180,7 @@ class FunctionProbe:
         )
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Seeds along `seed`, with the verdict of all of them."""
+        """Seeds along `seed`, with the verdict of all of them; "too few seeds" where half or more are missing."""
         joined = xr.concat(
             list(parts.values()),
             dim="seed",
@@ -185,16 +190,18 @@ class FunctionProbe:
             join="exact",
             combine_attrs="override",
         )
-        return joined.assign_attrs(verdict=verdict(joined))
+        n_seeds = json.loads(joined.attrs["provenance"])["n_seeds"]
+        return joined.assign_attrs(verdict=verdict(joined, n_seeds=n_seeds))
 
     def summary(self, block: xr.Dataset) -> list[str]:
-        """Accuracies, verdict, agreement of the seeds, and what was left out."""
+        """Accuracies, verdict, agreement of the seeds, and what was left out or dropped."""
         told = json.loads(block.attrs["provenance"])
         left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
         refused = [f"Refused: {name}. {why}" for name, why in told["refused"].items()]
         missing = told["n_seeds"] - block.sizes["seed"]
         here = [f"{missing} of {told['n_seeds']} seeds are not here: refused, or not run yet."] if missing else []
-        return [*sentences(block), *here, *left_out, *refused]
+        dropped = [f"Texts: {told['texts']}."] if told.get("dropped") else []
+        return [*sentences(block), *here, *left_out, *dropped, *refused]
 
     def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> _Prepared:
         texts, left_out = _texts(inputs)
@@ -266,6 +273,7 @@ def _with_provenance(
         "n_seeds": seeds[1],
         "sign": "positive importance = the head speaks for the function; heads are ranked by absolute importance",
         "texts": prepared.features.report.summary(),
+        "dropped": prepared.features.report.dropped,
         "left_out": prepared.left_out,
         "refused": dict(refused),
     }

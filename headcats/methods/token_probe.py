@@ -9,10 +9,10 @@ from headcats.errors import DataError
 from headcats.methods.options import Option, WholeNumber
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
-from headcats.probes.tokens_map import token_map
-from headcats.probes.tokens_question import Question
-from headcats.probes.tokens_reading import reading
-from headcats.probes.tokens_settings import PRESETS, REPRESENTATIONS
+from headcats.probes.tokens.map import token_map
+from headcats.probes.tokens.question import Question
+from headcats.probes.tokens.reading import reading
+from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.registry import register
 from headcats.streams import stream
 
@@ -36,8 +36,9 @@ class TokenProbe:
     What to hold the map against: `within_task`, the same probe on pairs of answers of one task, since a probe may know
     the hard task rather than the wrong answer; `task_baseline`, the AUC of knowing the task and nothing else; and
     `shuffled`, probes fitted to labels permuted within tasks. These are at chance within tasks (`shuffled_within`, .5),
-    and over all pairs at what the task alone gives away, which is .5 only where tasks are equally hard. The best cell
-    of a map is the best of many, so its own AUC flatters it.
+    and over all pairs at what the task alone gives away, which is .5 only where tasks are equally hard. The column
+    last_q stands before any token of the answer: it shows what the question gives away (that it is hard, or that the
+    model does not know it). The best cell of a map is the best of many, so its own AUC flatters it.
 
     References:
         Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707. Grouped splits, the AUC within tasks, both
@@ -64,7 +65,7 @@ class TokenProbe:
         model: Any,
         questions: Sequence[Any],
         *,
-        preset: str = "orgad2025",
+        preset: str | TokenProbeSettings = "orgad2025",
         representation: str = "mlp_post",
         seed: int = 0,
     ) -> xr.Dataset:
@@ -73,7 +74,7 @@ class TokenProbe:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns, with its tokenizer.
             questions: What is asked, as `Question`; some hundred at least.
-            preset: "orgad2025" (see `headcats.probes.tokens_settings`).
+            preset: "orgad2025", or `hc.TokenProbeSettings` of your own.
             representation: "mlp_post" (MLP activations before the down projection), "mlp_out", "resid_post" or "head_z"
                 (outputs of all heads of the layer, before the output projection).
             seed: Seed of the split, the shuffled labels and the intervals.

@@ -18,8 +18,8 @@ import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import Head, HookedModel
-from headcats.probes import function_settings
-from headcats.probes.function_results import importance_effects
+from headcats.probes.functions import settings as function_settings
+from headcats.probes.functions.results import importance_effects
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 from headcats.prompts.template import ARROW
@@ -90,11 +90,14 @@ def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: Hoo
 def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) -> None:
     texts = slot_texts()
     few = [replace(text, category="few", task="few") for text in texts[:9]]
-    found = hc.methods.function_probe(planted, [*texts, *few], preset=QUICK, n_seeds=1)
+    long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
+    found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
     assert found.function.values.tolist() == ["high", "low", "middle"]
     assert found.n.values.tolist() == [54] * 3
     assert json.loads(found.attrs["provenance"])["left_out"] == {"few": "9 query items of at least 10"}
-    assert "Left out: few (9 query items of at least 10)." in hc.methods.function_probe.summary(found)
+    summary = hc.methods.function_probe.summary(found)
+    assert "Left out: few (9 query items of at least 10)." in summary
+    assert any(line.startswith("Texts: 171 kept; 1 ") for line in summary)
 
 
 def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
@@ -107,6 +110,8 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
         hc.methods.function_probe(planted, texts, preset="cogmirrors")
     with pytest.raises(OptionError, match="'top5', 'all'"):
         hc.methods.function_probe(planted, texts, tokens="top3")
+    with pytest.raises(DataError, match=r"with a list in it. From a file: texts, report = hc.cogqa_texts"):
+        hc.methods.function_probe(planted, (texts, "report"))
     with pytest.raises(OptionError, match="n_seeds"):
         hc.methods.function_probe(planted, texts, n_seeds=0)
     with pytest.raises(DataError, match="at least 2 functions"):
@@ -175,6 +180,8 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     assert joined.function.values.tolist() == ["Down", "Up"]
     assert joined.attrs["method"] == "function_probe"
     assert joined.attrs["preset"] == "cogmirrors2025"
+    assert joined.attrs["verdict"] not in ("too few seeds", "")
+    assert method.join({"seed 0": parts["seed 0"]}).attrs["verdict"] == "too few seeds"  # 1 of 2
     told = json.loads(joined.attrs["provenance"])
     assert told["left_out"] == {"finished": "a task of finished prompts, not of word pairs"}
     called = method(

@@ -2,19 +2,22 @@
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 import xarray as xr
 from scripted import EXACT, ScriptedModel, scripted
+from sklearn.metrics import roc_auc_score
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.methods.suite_inputs import SuiteInputs
-from headcats.probes import tokens_fit, tokens_map
-from headcats.probes.tokens_question import Question
-from headcats.probes.tokens_settings import PRESETS
+from headcats.probes.tokens import fit as tokens_fit
+from headcats.probes.tokens import map as tokens_map
+from headcats.probes.tokens.question import Question
+from headcats.probes.tokens.settings import PRESETS
 from headcats.registry import lookup
 from headcats.tasks import Task
 
@@ -48,6 +51,32 @@ def test_shuffled_labels_are_at_chance_within_tasks(planted: xr.Dataset) -> None
     assert inside.sel(layer=1, role=ROLE)
     assert inside.mean() >= 0.8
     assert abs(planted.shuffled_within.mean() - 0.5) < 0.08
+
+
+def test_probes_of_shuffled_labels_are_judged_by_those_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, questions = scripted(60)
+    monkeypatch.setattr(tokens_map, "shuffled_labels", lambda wrong, *_, **__: ~wrong)
+    with small():
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    # Right for wrong everywhere: the mirror image is as easy to tell.
+    np.testing.assert_allclose(found.shuffled, found.auc, atol=1e-6)
+    np.testing.assert_allclose(found.shuffled_within, found.within_task, atol=1e-6)
+
+
+def test_the_task_baseline_knows_the_training_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, questions = scripted(60, share=(0.3, 0.7))
+    asked: list[np.ndarray] = []
+
+    def rates(wrong: np.ndarray, tasks: list[str], test: np.ndarray) -> np.ndarray:
+        asked.append(test)
+        return -np.arange(len(wrong), dtype=float)
+
+    monkeypatch.setattr(tokens_map, "task_error_rates", rates)
+    with small():
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    assert asked[0].tolist() == (found.split == "test").values.tolist()
+    held = found.isel(prompt=np.flatnonzero(asked[0]))
+    assert float(found.task_baseline) == pytest.approx(roc_auc_score(held.wrong, -np.arange(held.sizes["prompt"])))
 
 
 def test_the_task_alone_is_told_apart_from_the_answer(planted: xr.Dataset) -> None:
@@ -102,10 +131,12 @@ def test_the_summary_says_what_to_hold_the_map_against(planted: xr.Dataset) -> N
     assert "read `within_task`" not in text
     cell = planted.sel(layer=1, role=ROLE)
     assert f"Best within tasks: layer 1, {ROLE}, AUC {float(cell.within_task):.2f} [" in text
+    question = planted.within_task.sel(role="last_q").max()
+    assert f"Before the answer begins (last_q) it is up to {float(question):.2f} [" in text
     assert "Shuffled labels, within tasks" in text
     shares = [float(planted.wrong[planted.task == f"task {task}"].mean()) for task in (0, 1)]
     assert f"Wrong by task: task 0 {100 * shares[0]:.0f} %, task 1 {100 * shares[1]:.0f} %." in text
-    assert "Left out: " in text
+    assert re.search(r"Questions: \d+ kept; \d+ ", text)
 
 
 def test_a_map_of_the_task_alone_is_called_that(planted: xr.Dataset) -> None:
@@ -136,6 +167,15 @@ def small() -> Any:
             patch.__exit__(*error)
 
     return Small()
+
+
+def test_settings_of_ones_own_in_place_of_a_preset() -> None:
+    model, questions = scripted(60)
+    own = hc.TokenProbeSettings(roles=("last_q", ROLE), min_class=5, resamples=50)
+    found = hc.methods.token_probe(model, questions, preset=own)
+    assert found.role.values.tolist() == ["last_q", ROLE]
+    assert json.loads(found.attrs["provenance"])["preset"] == "custom"
+    assert json.loads(found.attrs["provenance"])["settings"]["min_class"] == 5
 
 
 @pytest.mark.parametrize(

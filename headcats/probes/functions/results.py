@@ -1,0 +1,188 @@
+"""Results of function probes as labelled data, and what they say in words."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy.stats import spearmanr
+
+from headcats.probes.functions.accuracy import Accuracy
+from headcats.probes.functions.features import HeadFeatures
+from headcats.probes.functions.names import (
+    NOT_ABOVE_CHANCE,
+    NOT_TESTED,
+    SEPARATES_FUNCTIONS,
+    SEPARATES_TASKS,
+    TOO_FEW_SEEDS,
+)
+from headcats.probes.functions.seed import SeedResult
+from headcats.probes.functions.splits import task_of
+
+NAME = "function_probe"
+
+
+def labelled(
+    features: HeadFeatures,
+    functions: Sequence[str],
+    found: Mapping[int, SeedResult],
+    *,
+    layers: Sequence[int],
+    n_heads: int,
+) -> xr.Dataset:
+    """One or several seeds as a dataset; see `function_probe` for what it holds.
+
+    Args:
+        features: What the probes were trained on.
+        functions: Their classes.
+        found: Number of the probe -> result.
+        layers: Layers of the grid.
+        n_heads: Heads of the grid; those that a layer lacks are NaN.
+    """
+    importance = np.full((len(found), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
+    rows = {layer: row for row, layer in enumerate(layers)}
+    for place, head in enumerate(features.heads):
+        importance[:, :, rows[head.layer], head.head] = [one.importance[:, place] for one in found.values()]
+    tasks = _task_names(features)
+    categories = [text.category for text in features.texts]
+    results = list(found.values())
+    dataset = xr.Dataset(
+        {
+            "importance": (("seed", "function", "layer", "head"), importance),
+            **_intervals("accuracy", "accuracy", [one.accuracy for one in results]),
+            "chance": ("seed", [one.chance for one in results]),
+            **_intervals("left_out_accuracy", "left_out", [one.left_out for one in results]),
+            "left_out_chance": ("seed", [one.left_out_chance for one in results]),
+            "function_accuracy": (("seed", "function"), np.stack([one.function_accuracy for one in results])),
+            "task_left_out_accuracy": (
+                ("seed", "task"),
+                [[one.by_task.get(task, np.nan) for task in tasks] for one in results],
+            ),
+            "n": ("function", [categories.count(function) for function in functions]),
+        },
+        coords={
+            "seed": list(found),
+            "function": list(functions),
+            "layer": list(layers),
+            "head": np.arange(n_heads),
+            "task": list(tasks.values()),
+            "task_function": ("task", [function for function, _ in tasks]),
+        },
+    )
+    return dataset.assign_attrs(method=NAME, verdict=verdict(dataset))
+
+
+def most_are_here(found: int, n_seeds: int) -> bool:
+    """Whether more than half of the seeds have a probe that may be read.
+
+    Where there is nothing to find, one seed in forty is above chance by its interval all the same.
+    """
+    return 2 * found > n_seeds
+
+
+def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
+    """What accuracies allow to be said, in one of five phrases; it takes the least favourable seed.
+
+    "too few seeds": half of `n_seeds` or more are missing, because they were refused or not run yet. "not above
+    chance": on held-out items, by the interval. "separates tasks, not functions": on tasks that were left
+    out the probe is at chance, by the interval. "not tested across tasks": fewer than two functions have two tasks.
+    "separates functions": none of these.
+    """
+    if not most_are_here(probes.sizes["seed"], n_seeds):
+        return TOO_FEW_SEEDS
+    if not bool((probes["accuracy_low"] > probes["chance"]).all()):
+        return NOT_ABOVE_CHANCE
+    tested = probes["left_out_accuracy"].notnull()
+    if not bool(tested.any()):
+        return NOT_TESTED
+    above = probes["left_out_low"] > probes["left_out_chance"]
+    return SEPARATES_FUNCTIONS if bool(above.where(tested, True).all()) else SEPARATES_TASKS
+
+
+def importance_effects(probes: xr.Dataset) -> xr.Dataset:
+    """Absolute importance, averaged over seeds, as rules take it.
+
+    `hc.rules.elbow()(hc.importance_effects(probes))` is the paper's selection: 1 for heads up to the elbow of each
+    function's sorted absolute importance, that head included. Descriptive: it returns heads even for noise.
+
+    Args:
+        probes: What `function_probe` gives.
+
+    Returns:
+        `effect (function, layer, head)`: mean over seeds of the absolute values, so that seeds which disagree on the
+        sign do not cancel; in units of the class logit, without intervals or p values (rules that need them cannot be
+        used).
+    """
+    absolute: xr.DataArray = abs(probes["importance"])
+    effect = absolute.mean("seed", skipna=False)
+    return xr.Dataset({"effect": effect}, attrs={"method": NAME, "effect": "absolute"})
+
+
+def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
+    """Mean Spearman correlation of absolute importance between pairs of seeds, per function; NaN for a single seed.
+
+    The mean over a layer's heads is part of every head's feature, so a head leaks into its neighbours, and a single
+    probe may rank them in any order.
+    """
+    absolute: xr.DataArray = abs(probes["importance"])
+    flat = absolute.stack(cell=("layer", "head")).dropna("cell")
+    values = flat.transpose("seed", "function", "cell").values
+    return xr.DataArray(
+        [_mean_correlation(values[:, row]) for row in range(values.shape[1])],
+        coords={"function": probes["function"]},
+        dims="function",
+    )
+
+
+def sentences(probes: xr.Dataset) -> list[str]:
+    """What a reader should know of the probes before looking at importance."""
+    first = (
+        f"{probes.sizes['seed']} probes of {probes.sizes['function']} functions: right for "
+        f"{_span(probes['accuracy'])} of the texts of held-out items (lowest end of a 95 % interval "
+        f"{float(probes['accuracy_low'].min()):.3f}, chance {float(probes['chance'].max()):.3f})."
+    )
+    said = [first]
+    tested = int(probes["left_out_accuracy"].notnull().sum())
+    if tested:
+        said.append(
+            f"On tasks that were left out of the training: {_span(probes['left_out_accuracy'])} (lowest end of a 95 % "
+            f"interval over tasks {float(probes['left_out_low'].min()):.3f}, chance "
+            f"{float(probes['left_out_chance'].max()):.3f}; {tested} of {probes.sizes['seed']} probes)."
+        )
+    said.append(f"Verdict: {probes.attrs['verdict']}.")
+    if probes.sizes["seed"] > 1:
+        said.append(
+            "Rank correlation of absolute importance between seeds: "
+            + ", ".join(f"{one.function.item()} {one.item():.2f}" for one in seed_agreement(probes))
+            + "."
+        )
+    return said
+
+
+def _intervals(share: str, stem: str, found: Sequence[Accuracy]) -> dict[str, tuple[str, list[float]]]:
+    return {
+        share: ("seed", [one.share for one in found]),
+        f"{stem}_low": ("seed", [one.low for one in found]),
+        f"{stem}_high": ("seed", [one.high for one in found]),
+    }
+
+
+def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:
+    """(function, task) -> a name that no other has."""
+    pairs = list(dict.fromkeys(task_of(text) for text in features.texts))
+    plain = [task for _, task in pairs]
+    return {
+        (function, task): task if task and plain.count(task) == 1 else f"{function}: {task}" if task else function
+        for function, task in pairs
+    }
+
+
+def _mean_correlation(values: Float[np.ndarray, "seed cell"]) -> float:
+    pairs = list(itertools.combinations(values, 2))
+    return float(np.mean([spearmanr(one, other).statistic for one, other in pairs])) if pairs else float("nan")
+
+
+def _span(values: xr.DataArray) -> str:
+    low, high = float(values.min()), float(values.max())
+    return f"{low:.3f}" if round(low, 3) == round(high, 3) else f"{low:.3f} to {high:.3f}"

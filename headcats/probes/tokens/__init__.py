@@ -1,0 +1,1 @@
+"""Where does a model show that its answer is wrong? Probes over layers and tokens with a role."""

@@ -1,0 +1,191 @@
+"""The map of a token probe: how well each layer and token role tells wrong answers from right ones."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Bool
+
+from headcats.errors import DataError
+from headcats.models import HookedModel
+from headcats.probes.tokens.answers import Answer, answer_questions
+from headcats.probes.tokens.auc import Area, JudgedPrompts
+from headcats.probes.tokens.fit import probe_scores
+from headcats.probes.tokens.question import Question
+from headcats.probes.tokens.representations import hook_name, representations
+from headcats.probes.tokens.settings import EXACT_ROLES, REPRESENTATIONS, TokenProbeSettings, settings_of
+from headcats.probes.tokens.split import held_out, shuffled_labels, task_error_rates
+from headcats.prompts.encode import DropReport
+from headcats.streams import stream
+
+Advance = Callable[[float, str], None]
+
+# Variables of a cell: the probe over all pairs and within tasks, and the same for shuffled labels.
+_CELLS = (
+    "auc", "low", "high", "within_task", "within_low", "within_high",
+    "shuffled", "shuffled_low", "shuffled_high", "shuffled_within", "shuffled_within_low", "shuffled_within_high",
+)  # fmt: skip
+
+
+def token_map(
+    model: HookedModel,
+    questions: Sequence[Question],
+    *,
+    preset: str | TokenProbeSettings,
+    representation: str,
+    seed: int,
+    advance: Advance = lambda share, what: None,
+) -> xr.Dataset:
+    """See `headcats.methods.token_probe`."""
+    settings, preset = settings_of(preset), preset if isinstance(preset, str) else "custom"
+    for layer in model.layers:
+        hook_name(model, layer, representation)
+    answers, report = answer_questions(
+        model, questions, settings, preset=preset, advance=lambda share: advance(0.3 * share, "answers")
+    )
+    wrong = np.array([one.wrong for one in answers], dtype=bool)
+    tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
+    _check_classes(wrong, settings, report)
+    test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
+    for side, name in ((test, "held-out"), (~test, "training")):
+        _check_side(wrong[side], name, items)
+    cells, failed, judged = _cells(
+        model, answers, wrong, test, settings, representation=representation, seed=seed, advance=advance
+    )
+    baseline = judged.area(task_error_rates(wrong, tasks, test)[test])
+    layers, roles = list(model.layers), list(settings.roles)
+    provenance = {
+        "method": "token_probe",
+        "preset": preset,
+        "settings": asdict(settings),
+        "representation": REPRESENTATIONS[representation],
+        "model": model.name,
+        "model_class": model.model_class,
+        "seed": seed,
+        "questions": len(questions),
+        "left_out": report.dropped,
+        "cut": sum(one.cut for one in answers),
+        "not_converged": failed,
+    }
+    return xr.Dataset(
+        {
+            **{name: (("layer", "role"), values) for name, values in zip(_CELLS, cells, strict=True)},
+            "same_position": (("role", "other_role"), _same_position(answers, roles)),
+            "task_baseline": baseline.value,
+            "task_baseline_low": baseline.low,
+            "task_baseline_high": baseline.high,
+            "n": len(answers),
+            "n_wrong": int(wrong.sum()),
+            "n_test": int(test.sum()),
+            "n_cut": sum(one.cut for one in answers),
+            "n_left_out": sum(report.dropped.values()),
+            "n_not_converged": len(failed),
+            "n_tasks_of_one_class": len(judged.one_class),
+            "wrong": ("prompt", wrong.astype(np.int8)),
+            "generated": _words([one.generated for one in answers]),
+            "exact": _words([one.exact for one in answers]),
+            "right_answer": _words([one.question.answer for one in answers]),
+            "question": _words([one.question.prompt for one in answers]),
+            "split": _words(["test" if held else "train" for held in test]),
+        },
+        coords={
+            "layer": layers,
+            "role": roles,
+            "other_role": roles,
+            "task": _words(tasks),
+            "item": _words(items),
+        },
+        attrs={
+            "method": "token_probe",
+            "representation": representation,
+            "hook": REPRESENTATIONS[representation],
+            "preset": preset,
+            "exact_roles": "\n".join(EXACT_ROLES),
+            "model": model.name,
+            "left_out": report.summary(),
+            "not_converged": "\n".join(failed),
+            "tasks_of_one_class": "\n".join(judged.one_class),
+            "provenance": json.dumps(provenance, ensure_ascii=False),
+        },
+    )
+
+
+def _cells(
+    model: HookedModel,
+    answers: Sequence[Answer],
+    wrong: Bool[np.ndarray, " prompt"],
+    test: Bool[np.ndarray, " prompt"],
+    settings: TokenProbeSettings,
+    *,
+    representation: str,
+    seed: int,
+    advance: Advance,
+) -> tuple[np.ndarray, list[str], JudgedPrompts]:
+    """`(variable, layer, role)`, the probes that did not converge, and the held-out prompts."""
+    tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
+    judged = JudgedPrompts(
+        wrong[test],
+        [task for task, held in zip(tasks, test, strict=True) if held],
+        [item for item, held in zip(items, test, strict=True) if held],
+        resamples=settings.resamples,
+        draws=stream(seed, "token_probe", "bootstrap"),
+    )
+    mixed = shuffled_labels(wrong, tasks, test, seed=seed)
+    sides = (("", wrong, judged), (" (shuffled labels)", mixed, judged.relabelled(mixed[test])))
+    values = np.full((len(_CELLS), len(model.layers), len(settings.roles)), np.nan)
+    failed: list[str] = []
+    features = representations(
+        model,
+        [one.tokens for one in answers],
+        [[one.shape.position(role) for role in settings.roles] for one in answers],
+        representation=representation,
+        advance=lambda share: advance(0.3 + 0.2 * share, "representations"),
+    )
+    for row, (layer, found) in enumerate(features):
+        for column, role in enumerate(settings.roles):
+            areas: list[Area] = []
+            for suffix, labels, items_judged in sides:
+                scores = probe_scores(found[:, column], labels, test, settings)
+                if scores is None:
+                    failed.append(f"layer {layer}, {role}{suffix}")
+                    areas += [Area(np.nan, np.nan, np.nan)] * 2
+                else:
+                    areas += [items_judged.area(scores), items_judged.area_within(scores)]
+            values[:, row, column] = np.concatenate(areas)
+            share = (row * len(settings.roles) + column + 1) / values[0].size
+            advance(0.5 + 0.5 * share, f"probes, layer {layer}")
+    return values, failed, judged
+
+
+def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
+    n, bad = len(wrong), int(wrong.sum())
+    if min(bad, n - bad) >= settings.min_class:
+        return
+    few, harder = ("wrong", "harder") if bad < n - bad else ("right", "easier")
+    told = f"all {n} answers are {'right' if not bad else 'wrong'}" if bad in (0, n) else f"{bad} of {n} are wrong"
+    left = f" ({report.summary()})" if report.dropped else ""
+    raise DataError(
+        f"There is nothing to predict: {told}{left}, and a probe of errors needs at least {settings.min_class} right "
+        f"and {settings.min_class} wrong answers. Ask {harder} questions, or more of them: too few are {few}."
+    )
+
+
+def _check_side(wrong: Bool[np.ndarray, " prompt"], name: str, items: Sequence[str]) -> None:
+    if len(set(wrong.tolist())) < 2:
+        kind = "no" if not len(wrong) else "only wrong" if wrong.all() else "only right"
+        raise DataError(
+            f"The {name} part has {kind} answers: the {len(set(items))} query items cannot be split so that right and "
+            "wrong answers are on both sides. Ask about more items."
+        )
+
+
+def _same_position(answers: Sequence[Answer], roles: Sequence[str]) -> np.ndarray:
+    """Share of the answers in which two roles are the same token."""
+    places = np.array([[one.shape.position(role) for role in roles] for one in answers])
+    return np.asarray((places[:, :, None] == places[:, None, :]).mean(0))
+
+
+def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:
+    return "prompt", np.array(texts, dtype=object).astype(str)
