@@ -246,7 +246,7 @@ class HookedModel:
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
-        """As `forward`, at chosen positions, at least one: rows in the order of `positions.nonzero()`.
+        """As `forward`, at chosen positions (DataError without any): rows in the order of `positions.nonzero()`.
 
         Logits before the first of them are not computed, except by bridges whose architecture must.
         """

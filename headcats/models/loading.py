@@ -1,4 +1,4 @@
-"""`load_model`: the bundled model, a local folder, a hub name, or the model that the user already has."""
+"""`load_model`: a bundled model, a local folder, a hub name, or the model that the user already has."""
 
 import copy
 import importlib.resources
@@ -26,7 +26,9 @@ _log = logging.getLogger("headcats")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 
 # The item of a bundled model is its folder in Hugging Face layout.
-registry.register("model", "mini", Path(str(importlib.resources.files("headcats") / "models" / "mini")))
+_MODELS = Path(str(importlib.resources.files("headcats") / "models"))
+registry.register("model", "mini", _MODELS / "mini")
+registry.register("model", "mini-cognitive", _MODELS / "mini_cognitive")
 
 
 def load_model(
@@ -41,9 +43,9 @@ def load_model(
     """A model ready for every method of headcats, in eval mode, without weight processing.
 
     Args:
-        source: "mini" (bundled, needs no network), a local folder in Hugging Face layout, a hub name such as "gpt2",
-            or a HookedTransformer, TransformerBridge or HookedModel, which is used where and as it is. A bundled name
-            goes before a folder of that name; './mini' is the folder.
+        source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout, a hub name
+            such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel, which is used where and as it is.
+            A bundled name goes before a folder of that name; './mini' is the folder.
         device: None is CUDA, else MPS, else CPU; the choice is logged.
         dtype: Of the weights. Effects are small: float32 unless memory forbids it.
         revision: Branch, tag or commit, for a hub name.

@@ -1,6 +1,13 @@
 """Tasks, their word tables and suites."""
 
-from headcats.tasks import algorithmic, knowledge, linguistic, translation  # noqa: F401  (they register their tasks)
+from headcats.tasks import (  # noqa: F401  (they register their tasks)
+    algorithmic,
+    cognitive,
+    knowledge,
+    linguistic,
+    sentences,
+    translation,
+)
 from headcats.tasks.definition import Task, task
 from headcats.tasks.suites import Category, Suite, make_suite, suite
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from headcats.errors import DataError
 from headcats.registry import lookup, names, register
+from headcats.tasks.cognitive import FUNCTIONS
 from headcats.tasks.definition import Task
 
 # As many as the overlap map has room for. Clear of each other, of the standard categories, of its greys and of the
@@ -114,7 +115,20 @@ def icl() -> Suite:
     return make_suite(tasks_of_suite("icl"), name="icl", categories=STANDARD_CATEGORIES)
 
 
+def cognitive() -> Suite:
+    """Eight functions of Cognitive Mirrors, Knowledge Recall to Math Calculation, with three few-shot tasks each."""
+    functions = [Category(name, colour) for name, colour in zip(FUNCTIONS, SPARE_COLOURS, strict=True)]
+    return make_suite(tasks_of_suite("cognitive"), name="cognitive", categories=functions)
+
+
+def sentences() -> Suite:
+    """Questions about numbers that are answered in a sentence, without demonstrations, and not always rightly."""
+    return make_suite(tasks_of_suite("sentences"), name="sentences")
+
+
 register("suite", "icl", icl)
+register("suite", "cognitive", cognitive)
+register("suite", "sentences", sentences)
 
 
 def _as_task(item: Task | str) -> Task:

@@ -99,8 +99,9 @@ class TestBundled:
         with pytest.raises(OptionError, match="A revision belongs to a hub name"):
             load_model("toy", revision="main")
 
-    def test_mini_is_bundled(self) -> None:
-        assert Path(registry.lookup("model", "mini")).parts[-3:] == ("headcats", "models", "mini")
+    @pytest.mark.parametrize(("name", "folder"), [("mini", "mini"), ("mini-cognitive", "mini_cognitive")])
+    def test_bundled_models(self, name: str, folder: str) -> None:
+        assert Path(registry.lookup("model", name)).parts[-3:] == ("headcats", "models", folder)
 
 
 class TestOwnModel:

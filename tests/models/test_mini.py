@@ -1,5 +1,6 @@
 """The bundled model: its folder, its tokenizer, what it can do, and the loop that trained it."""
 
+import dataclasses
 import json
 from itertools import pairwise
 from pathlib import Path
@@ -11,17 +12,25 @@ import torch
 import headcats.models.mini as mini
 from headcats.models.mini.card import write_card
 from headcats.models.mini.evaluation import accuracy_by_demonstrations, accuracy_of_prompts, logits_of, random_sequences
-from headcats.models.mini.fit import Fit, Settings
+from headcats.models.mini.fit import Fit
 from headcats.models.mini.material import GATE_SEED, fresh_pairs, suite_categories, suite_pairs
 from headcats.models.mini.measurement import N_DEMOS, accuracy_table, prompt_accuracy
 from headcats.models.mini.network import answer_logits, make_model
-from headcats.models.mini.sequences import LIST_ANSWERS, Sequences, answer_positions, held_out
+from headcats.models.mini.sequences import (
+    LIST_ANSWERS,
+    MiniSettings,
+    Sequences,
+    answer_positions,
+    held_out,
+    repeated_words,
+)
+from headcats.models.mini.shipped import SHIPPED_FILES, load, selected
 from headcats.models.mini.tokenizer import make_tokenizer, words_of
-from headcats.models.mini.train import GATE, GATE_PROMPTS, SHIPPED_FILES, failures, load, selected
+from headcats.models.mini.train import GATE, GATE_PROMPTS, failures
 from headcats.streams import stream
 
 FOLDER = Path(mini.__file__).parent
-TINY = Settings(
+TINY = MiniSettings(
     n_layers=2,
     n_heads=2,
     d_model=16,
@@ -60,7 +69,7 @@ def tiny_sequences(seed: int) -> tuple[Sequences, dict[str, int]]:
     tables = {"next": list(pairwise(few)), "back": list(pairwise(few[::-1]))}
     words = ["dog", "house", "sun", "tree"]
     vocabulary = make_tokenizer([*numbers, *words], n_positions=64).get_vocab()
-    return Sequences(tables, words, vocabulary, stream(seed, "test")), vocabulary
+    return Sequences(tables, words, vocabulary, stream(seed, "test"), settings=TINY), vocabulary
 
 
 def tiny_fit(seed: int = 0) -> Fit:
@@ -96,7 +105,7 @@ class TestFolder:
         for seed in report["seeds"]:
             assert seed["passed"] == (not failures(seed["gates"][-1]))
         settings = [seed["settings"] for seed in report["seeds"]]
-        assert settings == [vars(Settings())] * 3
+        assert settings == [vars(MiniSettings())] * 3
 
     def test_no_task_is_solvable_without_demonstrations(self, report):
         assert {task: cells["k"][0] for task, cells in report["measured"].items() if cells["k"][0] > 0.9} == {}
@@ -128,7 +137,7 @@ class TestTokenizer:
 
     def test_file_is_what_the_script_makes(self, shipped):
         _, tokenizer = shipped
-        again = make_tokenizer(tokenizer.get_vocab(), n_positions=Settings().n_positions)
+        again = make_tokenizer(tokenizer.get_vocab(), n_positions=MiniSettings().n_positions)
         made, read = (json.loads(one.backend_tokenizer.to_str()) for one in (again, tokenizer))
         assert made == read
         assert again.model_max_length == tokenizer.model_max_length
@@ -198,10 +207,23 @@ class TestSequences:
         assert 0.72 < clean.mean() < 0.92
 
     def test_same_seed_gives_the_same_sequences(self):
-        for kind in ("table_batch", "list_batch", "repeated_batch"):
-            first, again, other = (getattr(tiny_sequences(seed)[0], kind)(5) for seed in (3, 3, 4))
-            assert (first == again).all()
-            assert (first != other).any()
+        first, again, other = (tiny_sequences(seed)[0].batches() for seed in (3, 3, 4))
+        assert [batch.name for batch in first] == ["tables", "lists", "repeated words"]
+        for one, same, different in zip(first, again, other, strict=True):
+            assert (one.tokens == same.tokens).all()
+            assert (one.tokens != different.tokens).any()
+
+    def test_a_step_weighs_answers_alike_and_repeated_words_beside_them(self):
+        tables, lists, repeated = tiny_sequences(0)[0].batches()
+        answers = TINY.table_sequences * len(tables.answers), TINY.list_sequences * len(lists.answers)
+        assert tables.weight / lists.weight == pytest.approx(answers[0] / answers[1])
+        assert tables.weight + lists.weight == pytest.approx(1)
+        assert repeated.weight == TINY.repeated_weight
+
+    def test_words_are_repeated(self):
+        batch = repeated_words(np.arange(5, 30), 4, boundary=0, weight=1.0, draws=stream(0, "test"))
+        assert (batch.tokens[:, 1:11] == batch.tokens[:, 11:]).all()
+        assert (batch.tokens[:, batch.answers + 1] == batch.tokens[:, batch.answers - 9]).all()
 
 
 class TestTraining:
@@ -221,6 +243,17 @@ class TestTraining:
         losses = [fit.step(1e-2) for _ in range(60)]
         for part in ("tables", "lists"):
             assert np.mean([loss[part] for loss in losses[-10:]]) < losses[0][part] - 0.5
+
+    def test_answers_that_do_not_count_change_nothing(self):
+        """A batch of which half of the answers count: its mean loss is that of the half."""
+        fit = tiny_fit()
+        batch = fit.sequences.batches()[0]
+        counted = np.zeros((len(batch.tokens), len(batch.answers)), bool)
+        counted[:, :3] = True
+        some = dataclasses.replace(batch, counted=counted)
+        alone = dataclasses.replace(batch, answers=batch.answers[:3])
+        torch.testing.assert_close(fit._loss_of(some), fit._loss_of(alone), atol=2e-2, rtol=0)
+        assert not torch.isclose(fit._loss_of(some), fit._loss_of(batch), atol=1e-4)
 
     def test_cycles_until_the_gate_and_fails_after_the_last(self):
         ends = []

@@ -50,6 +50,17 @@ def test_category_and_source_are_needed(options):
         hc.task(**options)
 
 
+def test_an_exact_answer_is_found_by_a_regular_expression():
+    @hc.task(category="arithmetic", source="integers", exact=r"\d(?: \d)*")
+    def spoken_sum(n, *, seed):
+        return [("4 plus 8", "the sum is 1 2 now")]
+
+    assert spoken_sum.exact == r"\d(?: \d)*"
+    assert returning([("a", "b")]).exact is None
+    with pytest.raises(OptionError, match="'mine': expected `exact` as a regular expression"):
+        Task("mine", "knowledge", "made up", lambda n, *, seed: [], exact="(")
+
+
 @pytest.mark.parametrize(
     "function",
     [lambda seed: [], lambda n: [], lambda count, *, seed: [], lambda: None],
@@ -119,7 +130,11 @@ def test_every_task_keeps_the_contract(name):
 ALPHABET = ("next_letter", "previous_letter", "uppercase")
 
 
-@pytest.mark.parametrize("name", TASKS)
+# Examples of inputs that are drawn from more than can be listed are worked out in the tests of their suites.
+LISTED = [name for name in TASKS if registry.lookup("task", name).suite not in ("cognitive", "sentences")]
+
+
+@pytest.mark.parametrize("name", LISTED)
 def test_the_example_of_the_docstring_is_true(name):
     task = registry.lookup("task", name)
     answer, given = task.__doc__.split("`")[1:4:2]

@@ -1,1 +1,1 @@
-"""The bundled model: a folder in the Hugging Face layout, and the scripts that made it."""
+"""The bundled model "mini": a folder in the Hugging Face layout, and the scripts that made it."""

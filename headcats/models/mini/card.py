@@ -1,12 +1,21 @@
-"""The model card: what `train_report.json` holds, as text for people."""
+"""The model card of "mini": what `train_report.json` holds, as text for people."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-Report = Mapping[str, Any]
+from headcats.models.mini.card_text import (
+    CORRUPTIONS,
+    LICENCE,
+    Report,
+    command,
+    header,
+    layout,
+    lowest,
+    optimiser,
+    table,
+)
 
 SHOWN_DEMONSTRATIONS = (0, 1, 2, 5)
-CORRUPTIONS = ("other_task", "shuffled_labels")
 
 
 def write_card(report: Report) -> str:
@@ -19,23 +28,15 @@ def write_card(report: Report) -> str:
     shipped = next(seed for seed in report["seeds"] if seed["seed"] == report["shipped"])
     return "\n\n".join(
         [
-            HEADER,
+            header("mini"),
             _what_it_is(report, shipped["settings"]),
             _how_it_was_trained(shipped),
             _seeds(report),
             _accuracy(report),
-            LIMITS,
+            LIMITS + LICENCE,
         ]
     )
 
-
-HEADER = """---
-license: mit
-library_name: transformers
-pipeline_tag: text-generation
----
-
-# headcats mini"""
 
 LIMITS = """## Limits
 
@@ -46,8 +47,6 @@ LIMITS = """## Limits
 - Training again with the same seed gives a model of the same kind, not the same bits.
 - Past tense and past participle agree on most verbs, so a few prompts do not tell the two apart.
 - Heads of another seed may do other work: a finding about this model is a finding about this model.
-
-Licence: MIT, like the package.
 """
 
 
@@ -57,8 +56,7 @@ A small transformer that solves the few-shot tasks of the suite `icl`: {len(repo
 (algorithmic, knowledge, linguistic, translation). It exists so that attention heads can be studied on any machine,
 without a download.
 
-- Llama layout, {settings["n_layers"]} layers of {settings["n_heads"]} heads, width {settings["d_model"]}, MLP width \
-{settings["d_mlp"]}, {report["n_parameters"] / 1e6:.2f} million parameters, tied embeddings; float16 in the file.
+{layout(report, settings)}
 - One token per word, {report["n_tokens"]} tokens. A prompt is the boundary token `<|endoftext|>`, lines of `x → y`, and
   `x →`; the answer is the next token. At most {settings["n_positions"]} tokens.
 - Trained from scratch on the word tables of this package and nothing else."""
@@ -66,32 +64,27 @@ without a download.
 
 def _how_it_was_trained(shipped: Report) -> str:
     settings = shipped["settings"]
-    threads = "one CPU thread" if shipped["threads"] == 1 else f"{shipped['threads']} CPU threads"
     return f"""\
 ## Training
 
-`python -m headcats.models.mini.train --seed {shipped["seed"]} --out DIR`: {shipped["steps"]} steps in \
-{shipped["minutes"]:.0f} minutes on {threads} (matrix products in bfloat16).
+{command("headcats.models.mini.train", shipped)}
 
 - Each step: {settings["table_sequences"]} sequences of 8 pairs of a table task, {settings["list_sequences"]} of 6 lists
   of a list task, {settings["repeated_sequences"]} of ten random words repeated once (loss weight \
 {settings["repeated_weight"]}). The loss is taken at the answers, so a sequence trains every number of demonstrations.
 - 18 % of the sequences have random labels. Half of the table sequences take their inputs from those that one other task
   answers differently.
-- AdamW (.9, .98), weight decay {settings["weight_decay"]}, gradient norm clipped at 1, learning rate
-  {settings["learning_rate"]}: warm-up, constant, cosine to zero, in a cycle of {settings["first_cycle"]} steps and then
-  cycles of {settings["later_cycle"]} at half the rate until the gate is passed.
-- Every {settings["check_every"]} steps, tasks that lag behind get more sequences."""
+{optimiser(settings)}"""
 
 
 def _seeds(report: Report) -> str:
     rows = []
     for seed in report["seeds"]:
         gate = seed["gates"][-1]
-        lowest = (_lowest({task: by_k[5] for task, by_k in gate["k"].items()}), _lowest(gate["prompts"]))
+        least = (lowest({task: by_k[5] for task, by_k in gate["k"].items()}), lowest(gate["prompts"]))
         verdict = "passed" if seed["passed"] else "failed"
-        rows.append([seed["seed"], verdict, *lowest, seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}"])
-    header = ("seed", "gate", "lowest, whole task", "lowest, run prompts", "steps", "cycles", "minutes")
+        rows.append([seed["seed"], verdict, *least, seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}"])
+    columns = ("seed", "gate", "lowest, whole task", "lowest, run prompts", "steps", "cycles", "minutes")
     return f"""\
 ## Seeds and selection
 
@@ -105,7 +98,7 @@ When seeds 0 and 1 had passed this gate after one cycle, the same accuracy was a
 alone are more frequent, and `list_middle` was just below .95 in both. Both seeds were then trained for another cycle.
 Seed 2, in its third cycle by then, was measured on both kinds of prompts at its end.
 
-{_table(header, rows)}
+{table(columns, rows)}
 
 Shipped: seed {report["shipped"]}. The gate's result after every cycle is in `train_report.json`."""
 
@@ -121,7 +114,7 @@ def _accuracy(report: Report) -> str:
             numbers += [cells[corruption]["accuracy"], cells[corruption]["probability"]]
         rows.append([task, report["categories"][task], *(f"{number:.3f}" for number in numbers)])
     shown = [f"k = {k}" for k in SHOWN_DEMONSTRATIONS]
-    header = ["task", "category", *shown, "run", "other task", "P", "shuffled", "P"]
+    columns = ["task", "category", *shown, "run", "other task", "P", "shuffled", "P"]
     return f"""\
 ## Accuracy
 
@@ -130,7 +123,7 @@ Share of right answers (largest logit of the whole vocabulary) after k demonstra
 or the right ones shuffled. P is the mean probability of the right answer. {report["n"]} prompts per cell. Words are not
 held out: what is new in a prompt is the combination of demonstrations and query.
 
-{_table(header, rows)}
+{table(columns, rows)}
 
 Without demonstrations the most solvable task is `{easiest}` ({measured[easiest]["k"][0]:.3f}); after 5 the hardest is
 `{hardest}` ({measured[hardest]["k"][5]:.3f}). Mean P over tasks: \
@@ -142,13 +135,3 @@ Without demonstrations the most solvable task is `{easiest}` ({measured[easiest]
 def _mean(report: Report, corruption: str, number: str) -> float:
     cells = [cells[corruption][number] for cells in report["measured"].values()]
     return sum(cells) / len(cells)
-
-
-def _lowest(accuracy: Mapping[str, float]) -> str:
-    task = min(accuracy, key=accuracy.__getitem__)
-    return f"{accuracy[task]:.3f} ({task})"
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)

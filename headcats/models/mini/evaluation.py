@@ -1,6 +1,6 @@
-"""Accuracy of the bundled model on prompts that are given as text."""
+"""Accuracy of a model on prompts that are given as text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -8,10 +8,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from headcats.models.mini.fit import Logits
 from headcats.models.mini.sequences import answer_positions
+from headcats.prompts.pair import PromptPair
 
 WordPair = tuple[str, str]
-Logits = Callable[[Int[Tensor, "sequence pos"], Int[Tensor, " answer"]], Float[Tensor, "sequence answer token"]]
 
 BATCH = 256
 
@@ -69,3 +70,19 @@ def logits_of(model: LlamaForCausalLM) -> Logits:
         return model.lm_head(model.model(tokens, use_cache=False).last_hidden_state[:, answers])
 
     return logits
+
+
+def corrupted_cell(
+    logits: Logits, pairs: Sequence[PromptPair], tokenizer: PreTrainedTokenizerFast
+) -> dict[str, float | int]:
+    """What corrupted prompts leave of the right answers, beside their clean twins.
+
+    Returns:
+        `accuracy` and `probability` (mean, of the right answer) on corrupted prompts, `clean_accuracy` and
+        `clean_probability` on clean ones, to four decimals, and `n`, the number of prompts.
+    """
+    answers = [pair.answer for pair in pairs]
+    corrupted = accuracy_of_prompts(logits, [pair.corrupted for pair in pairs], answers, tokenizer)
+    clean = accuracy_of_prompts(logits, [pair.clean for pair in pairs], answers, tokenizer)
+    names = ("accuracy", "probability", "clean_accuracy", "clean_probability")
+    return {name: round(number, 4) for name, number in zip(names, corrupted + clean, strict=True)} | {"n": len(pairs)}

@@ -6,42 +6,32 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
 from headcats.models.mini.network import Parameters, answer_logits, make_model
-from headcats.models.mini.sequences import (
-    LISTS_PER_SEQUENCE,
-    PAIRS_PER_SEQUENCE,
-    REPEATED_WORDS,
-    Sequences,
-    answer_positions,
-)
 
 Logits = Callable[[Int[Tensor, "sequence pos"], Int[Tensor, " answer"]], Float[Tensor, "sequence answer token"]]
+"""A model: token ids and positions -> logits of the token after each of these positions."""
+
+NOT_COUNTED = -100
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a training run depends on besides the tasks and the seed; the same for every seed."""
+    """What a training run depends on besides its sequences and the seed; the same for every seed."""
 
     n_layers: int = 6
     n_heads: int = 8
     d_model: int = 128
     d_mlp: int = 344
     n_positions: int = 64
-    table_sequences: int = 72
-    """Sequences per step of table tasks, of list tasks and of repeated words."""
-    list_sequences: int = 36
-    repeated_sequences: int = 16
-    repeated_weight: float = 0.3
-    """Weight of the repeated words' loss beside the mean loss over answers."""
     learning_rate: float = 2e-3
     """Peak of the first cycle; later cycles peak at half of it."""
     weight_decay: float = 0.05
@@ -53,7 +43,26 @@ class Settings:
     most_cycles: int = 4
     check_every: int = 500
     lag_weight: float = 4.0
-    """After a check a task is drawn 1 + lag_weight * (1 - accuracy) times as often as its size says."""
+    """After a check a task is drawn 1 + lag_weight * (1 - accuracy) times as often as at first."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences of one length whose loss is taken at the same positions.
+
+    Attributes:
+        name: What the log calls them.
+        tokens: Token ids.
+        answers: Positions whose next token is learned.
+        weight: Weight of their mean loss in the loss of the step.
+        counted: Which answers of each sequence count; all of them where it is `None`.
+    """
+
+    name: str
+    tokens: Int[np.ndarray, "sequence pos"]
+    answers: Int[np.ndarray, " answer"]
+    weight: float
+    counted: Bool[np.ndarray, "sequence answer"] | None = None
 
 
 @dataclass
@@ -67,6 +76,23 @@ class Progress:
     checks: list[dict[str, Any]] = field(default_factory=list)
     gates: list[dict[str, Any]] = field(default_factory=list)
     """What the gate measured after each cycle; filled by the caller's gate."""
+
+
+@runtime_checkable
+class Sequences(Protocol):
+    """Source of training sequences.
+
+    Attributes:
+        draws: Source of all its random choices; a checkpoint holds its state.
+        weights: Task name -> how often it is drawn, relative to the others of its kind.
+    """
+
+    draws: np.random.Generator
+    weights: dict[str, float]
+
+    def batches(self) -> list[Batch]:
+        """What the next step learns from."""
+        ...
 
 
 class Fit:
@@ -160,28 +186,16 @@ class Fit:
         return progress.passed
 
     def step(self, learning_rate: float) -> dict[str, float]:
-        """One optimiser step; returns the losses of table tasks, list tasks and repeated words."""
-        settings = self.settings
+        """One optimiser step; returns the mean loss of each batch by its name."""
         for group in self._optimizer.param_groups:
             group["lr"] = learning_rate
-        tables = self._loss_of(
-            self.sequences.table_batch(settings.table_sequences), answer_positions(PAIRS_PER_SEQUENCE, input_length=1)
-        )
-        lists = self._loss_of(
-            self.sequences.list_batch(settings.list_sequences), answer_positions(LISTS_PER_SEQUENCE, input_length=5)
-        )
-        # The first repeated word cannot be known to be one.
-        repeated = self._loss_of(
-            self.sequences.repeated_batch(settings.repeated_sequences),
-            np.arange(REPEATED_WORDS + 1, 2 * REPEATED_WORDS),
-        )
-        n_tables, n_lists = settings.table_sequences * PAIRS_PER_SEQUENCE, settings.list_sequences * LISTS_PER_SEQUENCE
-        answers = (tables * n_tables + lists * n_lists) / (n_tables + n_lists)
+        batches = self.sequences.batches()
+        losses = [self._loss_of(batch) for batch in batches]
         self._optimizer.zero_grad()
-        (answers + settings.repeated_weight * repeated).backward()
+        torch.stack([batch.weight * loss for batch, loss in zip(batches, losses, strict=True)]).sum().backward()
         torch.nn.utils.clip_grad_norm_(self._parameters.values(), 1.0)
         self._optimizer.step()
-        return {"tables": tables.item(), "lists": lists.item(), "repeated words": repeated.item()}
+        return {batch.name: loss.item() for batch, loss in zip(batches, losses, strict=True)}
 
     def learning_rate(self, step: int, length: int) -> float:
         """Warm-up, constant, cosine to zero; of the current cycle."""
@@ -225,19 +239,26 @@ class Fit:
     def _check(self, check: Callable[[Logits], Mapping[str, float]]) -> None:
         accuracy = dict(check(self.logits))
         for task, reached in accuracy.items():
+            if task not in self._base_weights:
+                continue  # measured, but drawn at a fixed rate
             self.sequences.weights[task] = self._base_weights[task] * (1 + self.settings.lag_weight * (1 - reached))
         self.progress.checks.append({"cycle": self.progress.cycle, "step": self.progress.step, "accuracy": accuracy})
         lowest = sorted(accuracy, key=accuracy.__getitem__)[:6]
         mean = sum(accuracy.values()) / len(accuracy)
         self.log(f"mean accuracy {mean:.3f}; lowest: " + ", ".join(f"{task} {accuracy[task]:.2f}" for task in lowest))
 
-    def _loss_of(self, sequences: np.ndarray, answers: np.ndarray) -> Tensor:
-        tokens, positions = torch.from_numpy(sequences), torch.from_numpy(answers)
-        last = int(answers[-1])
-        return self._loss(self._parameters, tokens[:, : last + 1].contiguous(), tokens[:, positions + 1], positions)
+    def _loss_of(self, batch: Batch) -> Tensor:
+        tokens, positions = torch.from_numpy(batch.tokens), torch.from_numpy(batch.answers)
+        targets = tokens[:, positions + 1]
+        if batch.counted is not None:
+            targets = targets.masked_fill(torch.from_numpy(~batch.counted), NOT_COUNTED)
+        last = int(batch.answers[-1])
+        return self._loss(self._parameters, tokens[:, : last + 1].contiguous(), targets, positions)
 
     def _mean_loss(self, parameters: Parameters, tokens: Tensor, targets: Tensor, answers: Tensor) -> Tensor:
-        return F.cross_entropy(self._forward(parameters, tokens, answers).flatten(0, 1), targets.flatten())
+        return F.cross_entropy(
+            self._forward(parameters, tokens, answers).flatten(0, 1), targets.flatten(), ignore_index=NOT_COUNTED
+        )
 
     def _forward(self, parameters: Parameters, tokens: Tensor, answers: Tensor) -> Tensor:
         return answer_logits(

@@ -1,17 +1,16 @@
-"""The task suite as training and measuring material for the bundled model."""
+"""The suite `icl` as training and measuring material for the model "mini"."""
 
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from headcats.models.mini.fit import Settings
-from headcats.models.mini.sequences import LIST_ANSWERS, Sequences, held_out
+from headcats.models.mini.sequences import LIST_ANSWERS, MiniSettings, Sequences, held_out
 from headcats.models.mini.tokenizer import make_tokenizer, words_of
 from headcats.streams import stream
 from headcats.tasks import suite
 
 SUITE = "icl"
 CHECK_SEED = 10_000_000
-"""Seed of the checks during training."""
+"""Seed of the training material and of the checks during training."""
 GATE_SEED = 20_000_000
 """Seed of every prompt behind the gate and the card; nothing else uses it."""
 LISTS = 6000
@@ -37,7 +36,7 @@ def suite_categories() -> dict[str, str]:
 def suite_tokenizer() -> PreTrainedTokenizerFast:
     """The tokenizer over every word of the suite."""
     words = set[str]().union(*map(words_of, suite_pairs(CHECK_SEED).values()))
-    return make_tokenizer(words, n_positions=Settings().n_positions)
+    return make_tokenizer(words, n_positions=MiniSettings().n_positions)
 
 
 def suite_sequences(tokenizer: PreTrainedTokenizerFast, seed: int) -> Sequences:
@@ -46,7 +45,8 @@ def suite_sequences(tokenizer: PreTrainedTokenizerFast, seed: int) -> Sequences:
     tables = {task: pairs[task] for task in pairs if task not in LIST_ANSWERS}
     items = words_of((given, "0") for given, _ in pairs["list_first"])
     words = sorted(word for word in items if not word.isdigit())
-    return Sequences(tables, words, tokenizer.get_vocab(), stream(seed, "mini", "sequences"))
+    draws = stream(seed, "mini", "sequences")
+    return Sequences(tables, words, tokenizer.get_vocab(), draws, settings=MiniSettings())
 
 
 def fresh_pairs(tokenizer: PreTrainedTokenizerFast, seed: int) -> dict[str, list[WordPair]]:

@@ -1,10 +1,16 @@
-"""The numbers of the gate and of the model card."""
+"""The numbers of the gate and of the card of the model "mini"."""
 
 from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
-from headcats.models.mini.evaluation import Logits, accuracy_by_demonstrations, accuracy_of_prompts, random_sequences
+from headcats.models.mini.evaluation import (
+    accuracy_by_demonstrations,
+    accuracy_of_prompts,
+    corrupted_cell,
+    random_sequences,
+)
+from headcats.models.mini.fit import Logits
 from headcats.models.mini.material import GATE_SEED, WordPair, fresh_pairs
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
 from headcats.prompts.pair import PromptPair
@@ -55,13 +61,7 @@ def measure(logits: Logits, tokenizer: PreTrainedTokenizerFast, *, n: int) -> di
         measured[task] = {"k": [round(accuracy, 4) for accuracy in table[task]]}
         for corruption in CORRUPTIONS:
             built = _prompts(task, pairs, n=n, corruption=corruption)
-            answers = [pair.answer for pair in built]
-            clean = accuracy_of_prompts(logits, [pair.clean for pair in built], answers, tokenizer)
-            corrupted = accuracy_of_prompts(logits, [pair.corrupted for pair in built], answers, tokenizer)
-            cell = dict(
-                zip(("accuracy", "probability", "clean_accuracy", "clean_probability"), corrupted + clean, strict=True)
-            )
-            measured[task][corruption] = {name: round(number, 4) for name, number in cell.items()} | {"n": len(built)}
+            measured[task][corruption] = corrupted_cell(logits, built, tokenizer)
     return measured
 
 

@@ -3,17 +3,20 @@
 A sequence is the boundary token and lines of `x → y`. The loss is taken at every answer, so one sequence of eight pairs
 trains prompts of 0 to 7 demonstrations. Three kinds:
 
-* clean: all pairs are of one task. In half of them the inputs come from those that one other task answers differently,
-  so that the kind of word alone never gives the task away;
+* clean: all pairs are of one task. In half of the table tasks' sequences the inputs come from those that one other task
+  answers differently, so that the kind of word alone does not give the task away;
 * random labels: outputs of the same task in random order. Without them the outputs' vocabulary is enough to recognise
   the task, and shuffled labels would change nothing;
 * repeated words: ten random words twice; copying them is what list tasks need to work on words they rarely see.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int
+
+from headcats.models.mini.fit import Batch, Settings
 
 WordPair = tuple[str, str]
 Ids = Int[np.ndarray, "sequence pos"]
@@ -24,7 +27,7 @@ REPEATED_WORDS = 10
 LEAST_SHARED_INPUTS = 12
 SHARE_RANDOM_LABELS = 0.18
 SHARE_OF_ONE_DOMAIN = 0.5
-# Half as often as sizes would say, but no task rarer than a table of this many pairs.
+# Tables are drawn by the root of their size, none more rarely than one of this many pairs.
 LEAST_TABLE_SIZE = 64
 
 # What each list task answers, given three items and the numbers they stand for.
@@ -38,8 +41,20 @@ LIST_ANSWERS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 NUMBER_LIST_TASKS = ("list_max", "list_min")
 
 
+@dataclass(frozen=True)
+class MiniSettings(Settings):
+    """What the training of the model "mini" depends on besides the tasks and the seed."""
+
+    table_sequences: int = 72
+    """Sequences per step of table tasks, of list tasks and of repeated words."""
+    list_sequences: int = 36
+    repeated_sequences: int = 16
+    repeated_weight: float = 0.3
+    """Weight of the repeated words' loss beside the mean loss over answers."""
+
+
 def answer_positions(n_pairs: int, *, input_length: int) -> Int[np.ndarray, " answer"]:
-    """Positions of the arrows in a sequence of `n_pairs` whose inputs are `input_length` tokens long."""
+    """Positions of the arrows, from 0, in a sequence of `n_pairs` whose inputs are `input_length` tokens long."""
     return input_length + 1 + (input_length + 3) * np.arange(n_pairs)
 
 
@@ -52,6 +67,7 @@ class Sequences:
     """Draws training sequences as token ids.
 
     Attributes:
+        draws: Source of all its random choices.
         weights: Task name -> how often it is drawn, relative to the others of its kind (table or list).
     """
 
@@ -61,14 +77,17 @@ class Sequences:
         list_words: Sequence[str],
         vocabulary: Mapping[str, int],
         draws: np.random.Generator,
+        *,
+        settings: MiniSettings,
     ) -> None:
         """Args:
         tables: Table tasks, name -> (input, output) pairs.
         list_words: Words that the list tasks use.
         vocabulary: Word -> token id; it holds every word above, the special tokens and the numbers 0 to 99.
         draws: Source of all random choices.
+        settings: How many sequences of each kind a step has.
         """
-        self.draws = draws
+        self.draws, self._settings = draws, settings
         self._boundary, self._newline, self._arrow, self._comma = (
             vocabulary[special] for special in ("<|endoftext|>", "\n", "→", ",")
         )
@@ -82,9 +101,28 @@ class Sequences:
             task: np.array([(vocabulary[given], vocabulary[output]) for given, output in pairs])
             for task, pairs in tables.items()
         }
-        self._domains = {task: _domains(task, tables) for task in tables}
+        self._domains = {task: domains(task, tables) for task in tables}
         self.weights = {task: max(len(pairs), LEAST_TABLE_SIZE) ** 0.5 for task, pairs in tables.items()}
         self.weights |= dict.fromkeys(LIST_ANSWERS, 1.0)
+
+    def batches(self) -> list[Batch]:
+        """Table tasks, list tasks and repeated words: the mean loss over answers, and the repeated words' beside it."""
+        settings = self._settings
+        n_tables, n_lists = settings.table_sequences * PAIRS_PER_SEQUENCE, settings.list_sequences * LISTS_PER_SEQUENCE
+        tables, lists = self.table_batch(settings.table_sequences), self.list_batch(settings.list_sequences)
+        return [
+            Batch(
+                "tables", tables, answer_positions(PAIRS_PER_SEQUENCE, input_length=1), n_tables / (n_tables + n_lists)
+            ),
+            Batch("lists", lists, answer_positions(LISTS_PER_SEQUENCE, input_length=5), n_lists / (n_tables + n_lists)),
+            repeated_words(
+                self._words,
+                settings.repeated_sequences,
+                boundary=self._boundary,
+                weight=settings.repeated_weight,
+                draws=self.draws,
+            ),
+        ]
 
     def table_batch(self, n: int) -> Ids:
         """`n` sequences of table tasks: the boundary token and `PAIRS_PER_SEQUENCE` pairs."""
@@ -93,11 +131,6 @@ class Sequences:
     def list_batch(self, n: int) -> Ids:
         """`n` sequences of list tasks: the boundary token and `LISTS_PER_SEQUENCE` lists with their answers."""
         return np.stack([self._list_sequence(task) for task in self._tasks(LIST_ANSWERS, n)])
-
-    def repeated_batch(self, n: int) -> Ids:
-        """`n` sequences of the boundary token and `REPEATED_WORDS` random words, twice."""
-        words = self.draws.choice(self._words, (n, REPEATED_WORDS))
-        return np.concatenate([np.full((n, 1), self._boundary), words, words], 1)
 
     def _tasks(self, names: Mapping[str, object], n: int) -> list[str]:
         weights = np.array([self.weights[name] for name in names])
@@ -110,7 +143,7 @@ class Sequences:
             rows = domains[self.draws.integers(len(domains))]
         inputs, outputs = pairs[self.draws.permutation(rows)[:PAIRS_PER_SEQUENCE]].T
         if self.draws.random() < SHARE_RANDOM_LABELS:
-            outputs = self._random_labels(outputs, self.draws.choice(pairs[:, 1], PAIRS_PER_SEQUENCE))
+            outputs = random_labels(outputs, self.draws.choice(pairs[:, 1], PAIRS_PER_SEQUENCE), self.draws)
         return self._sequence(inputs[:, None], outputs)
 
     def _list_sequence(self, task: str) -> Int[np.ndarray, " pos"]:
@@ -118,7 +151,7 @@ class Sequences:
         outputs = LIST_ANSWERS[task](items, self._values[items])
         if self.draws.random() < SHARE_RANDOM_LABELS:
             which = self.draws.integers(3, size=len(items))
-            outputs = self._random_labels(outputs, items[np.arange(len(items)), which])
+            outputs = random_labels(outputs, items[np.arange(len(items)), which], self.draws)
         comma = np.full(len(items), self._comma)
         return self._sequence(np.stack([items[:, 0], comma, items[:, 1], comma, items[:, 2]], 1), outputs)
 
@@ -142,21 +175,41 @@ class Sequences:
             redraw = repeats | held_out(items)
         return items
 
-    def _random_labels(self, outputs: np.ndarray, random_outputs: np.ndarray) -> Int[np.ndarray, " pair"]:
-        """`random_outputs`, in half of the cases after a first block in which the true `outputs` change places.
-
-        The block is what a prompt with shuffled labels looks like.
-        """
-        labels = random_outputs.copy()
-        if self.draws.random() < 0.5:
-            block = int(self.draws.integers(2, len(outputs)))
-            labels[:block] = outputs[:block][_derangement(block, self.draws)]
-        return labels
-
     def _sequence(self, inputs: Int[np.ndarray, "pair input"], outputs: Int[np.ndarray, " pair"]) -> np.ndarray:
-        arrows, newlines = np.full(len(inputs), self._arrow), np.full(len(inputs), self._newline)
-        rows = np.concatenate([inputs, arrows[:, None], outputs[:, None], newlines[:, None]], 1)
-        return np.concatenate([[self._boundary], rows.ravel()])
+        return few_shot(inputs, outputs, boundary=self._boundary, arrow=self._arrow, newline=self._newline)
+
+
+def random_labels(
+    outputs: Int[np.ndarray, " pair"], random_outputs: Int[np.ndarray, " pair"], draws: np.random.Generator
+) -> Int[np.ndarray, " pair"]:
+    """`random_outputs`, in half of the cases after a first block in which the true `outputs` change places.
+
+    The block is what a prompt with shuffled labels looks like.
+    """
+    labels = random_outputs.copy()
+    if draws.random() < 0.5:
+        block = int(draws.integers(2, len(outputs)))
+        labels[:block] = outputs[:block][_derangement(block, draws)]
+    return labels
+
+
+def few_shot(
+    inputs: Int[np.ndarray, "pair input"], outputs: Int[np.ndarray, " pair"], *, boundary: int, arrow: int, newline: int
+) -> Int[np.ndarray, " pos"]:
+    """The boundary token and one line of `x → y` for each pair."""
+    arrows, newlines = np.full(len(inputs), arrow), np.full(len(inputs), newline)
+    rows = np.concatenate([inputs, arrows[:, None], outputs[:, None], newlines[:, None]], 1)
+    return np.concatenate([[boundary], rows.ravel()])
+
+
+def repeated_words(
+    words: Int[np.ndarray, " word"], n: int, *, boundary: int, weight: float, draws: np.random.Generator
+) -> Batch:
+    """`n` sequences of the boundary token and `REPEATED_WORDS` random words, twice."""
+    drawn = draws.choice(words, (n, REPEATED_WORDS))
+    tokens = np.concatenate([np.full((n, 1), boundary), drawn, drawn], 1)
+    # The first repeated word cannot be known to be one.
+    return Batch("repeated words", tokens, np.arange(REPEATED_WORDS + 1, 2 * REPEATED_WORDS), weight)
 
 
 def _derangement(n: int, draws: np.random.Generator) -> Int[np.ndarray, " place"]:
@@ -167,12 +220,12 @@ def _derangement(n: int, draws: np.random.Generator) -> Int[np.ndarray, " place"
             return order
 
 
-def _domains(task: str, tables: Mapping[str, Sequence[WordPair]]) -> list[np.ndarray]:
+def domains(task: str, tables: Mapping[str, Sequence[WordPair]]) -> list[np.ndarray]:
     """For every other task that answers enough of this task's inputs differently: the rows of those inputs."""
-    domains = []
+    found = []
     for other, pairs in tables.items():
         answers = dict(pairs)
         rows = [row for row, (given, output) in enumerate(tables[task]) if answers.get(given, output) != output]
         if other != task and len(rows) >= LEAST_SHARED_INPUTS:
-            domains.append(np.array(rows))
-    return domains
+            found.append(np.array(rows))
+    return found

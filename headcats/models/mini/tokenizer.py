@@ -1,6 +1,7 @@
-"""The word-level tokenizer of the bundled model: every word of the suite is one token."""
+"""The word-level tokenizers of the bundled models: every word of their suites is one token."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
@@ -25,17 +26,51 @@ def make_tokenizer(words: Iterable[str], *, n_positions: int) -> PreTrainedToken
         words: The vocabulary; ids follow the sorted order after the special tokens.
         n_positions: Longest prompt of the model, in tokens.
     """
-    vocabulary = [*SPECIAL_TOKENS, *sorted(set(words) - set(SPECIAL_TOKENS))]
-    tokenizer = Tokenizer(models.WordLevel({word: token for token, word in enumerate(vocabulary)}, unk_token=UNKNOWN))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [
+    return _tokenizer(
+        [*SPECIAL_TOKENS, *sorted(set(words) - set(SPECIAL_TOKENS))],
+        cuts=[
             pre_tokenizers.Split(Regex(f"[{NEWLINE}{ARROW}{COMMA}]"), "isolated"),
             pre_tokenizers.Split(Regex("^ +| +$"), "removed"),
-        ]
+        ],
+        joins=[decoders.Replace(ARROW, f" {ARROW} "), decoders.Replace(COMMA, f"{COMMA} "), decoders.Fuse()],
+        n_positions=n_positions,
     )
-    tokenizer.decoder = decoders.Sequence(
-        [decoders.Replace(ARROW, f" {ARROW} "), decoders.Replace(COMMA, f"{COMMA} "), decoders.Fuse()]
+
+
+def make_space_tokenizer(words: Iterable[str], *, n_positions: int) -> PreTrainedTokenizerFast:
+    """A tokenizer with one token per word, where words have spaces between them.
+
+    Text is cut at arrows and newlines, each a token of its own, and at spaces, which are dropped: ` word` is the token
+    `word`. Decoding puts single spaces between words, and none at a newline. Nothing is prepended.
+
+    Args:
+        words: The vocabulary, words without spaces; ids follow the sorted order after the special tokens.
+        n_positions: Longest prompt of the model, in tokens.
+    """
+    special = [token for token in SPECIAL_TOKENS if token != COMMA]
+    return _tokenizer(
+        [*special, *sorted(set(words) - set(special))],
+        cuts=[
+            pre_tokenizers.Split(Regex(f"[{NEWLINE}{ARROW}]"), "isolated"),
+            pre_tokenizers.Split(Regex(" +"), "removed"),
+        ],
+        joins=[
+            decoders.Replace(Regex("^"), " "),
+            decoders.Fuse(),
+            decoders.Replace(f" {NEWLINE}", NEWLINE),
+            decoders.Replace(f"{NEWLINE} ", NEWLINE),
+            decoders.Strip(" ", 1, 0),
+        ],
+        n_positions=n_positions,
     )
+
+
+def _tokenizer(
+    vocabulary: list[str], *, cuts: list[Any], joins: list[Any], n_positions: int
+) -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.WordLevel({word: token for token, word in enumerate(vocabulary)}, unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(cuts)
+    tokenizer.decoder = decoders.Sequence(joins)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token=BOUNDARY,
