@@ -11,7 +11,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")
-_PER_TASK = ("score", "suppression", "threshold", "suppression_threshold")
+_NEEDED = ("score", "suppression", "threshold", "suppression_threshold", "n")
 
 
 def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CALIBRATED) -> xr.Dataset:
@@ -99,7 +99,7 @@ def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
             raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
     elif isinstance(threshold, bool) or not isinstance(threshold, numbers.Real) or not 0 < threshold <= 1:
         raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
-    lacking = [name for name in _PER_TASK if not isinstance(relations, xr.Dataset) or name not in relations]
+    lacking = [name for name in _NEEDED if not isinstance(relations, xr.Dataset) or name not in relations]
     if lacking:
         raise DataError(
             f"hc.relation_members takes what hc.methods.ov_relation returns, or its block of a study; this has no "

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool
 
 from headcats.categories.expected import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
@@ -59,19 +60,22 @@ def subsampled_overlap(
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
     names = list(tasks)
     found: list[np.ndarray] = []
-    members, refusal = xr.Dataset(), DataError("")
+    attributes: dict = {}
+    refusal = DataError("")
+    # Small categories have few different subsets: each is judged once, however often it is drawn.
+    judged: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
-        chosen = [str(task) for own in tasks.values() for task in draws.choice(own, size=least, replace=False)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StatisticsWarning)  # said of the whole
-            try:
-                members = categorize(scores.sel(task=chosen), rule=rule, min_tasks=min_tasks)
-            except DataError as error:
-                refusal = error
-                continue
-        outcome = members["member"].sel(category=names).transpose("category", ...).values == 1
-        found.append(outcome.reshape(len(names), -1))
+        drawn = [str(task) for own in tasks.values() for task in draws.choice(own, size=least, replace=False)]
+        chosen = tuple(sorted(drawn))
+        if chosen not in judged:
+            judged[chosen] = _judged(scores.sel(task=list(chosen)), names, rule=rule, min_tasks=min_tasks)
+        outcome = judged[chosen]
+        if isinstance(outcome, DataError):
+            refusal = outcome
+        else:
+            found.append(outcome[0])
+            attributes = outcome[1]
     if not found:
         raise refusal
     member = np.stack(found)
@@ -87,4 +91,18 @@ def subsampled_overlap(
         result[name] = (dims, values.mean(axis=0))
         result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0, method="inverted_cdf"))
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
-    return result.assign(n_tasks=least).assign_attrs(members.attrs | {"subsets": subsets, "judged": len(found)})
+    return result.assign(n_tasks=least).assign_attrs(attributes | {"subsets": subsets, "judged": len(found)})
+
+
+def _judged(
+    scores: xr.Dataset, names: list[str], *, rule: Rule | None, min_tasks: int | str
+) -> tuple[Bool[np.ndarray, "category cell"], dict] | DataError:
+    """Which cells of which category are in, and the attributes of `hc.categorize`; or why it cannot be judged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # said of the whole
+        try:
+            members = categorize(scores, rule=rule, min_tasks=min_tasks)
+        except DataError as error:
+            return error
+    outcome = members["member"].sel(category=names).transpose("category", ...).values == 1
+    return outcome.reshape(len(names), -1), members.attrs

@@ -4,7 +4,7 @@ from headcats.gates.contrast import contrastive_gates
 from headcats.gates.expected_time import telling_time
 from headcats.gates.fitting import GateFit, fit_gates
 from headcats.gates.labelled import joined, labelled
-from headcats.gates.log_probs import mean_log_prob
+from headcats.gates.log_probs import mean_log_prob, texts_at_once
 from headcats.gates.seeds import fit_each
 from headcats.gates.settings import PRESETS, STAGES, GatingSettings, find_settings
 from headcats.gates.texts import GateTexts, NextTokenData, gate_texts
@@ -26,5 +26,6 @@ __all__ = [
     "labelled",
     "mean_log_prob",
     "telling_time",
+    "texts_at_once",
     "toggle_curves",
 ]

@@ -9,17 +9,12 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.gates.fitting import climb, drawn, start
-from headcats.gates.log_probs import (
-    existing_heads,
-    leaving_no_graph,
-    log_prob_gradient,
-    mean_log_prob,
-    texts_at_once,
-)
+from headcats.gates.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
 from headcats.gates.seeds import fit_each
 from headcats.gates.settings import GatingSettings, Stage, find_settings
 from headcats.gates.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models import HookedModel, adapt, check_model
+from headcats.models.graphs import leaving_no_graph
 from headcats.streams import stream
 
 _NAME = "contrastive_gates"
@@ -98,7 +93,7 @@ def _fit(
     stage = Stage("contrast", settings.push, settings.first_rates)
     with leaving_no_graph(model):
         begin = start(exists, names=names, seed=seed)
-        at_once = {kind: texts_at_once(model, texts, begin) for kind, (texts, _) in kinds.items()}
+        at_once = {kind: texts_at_once(model, *both) for kind, both in kinds.items()}
 
         def gradient(theta: Tensor) -> tuple[float, Tensor]:
             (kept, of_kept), (lost, of_lost) = (

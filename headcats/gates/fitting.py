@@ -9,16 +9,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.gates.log_probs import (
-    existing_heads,
-    leaving_no_graph,
-    log_prob_gradient,
-    mean_log_prob,
-    texts_at_once,
-)
+from headcats.gates.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
 from headcats.gates.settings import GatingSettings, Stage
 from headcats.gates.texts import GateTexts
 from headcats.models import HookedModel
+from headcats.models.graphs import leaving_no_graph
 from headcats.streams import stream
 
 Advance = Callable[[int, int, str], None]
@@ -74,7 +69,7 @@ def fit_gates(
     exists = existing_heads(model)
     with leaving_no_graph(model):
         theta = start(exists, names=names, seed=seed)
-        at_once = texts_at_once(model, texts, theta)
+        at_once = texts_at_once(model, texts, held_out)
         losses = {"start": -mean_log_prob(model, held_out, theta.sigmoid(), at_once=at_once)}
         found: dict[str, Tensor] = {}
         for number, stage in enumerate(settings.stages):

@@ -57,7 +57,8 @@ def labelled(
 def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Parts of one model, each with any data sets and seeds, as one; NaN where there is none.
 
-    Data sets come in the order of the parts, seeds in their own.
+    Data sets come in the order of the parts, seeds in their own. Attributes are those of the first part, but for
+    `left_out`, which is that of all.
     """
     datasets = list(dict.fromkeys(str(name) for part in parts for name in part.dataset.values))
     seeds = sorted({int(seed) for part in parts for seed in part.seed.values})
@@ -75,4 +76,9 @@ def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
                 ]
         variables[name] = (first.dims, whole)
     coords = {axis: parts[0][axis].values for axis in ("layer", "head", "stage")}
-    return xr.Dataset(variables, coords={"dataset": datasets, "seed": seeds, **coords}, attrs=parts[0].attrs)
+    told = json.loads(parts[0].attrs["provenance"])
+    told["left_out"] = " ".join(filter(None, dict.fromkeys(part.attrs["left_out"] for part in parts)))
+    attrs = {"left_out": told["left_out"], "provenance": json.dumps(told, ensure_ascii=False)}
+    return xr.Dataset(
+        variables, coords={"dataset": datasets, "seed": seeds, **coords}, attrs={**parts[0].attrs, **attrs}
+    )

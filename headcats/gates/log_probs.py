@@ -4,9 +4,8 @@ Gates `G [layer, head]` in [0, 1] multiply the head outputs z at all positions. 
 order of `model.layers`; places of heads that a layer lacks are never read.
 """
 
-import functools
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import torch
 from jaxtyping import Bool, Float
@@ -15,6 +14,7 @@ from torch import Tensor
 from headcats.errors import ModelError
 from headcats.gates.texts import GateTexts, Pass
 from headcats.models import HookedModel
+from headcats.models.graphs import counting_kept
 from headcats.models.hooks import Edit, hook_z
 
 # Activations that one pass may keep for its backward pass. A fixed number: texts are cut into the same passes, and so
@@ -49,10 +49,15 @@ def target_log_probs(model: HookedModel, one: Pass, gates: Float[Tensor, "layer 
     return placed.sum(1) / predicts.sum(1)
 
 
-def mean_log_prob(
-    model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int = 64
-) -> float:
-    """Mean over texts of the mean log-probability of their targets, in nats; no gradients."""
+def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int) -> float:
+    """Mean over texts of the mean log-probability of their targets, in nats; no gradients.
+
+    Args:
+        model: The model.
+        texts: The texts.
+        gates: In [0, 1].
+        at_once: Texts per pass (see `texts_at_once`).
+    """
     with torch.no_grad():
         parts = [target_log_probs(model, one, gates) for one in texts.passes(range(len(texts)), at_once=at_once)]
         return float(torch.cat(parts).double().mean())
@@ -82,36 +87,19 @@ def log_prob_gradient(
     return total, gradient
 
 
-def texts_at_once(model: HookedModel, texts: GateTexts, theta: Float[Tensor, "layer head"]) -> int:
-    """How many texts a pass may hold: measured on what one of the longest keeps for its backward pass."""
-    weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
-    kept: dict[int, int] = {}
+def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
+    """How many texts a pass may hold: measured on what the text of each data set that is read furthest keeps.
 
-    def note(saved: Tensor) -> Tensor:
-        storage = saved.untyped_storage()
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return saved.detach()
-
-    one = next(texts.passes([texts.longest], at_once=1))
-    with _differentiable(model), torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
-        target_log_probs(model, one, theta.sigmoid())
-    return max(1, KEPT_BYTES // max(1, sum(kept.values())))
-
-
-@contextmanager
-def leaving_no_graph(model: HookedModel) -> Iterator[None]:
-    """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
-    # The bridge keeps the attention of its last run, and so the graph behind it: then that of a short run.
-    clear = functools.partial(model.run, torch.zeros(1, 1, dtype=torch.long), hooks={})
-    with torch.inference_mode(False):
-        try:
-            yield
-        except BaseException:
-            with suppress(RuntimeError):  # it must not take the place of the first error
-                clear()
-            raise
-        clear()
+    Measured for a pass with gradients, which keeps more than one without. Call it within `leaving_no_graph`.
+    """
+    most = 1
+    for texts in data:
+        theta = torch.zeros(len(model.layers), model.max_heads, requires_grad=True)
+        one = next(texts.passes([texts.longest], at_once=1))
+        with _differentiable(model), counting_kept(model) as kept:
+            target_log_probs(model, one, theta.sigmoid())
+        most = max(most, sum(kept.values()))
+    return max(1, KEPT_BYTES // most)
 
 
 @contextmanager

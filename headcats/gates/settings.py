@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import unknown_name_message
+from headcats.errors import OptionError
+from headcats.registry import preset_of
 
 STAGES = ("g0", "g_plus", "g_minus")
 
@@ -90,8 +90,4 @@ def find_settings(preset: str | GatingSettings) -> GatingSettings:
     Raises:
         UnknownNameError: No such preset.
     """
-    if isinstance(preset, GatingSettings):
-        return preset
-    if preset not in PRESETS:
-        raise UnknownNameError(unknown_name_message("preset of head_gating", preset, PRESETS))
-    return PRESETS[preset]
+    return preset_of("head_gating", preset, PRESETS)

@@ -9,9 +9,10 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.gates.log_probs import existing_heads, mean_log_prob
+from headcats.gates.log_probs import existing_heads, mean_log_prob, texts_at_once
 from headcats.gates.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models import HookedModel, adapt, check_model
+from headcats.models.graphs import leaving_no_graph
 
 SCORES = ("facilitation", "irrelevance", "interference")
 
@@ -45,6 +46,8 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     check_model(adapted)
     gates = _of_one_data_set(adapted, gates)
     texts, n_heads = gate_texts(adapted, data, name="toggled"), int(existing_heads(adapted).sum())
+    with leaving_no_graph(adapted):
+        at_once = texts_at_once(adapted, texts)
     shape = (gates.sizes["seed"], len(SCORES), n_heads + 1)
     values = np.full(shape, np.nan)
     places = np.full((*shape, 2), -1)
@@ -57,7 +60,8 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
         for column, score in enumerate(SCORES):
             scores = fitted[score].transpose("layer", "head").values
             order = _descending(scores)
-            values[row, column] = _curve(adapted, texts, torch.from_numpy(_filled(fitted.g_plus)), order)
+            opened = torch.from_numpy(_filled(fitted.g_plus))
+            values[row, column] = _curve(adapted, texts, opened, order, at_once=at_once)
             places[row, column, 1:] = [(adapted.layers[layer], head) for layer, head in order]
             high[row, column] = int((scores[tuple(order.T)] >= threshold).sum())
             change[row, column] = values[row, column, high[row, column]] - values[row, column, 0]
@@ -102,9 +106,9 @@ def _descending(scores: np.ndarray) -> np.ndarray:
     return places[: int(np.isfinite(scores).sum())]
 
 
-def _curve(model: HookedModel, texts: GateTexts, gates: Tensor, order: np.ndarray) -> list[float]:
-    values = [mean_log_prob(model, texts, gates)]
+def _curve(model: HookedModel, texts: GateTexts, gates: Tensor, order: np.ndarray, *, at_once: int) -> list[float]:
+    values = [mean_log_prob(model, texts, gates, at_once=at_once)]
     for layer, head in order:
         gates[layer, head] = 0
-        values.append(mean_log_prob(model, texts, gates))
+        values.append(mean_log_prob(model, texts, gates, at_once=at_once))
     return values

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import torch
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.errors import DataError, StatisticsWarning
 from headcats.gates import (
     PRESETS,
     GateFit,
@@ -24,10 +25,12 @@ from headcats.gates import (
     labelled,
     mean_log_prob,
     telling_time,
+    texts_at_once,
 )
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
+from headcats.models.graphs import leaving_no_graph
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
 from headcats.streams import stream
@@ -51,12 +54,12 @@ class HeadGating:
     all in [0, 1]; a gate is causal for the data set as a whole, and says nothing of one position or one text. Heads
     that can stand in for each other are facilitating from some random starts and not from others: hence 10 seeds, and
     `hc.always_any`. Its `any` counts too many: the push ends where |theta| reaches 4, so a head whose G0 lies above
-    .982 keeps its gate although nothing needs it (3 of the 14 heads that `any` found on the bundled model).
+    .982 keeps its gate although nothing needs it (3 of the 14 heads that `any` found on "mini", Translation).
 
     Differences from the paper, and what it leaves open: each stage has an Adam of its own; the rate is linear from
     first to last update; an eighth of the items is held out, and the losses that are stored are theirs. Preset
-    "chg-mini": 32 texts per update, 150 updates per stage, otherwise the same. Its facilitation ranks the heads of the
-    bundled model as the paper's preset does from the same start (Spearman .91); two starts agree less (.79 on average).
+    "chg-mini": 32 texts per update, 150 updates per stage, otherwise the same. Its facilitation ranks the heads of
+    "mini" on Translation as the paper's preset does from the same start (Spearman .91; two starts: .79 on average).
 
     In a study, a data set is a category of the suite (few-shot texts of all its tasks), and every seed is saved when
     it is done.
@@ -102,55 +105,80 @@ class HeadGating:
             `g0, g_plus, g_minus, facilitation, interference, irrelevance (dataset, seed, layer, head)` in [0, 1], NaN
             for heads that a layer lacks; in nats, mean over held-out texts: `loss (dataset, seed, stage)` of the fitted
             gates, `start_loss (dataset, seed)` of the random ones, `open_loss (dataset)` with every gate at 1; `n,
-            n_held_out (dataset)`, numbers of texts. A seed that diverges is left out of a data set with a warning.
+            n_held_out (dataset)`, numbers of texts. Attribute `left_out`: texts and tasks that could not be used, and
+            why, "" for none.
 
         Raises:
-            DataError: Data that the model cannot take, fewer than two items, or every seed diverges.
+            DataError: No data, data that the model cannot take, fewer than two items, or every fit diverges.
             ModelError: A model that gives no gradient or cannot be trusted, or texts without a tokenizer.
             UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
+
+        Warns:
+            StatisticsWarning: Seeds that diverge and are left out of a data set, and data sets of which none is left.
         """
         settings, adapted = find_settings(preset), adapt(model)
         n_seeds = check_whole(_N_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
         sets = data if isinstance(data, Mapping) else {"data": data}
+        if not sets:
+            raise DataError("No data set was given: pass texts, or a mapping of names to texts.")
+        label = preset if isinstance(preset, str) else "own"
+        # All of them before the first fit: what cannot be read should not wait until hours of others are over.
         texts = {name: gate_texts(adapted, one, name=name) for name, one in sets.items()}
-        parts = []
-        for name, one in texts.items():
-            label = preset if isinstance(preset, str) else "own"
-            work = _DataSet(adapted, one, settings=settings, preset=label, name=name, seed=seed)
-            parts.append(work.block(fit_each(functools.partial(work.fit, n_seeds=n_seeds), n_seeds)))
+        works = [
+            _DataSet(adapted, one, settings=settings, preset=label, name=name, seed=seed) for name, one in texts.items()
+        ]
+        parts, problems = [], []
+        for work in works:
+            try:
+                fits = fit_each(functools.partial(work.fit, n_seeds=n_seeds), n_seeds)
+            except DataError as problem:
+                problems.append(problem)
+            else:
+                parts.append(work.block(fits, n_seeds=n_seeds))
+        if not parts:
+            raise problems[0]
+        for left_out in problems:
+            warnings.warn(f"Data set left out, no seed is left: {left_out}", StatisticsWarning, stacklevel=2)
         return joined(parts)
 
     def parts(self, inputs: SuiteInputs, *, preset: str = "chg2025", n_seeds: int = 10) -> dict[str, tuple[str, ...]]:
-        """`<category>/<seed>` -> tasks of the category, all seeds of a category before the next."""
+        """`<category>/<seed>` -> tasks of the category, all seeds of a category before the next.
+
+        Tasks of finished prompts are not read; a category of nothing else has one part, which is refused.
+        """
         tasks: dict[str, list[str]] = {}
         for task in inputs.tasks:
+            some = tasks.setdefault(inputs.categories[task.name], [])
             if task.name in inputs.pairs:
-                tasks.setdefault(inputs.categories[task.name], []).append(task.name)
-        return {f"{name}/{number}": tuple(some) for name, some in tasks.items() for number in range(n_seeds)}
+                some.append(task.name)
+        return {
+            f"{name}/{number}": tuple(some) for name, some in tasks.items() for number in range(n_seeds if some else 1)
+        }
 
     def on_part(self, inputs: SuiteInputs, part: str, *, preset: str = "chg2025", n_seeds: int = 10) -> xr.Dataset:
         """One seed on one category.
 
         Raises:
             DataError: No text of the category can be used, or the fit diverges.
+            ModelError: As in a call.
         """
         category, _, number = part.rpartition("/")
         settings = find_settings(preset)
-        made, left_out = _texts(inputs, self.parts(inputs, n_seeds=1)[f"{category}/0"], settings)
+        made, left_out = _texts(inputs, category, settings)
         texts = gate_texts(inputs.model, made, name=category)
         texts.left_out = "; ".join(filter(None, [texts.left_out, left_out]))
         work = _DataSet(inputs.model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
         fit = work.fit(int(number), n_seeds, advance=inputs.advance)
-        return work.block({int(number): fit})
+        return work.block({int(number): fit}, n_seeds=n_seeds)
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The finished seeds of all categories; NaN for those that are not."""
         return joined(list(parts.values()))
 
     def summary(self, block: xr.Dataset) -> list[str]:
-        """Per data set: shares of heads, losses, and seeds that are missing."""
-        lines = []
+        """Per data set: shares of heads, losses, seeds that are missing; and what was left out."""
+        lines, asked = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
         for name in block.dataset.values:
             one = block.sel(dataset=name)
             found = one.g_plus.notnull().any(("layer", "head"))
@@ -167,10 +195,12 @@ class HeadGating:
                 f"at least .5: {'; '.join(shares)}. Loss of held-out texts: {float(one.open_loss):.3g} nats with all "
                 f"gates open, {plus:.3g} under G+, {minus:.3g} under G-."
             )
-            if n_seeds < block.sizes["seed"]:
-                lines.append(f"{name}: {block.sizes['seed'] - n_seeds} of {block.sizes['seed']} seeds are missing.")
+            if n_seeds < asked:
+                lines.append(f"{name}: {asked - n_seeds} of {asked} seeds are missing: refused, or not run yet.")
         if block.sizes["seed"] == 1:
             lines.append("With one seed, always and any are the same.")
+        if block.attrs["left_out"]:
+            lines.append(f"Left out: {block.attrs['left_out']}")
         return lines
 
 
@@ -199,16 +229,19 @@ class _DataSet:
             advance=told,
         )
 
-    def block(self, fits: Mapping[int, GateFit]) -> xr.Dataset:
+    def block(self, fits: Mapping[int, GateFit], *, n_seeds: int) -> xr.Dataset:
         opened = torch.ones(len(self.model.layers), self.model.max_heads)
+        with leaving_no_graph(self.model):
+            at_once = texts_at_once(self.model, self.texts, self.held_out)
         described = {
             "method": HeadGating.name,
             "preset": self.preset,
             "settings": ", ".join(f"{key}={value}" for key, value in asdict(self.settings).items()),
             "seed": str(self.seed),
+            "n_seeds": str(n_seeds),
             "model": self.model.name,
             "model_class": self.model.model_class,
-            "left_out": self.left_out,
+            "left_out": f"{self.name}: {self.left_out}" if self.left_out else "",
         }
         return labelled(
             self.model,
@@ -216,19 +249,25 @@ class _DataSet:
             dataset=self.name,
             n=len(self.texts),
             n_held_out=len(self.held_out),
-            open_loss=-mean_log_prob(self.model, self.held_out, opened),
+            open_loss=-mean_log_prob(self.model, self.held_out, opened, at_once=at_once),
             provenance=described,
         )
 
 
-def _texts(inputs: SuiteInputs, tasks: tuple[str, ...], settings: GatingSettings) -> tuple[list[AnsweredText], str]:
+def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tuple[list[AnsweredText], str]:
     """Few-shot texts of a category, as many of every task, and the tasks that could give none."""
-    each = max(inputs.n_prompts, math.ceil(settings.n_texts / len(tasks)))
+    tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]
+    usable = [name for name in tasks if name in inputs.pairs]
     made: list[AnsweredText] = []
-    problems = []
-    for task in tasks:
+    problems = [
+        f"Task {name!r} is made of finished prompts, and texts are made of word pairs."
+        for name in tasks
+        if name not in usable
+    ]
+    for name in usable:
+        each = max(inputs.n_prompts, math.ceil(settings.n_texts / len(usable)))
         try:
-            made += inputs.texts(task, n=each, purpose="head_gating")
+            made += inputs.texts(name, n=each, purpose="head_gating")
         except DataError as problem:
             problems.append(str(problem))
     if not made:

@@ -44,11 +44,12 @@ class OVRelation:
     token on both sides (`k` says which was taken). Ties: a target counts if fewer than k tokens have a larger value; a
     head that gives all tokens one value maps nothing.
 
-    Null: the targets of the relation in 200 random orders, scored likewise and pooled over orders and heads. With few
-    distinct targets chance hits are common. `threshold = max(.15, 99.9th percentile of the null)` is the calibrated
-    threshold, the paper's is .15 alone. `direct` is another control: the score of `E @ W_U` without any head (in
-    layer 0; `direct_later` in later layers). Where it is high, related words lie near each other in the embedding, and
-    a head that does no more than copy has a high score; permuted targets do not show this.
+    Null: the targets of the relation in 200 random orders, scored likewise and pooled over orders and heads. Chance
+    hits are common where some head raises the same few words whatever the source, and these are targets of many pairs
+    or all of one kind (numbers). `threshold = max(.15, 99.9th percentile of the null)` is the calibrated threshold, the
+    paper's is .15 alone. `direct` is another control: the score of `E @ W_U` without any head (in layer 0;
+    `direct_later` in later layers). Where it is high, related words lie near each other in the embedding, and a head
+    that does no more than copy has a high score; permuted targets do not show this.
 
     Presets: "maps2025" (k 10, copying 1), "maps2025-llama3" (25 and 3), "maps2025-llama3-70b" (as Llama 3, without the
     first MLP). `first_mlp` "on" or "off" overrides the preset.
@@ -171,15 +172,18 @@ class OVRelation:
         by_chance = [str(name) for name in block["task"].values[(block["null"] > least).values]]
         if by_chance:
             said.append(
-                f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(by_chance)} (few "
-                f"distinct targets)."
+                f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(by_chance)}. There, "
+                f"some head raises the same few words whatever the source, and targets are among them."
             )
-        nearby = [str(name) for name in block["task"].values[(block["direct"] >= block["threshold"]).values]]
-        if nearby:
-            said.append(
-                f"In {len(nearby)} of {block.sizes['task']} relations the embedding alone reaches the threshold, "
-                f"without any head: related words lie near each other there, and a high score in layer 0 says little."
-            )
+        for name, what, where in (
+            ("direct", "the embedding", "layer 0"),
+            ("direct_later", "what later layers read", "later layers"),
+        ):
+            if nearby := int((block[name] >= block["threshold"]).sum()):
+                said.append(
+                    f"In {nearby} of {block.sizes['task']} relations {what} alone reaches the threshold, without any "
+                    f"head: it holds the targets already, and a high score in {where} says little."
+                )
         copying = [name for name, one in json.loads(block.attrs["provenance"])["relations"].items() if one["copying"]]
         if copying:
             said.append(

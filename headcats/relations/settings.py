@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import unknown_name_message
+from headcats.errors import OptionError
+from headcats.registry import preset_of
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class RelationSettings:
         control_overlap: Their own heads hold less than this share of the relation's heads.
         control_accuracy: Their accuracy without ablation is at most so far from the relation's.
         least_accuracy: A relation that the model completes less often than that is not ablated.
+
+    Raises:
+        OptionError: A number that no score can be made with.
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
@@ -55,9 +58,10 @@ class RelationSettings:
     least_accuracy: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("k", "copying_k", "min_pairs", "permutations"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("k", "copying_k", "min_pairs", "permutations", "most_heads", "random_sets", "control_tasks"):
+            value, least = getattr(self, name), 0 if name in ("random_sets", "control_tasks") else 1
+            if value < least:
+                raise OptionError(f"{name} must be at least {least}, got {value}.")
         if not 0 < self.threshold <= 1 or not 0 <= self.null_percentile <= 100:
             raise OptionError(
                 f"threshold must be in (0, 1] and null_percentile in [0, 100]; got {self.threshold} and "
@@ -92,10 +96,7 @@ def settings_of(preset: str | RelationSettings, *, first_mlp: str = "preset") ->
         UnknownNameError: No such preset.
         OptionError: `first_mlp` is not "preset", "on" or "off".
     """
-    if isinstance(preset, str):
-        if preset not in PRESETS:
-            raise UnknownNameError(unknown_name_message("preset of ov_relation", preset, PRESETS))
-        preset = PRESETS[preset]
+    settings = preset_of("ov_relation", preset, PRESETS)
     if first_mlp not in FIRST_MLP:
         raise OptionError(f"first_mlp must be 'preset', 'on' or 'off'; got {first_mlp!r}.")
-    return preset if first_mlp == "preset" else replace(preset, first_mlp=first_mlp == "on")
+    return settings if first_mlp == "preset" else replace(settings, first_mlp=first_mlp == "on")

@@ -80,7 +80,7 @@ def relation_counts(
 
     Args:
         circuit: The model's weights.
-        relations: Relations of different names.
+        relations: Relations of different names, at least one.
         settings: k, first MLP and permutations.
         seed: Seed of the permutations.
         chunk: Columns of the vocabulary at once.
@@ -89,7 +89,7 @@ def relation_counts(
     Raises:
         ModelError: A number that is not finite, or no first MLP to read.
     """
-    sources = torch.cat([one.sources for one in relations]).unique() if relations else torch.empty(0, dtype=torch.long)
+    sources = torch.cat([one.sources for one in relations]).unique()
     tables = {one.name: _table(one, sources, settings, seed=seed) for one in relations}
     embeddings = circuit.embeddings(sources)
     later = circuit.after_first_mlp(embeddings) if settings.first_mlp and set(circuit.layers) != {0} else embeddings

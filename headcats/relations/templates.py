@@ -74,7 +74,8 @@ def fill(template: str, relation: Relation, tokenizer: Any) -> Filled:
         pairs.append(number)
     if not prompts:
         raise DataError(
-            f"In template {template!r} no source of relation {relation.name!r} is the token that it is alone."
+            f"In template {template!r} no source of relation {relation.name!r} is the token that it is alone: leave "
+            "out the template or the relation, or write a template with a space before the source and after it."
         )
     return Filled(torch.tensor(prompts), place, torch.tensor(pairs))
 

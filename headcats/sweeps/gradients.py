@@ -6,7 +6,7 @@ It is read from zeros that are added to z. They are the only leaf tensors asked 
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -15,6 +15,7 @@ from torch import Tensor
 from headcats.errors import ModelError, OptionError
 from headcats.metrics import Targets, measure
 from headcats.models import HookedModel, check_residual
+from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
@@ -69,7 +70,7 @@ def estimated_changes(
         targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
         return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
 
-    with _differentiating(model):
+    with leaving_no_graph(model):
         if ig_steps:
             _check_path(model, batch)
         shape = (len(metrics), n, len(model.layers), model.max_heads)
@@ -85,21 +86,6 @@ def estimated_changes(
             advance(heads * stop // n - heads * start // n)
             start = stop
     return estimate
-
-
-@contextmanager
-def _differentiating(model: HookedModel) -> Iterator[None]:
-    """Gradients can be taken, whatever the caller has switched off, and none of their graphs stays behind."""
-    # The bridge keeps the attention of its last run, and so the graph behind it: then that of a short run.
-    clear = functools.partial(model.run, torch.zeros(1, 1, dtype=torch.long), hooks={})
-    with torch.inference_mode(False):
-        try:
-            yield
-        except BaseException:
-            with suppress(RuntimeError):  # it must not take the place of the first error
-                clear()
-            raise
-        clear()
 
 
 def _changes(
@@ -228,7 +214,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
         OptionError: Not even one prompt fits.
     """
     n, measured = len(batch), list[int]()
-    with _differentiating(model), suppress(OutOfMemory):
+    with leaving_no_graph(model), suppress(OutOfMemory):
         for k in range(1, min(n, 2) + 1):
             with running_out():
                 measured.append(_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics))
@@ -256,17 +242,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
 
 def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> int:
     """What prompts keep until their backward passes are over, measured on a forward pass."""
-    weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
-    kept: dict[int, int] = {}
-
-    def note(saved: Tensor) -> Tensor:
-        storage = saved.untyped_storage()
-        if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return saved.detach()
-
-    # No backward pass goes through these hooks: they would hide that a model changed a saved tensor in place.
-    with model.lock, torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
+    with model.lock, torch.enable_grad(), counting_kept(model) as kept:
         logits, zeros = _traced(model, batch.corrupted, {})
     # Also the zeros and their gradients, and the gradient of the logits of all positions, of which one is read.
     of_zeros = (1 + n_metrics) * sum(z.nbytes for z in zeros.values())

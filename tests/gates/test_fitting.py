@@ -179,13 +179,15 @@ class TestDivergence:
             check_fit({"start": 2.0, "g0": 2.0}, names=("data", "0"))
 
 
-def test_planted_heads_are_told_apart_from_every_start() -> None:
+@pytest.mark.parametrize("n_seeds", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_planted_heads_are_told_apart_from_every_start(n_seeds: int) -> None:
     model = adapt(helping_and_disturbing())
     texts, held = (gate_texts(model, [answered_slots(n, seed=n)], name="slots") for n in (96, 32))
     settings = GatingSettings(updates=24, batch=16)
     fits = fit_each(
-        lambda number: fit_gates(model, texts, held, settings=settings, names=("slots", str(number)), seed=0), 2
+        lambda number: fit_gates(model, texts, held, settings=settings, names=("slots", str(number)), seed=0), n_seeds
     )
+    assert len(fits) == n_seeds
     facilitation = torch.stack([one.gates["g_minus"] for one in fits.values()])
     interference = torch.stack([1 - one.gates["g_plus"] for one in fits.values()])
     idle = torch.ones(2, 4, dtype=torch.bool)

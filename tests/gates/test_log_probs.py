@@ -14,8 +14,9 @@ from toys import Toy, tiny_model
 from headcats.errors import ModelError
 from headcats.gates import gate_texts, mean_log_prob
 from headcats.gates import log_probs as module
-from headcats.gates.log_probs import gate_edits, leaving_no_graph, log_prob_gradient, texts_at_once
+from headcats.gates.log_probs import gate_edits, log_prob_gradient, texts_at_once
 from headcats.models import HookedModel, adapt
+from headcats.models.graphs import leaving_no_graph
 
 DATA = (token_batch(3, 7, targets=(2, 3, 6)), token_batch(2, 5, seed=1), token_batch(1, 9, seed=2, targets=(1,)))
 
@@ -33,7 +34,7 @@ def gradient(model: HookedModel, *, at_once: int = 64) -> tuple[float, torch.Ten
 
 def test_texts_of_many_lengths_are_averaged_text_by_text(toy: Toy) -> None:
     model, gates = adapt(toy.model), some_gates()
-    found = mean_log_prob(model, gate_texts(model, list(DATA), name="data"), gates)
+    found = mean_log_prob(model, gate_texts(model, list(DATA), name="data"), gates, at_once=2)
     with torch.no_grad():
         assert found == pytest.approx(float(log_prob(toy.model, rows_of(*DATA), gates)), abs=1e-5)
 
@@ -55,7 +56,7 @@ def test_other_architectures(name: str) -> None:
     texts, theta = gate_texts(model, list(DATA), name="data"), torch.logit(some_gates(len(model.layers)))
     _, found = gradient(model)
     step = 0.01 * torch.sign(found)
-    sides = [mean_log_prob(model, texts, (theta + sign * step).sigmoid()) for sign in (1, -1)]
+    sides = [mean_log_prob(model, texts, (theta + sign * step).sigmoid(), at_once=64) for sign in (1, -1)]
     assert sides[0] - sides[1] == pytest.approx(float(2 * (found * step).sum()), rel=0.05)
 
 
@@ -74,14 +75,16 @@ def test_gates_act_on_the_heads_that_a_layer_has() -> None:
 
 def test_passes_keep_no_more_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     model = adapt(tiny_model("gpt2", n_layers=2).model)
-    texts, theta = gate_texts(model, list(DATA), name="data"), torch.zeros(2, 4, requires_grad=True)
+    texts = gate_texts(model, list(DATA), name="data")
     assert texts.longest == 0  # of the text with nine tokens, only the second is to be predicted
     monkeypatch.setattr(module, "KEPT_BYTES", 1)
-    assert texts_at_once(model, texts, theta) == 1
+    assert texts_at_once(model, texts) == 1
     monkeypatch.setattr(module, "KEPT_BYTES", 1 << 20)
-    few = texts_at_once(model, texts, theta)
+    few = texts_at_once(model, texts)
     monkeypatch.setattr(module, "KEPT_BYTES", 1 << 24)
-    assert 1 < 15 * few <= texts_at_once(model, texts, theta) <= 17 * few + 17
+    assert 1 < 15 * few <= texts_at_once(model, texts) <= 17 * few + 17
+    short = gate_texts(model, [token_batch(2, 3)], name="data")
+    assert texts_at_once(model, short) > texts_at_once(model, texts) == texts_at_once(model, short, texts)
 
 
 class TestModelIsLeftAsItIs:

@@ -97,7 +97,7 @@ class TestPlainFunction:
 
     def test_a_seed_is_the_same_alone_and_among_others(self, model: HookedModel) -> None:
         some, one = (hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=n) for n in (3, 1))
-        assert some.sel(seed=[0]).identical(one)
+        assert some.sel(seed=[0]).equals(one)
         assert not np.array_equal(some.g0[0, 0], some.g0[0, 1])
         assert not np.array_equal(hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=1, seed=1).g0, one.g0)
 
@@ -126,6 +126,38 @@ class TestPlainFunction:
         with pytest.warns(StatisticsWarning, match="Left out: seed 1 diverged"):
             ds = hc.methods.head_gating(model, {"a": DATA}, preset=QUICK, n_seeds=3)
         assert ds.seed.values.tolist() == [0, 2]
+        assert "a: 1 of 3 seeds are missing: refused, or not run yet." in head_gating.summary(ds)
+
+    def test_a_data_set_of_which_every_seed_diverges_takes_no_other_with_it(
+        self, model: HookedModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def check(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
+            if names[0] == "bad":
+                raise DataError(f"{names[0]} diverged.")
+
+        monkeypatch.setattr("headcats.gates.fitting.check_fit", check)
+        sets = {"bad": DATA, "good": DATA}
+        with pytest.warns(StatisticsWarning, match="Data set left out, no seed is left: bad diverged"):
+            assert hc.methods.head_gating(model, sets, preset=QUICK, n_seeds=1).dataset.values.tolist() == ["good"]
+        with pytest.raises(DataError, match="bad diverged"):
+            hc.methods.head_gating(model, {"bad": DATA}, preset=QUICK, n_seeds=1)
+
+    def test_data_that_cannot_be_split_are_refused_before_the_first_fit(
+        self, model: HookedModel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(sys.modules["headcats.methods.head_gating"], "fit_gates", None)
+        with pytest.raises(DataError, match="two items"):
+            hc.methods.head_gating(model, {"good": DATA, "one text": [token_batch(1)]}, preset=QUICK)
+        with pytest.raises(DataError, match="No data set was given"):
+            hc.methods.head_gating(model, {})
+
+    def test_what_was_left_out_of_any_data_set_is_told(self, model: HookedModel) -> None:
+        texts = [AnsweredText(f"w{i} → w{i + 1}", (Span(4, 7),)) for i in range(6)]
+        strange = AnsweredText("strange → w1", (Span(10, 12),), key="strange one")
+        ds = hc.methods.head_gating(model, {"whole": texts, "less": [*texts, strange]}, preset=QUICK, n_seeds=1)
+        assert ds.attrs["left_out"].startswith("less: 6 kept; 1 word unknown to the tokenizer (e.g. 'strange one')")
+        assert json.loads(ds.attrs["provenance"])["left_out"] == ds.attrs["left_out"]
+        assert head_gating.summary(ds)[-1] == f"Left out: {ds.attrs['left_out']}"
 
     def test_the_time_it_will_take_is_told_first(
         self, model: HookedModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -180,7 +212,7 @@ class TestStudy:
             for part in ("First kind/0", "First kind/1", "B/1")
         }
         again = head_gating.on_part(inputs, "First kind/1", preset="chg-mini", n_seeds=5)
-        assert again.identical(parts["First kind/1"])
+        assert again.equals(parts["First kind/1"])
         whole = head_gating.join(parts)
         assert whole.dataset.values.tolist() == ["First kind", "B"]
         assert whole.seed.values.tolist() == [0, 1]
@@ -194,15 +226,25 @@ class TestStudy:
         lines = head_gating.summary(whole)
         assert lines[0].startswith("First kind (2 seeds, ")
         assert lines[1].startswith("B (1 seed, ")
-        assert lines[2] == "B: 1 of 2 seeds are missing."
+        assert lines[2] == "B: 1 of 2 seeds are missing: refused, or not run yet."
+        assert lines[3].startswith("Left out: First kind: Task 'finished' is made of finished prompts")
+        assert len(lines) == 4, "said once, not for every seed"
+        of_one = head_gating.join({part: parts[part] for part in ("B/1", "First kind/0")})
+        assert "'tiny'" in json.loads(of_one.attrs["provenance"])["left_out"], "whichever part comes first"
+        assert "B: 1 of 2 seeds are missing: refused, or not run yet." in head_gating.summary(of_one)
 
     def test_texts_come_from_all_tasks_that_can_give_some(self, inputs: SuiteInputs) -> None:
         block = head_gating.on_part(inputs, "First kind/0", preset="chg-mini", n_seeds=1)
         # 6 of each of three tasks, less those of one that has too few pairs; an eighth of 11 or 12 items is held out.
         assert int(block.n[0] + block.n_held_out[0]) == 12
         assert "'tiny' has 1 usable pairs" in block.attrs["left_out"]
+        assert "Task 'finished' is made of finished prompts" in block.attrs["left_out"]
         with pytest.raises(DataError, match="'tiny' has 1 usable pairs"):
             head_gating.on_part(replace(inputs, tasks=inputs.tasks[4:]), "First kind/0", preset="chg-mini", n_seeds=1)
+        none = replace(inputs, tasks=inputs.tasks[1:2])
+        assert head_gating.parts(none, n_seeds=3) == {"First kind/0": ()}, "refused once, not for every seed"
+        with pytest.raises(DataError, match="Task 'finished' is made of finished prompts"):
+            head_gating.on_part(none, "First kind/0", preset="chg-mini", n_seeds=3)
         more = head_gating.on_part(replace(inputs, n_prompts=20), "First kind/0", preset="chg-mini", n_seeds=1)
         assert int(more.n[0] + more.n_held_out[0]) == 40
 

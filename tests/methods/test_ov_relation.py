@@ -245,9 +245,13 @@ class TestStudy:
         near = scored.assign(direct=("task", [0.1, 0.9, 0.1]))
         assert "In 1 of 3 relations the embedding alone" in " ".join(hc.methods.ov_relation.summary(near))
         high = scored.assign(null=("task", [0.2, 0.1, 0.4]))
-        assert "Permuted targets reach 0.15 too, so their threshold is higher: shift, copying" in " ".join(
-            hc.methods.ov_relation.summary(high)
+        assert "Permuted targets reach 0.15 too, so their threshold is higher: shift, copying. There, some head" in (
+            " ".join(hc.methods.ov_relation.summary(high))
         )
+        later = scored.assign(direct_later=("task", [0.9, 0.9, 0.1]))
+        assert "In 2 of 3 relations what later layers read" in " ".join(hc.methods.ov_relation.summary(later))
+        neither = scored.assign(direct=("task", [0.1] * 3), direct_later=("task", [0.1] * 3))
+        assert "says little" not in " ".join(hc.methods.ov_relation.summary(neither))
 
     def test_it_runs_in_a_study(self, tmp_path):
         tasks = ["plural", "next_letter", "antonym"]

@@ -15,11 +15,11 @@ from headcats.relations import RelationSettings, dynamic_relation
 from headcats.relations.dynamic import _pearson
 
 PAIRS = {
-    "map": [(f"w{i}", f"w{(7 * i) % 53}") for i in range(1, 13)],
-    "copying": [(f"w{i}", f"w{i}") for i in range(1, 9)],
+    "map": [(f"w{i}", f"w{(7 * i) % 53}") for i in range(1, 8)],
+    "copying": [(f"w{i}", f"w{i}") for i in range(1, 6)],
 }
 SETTINGS = RelationSettings(k=9, copying_k=4, min_pairs=2, permutations=3)
-TEMPLATES = ("w40, <X>, w41→", "<X>", "w50→ <X>, w50")
+TEMPLATES = ("w40, <X>, w41→", "<X>")
 
 
 def adapted(layout="gpt2", backend="bridge"):
@@ -117,7 +117,7 @@ def test_pairs_that_a_template_cannot_hold_are_counted():
     pairs = {"map": PAIRS["map"]}
     # Without the comma, "w9 w1" is one unknown word to this tokenizer.
     found = dynamic_relation(model, pairs, static(model, pairs), templates=["<X>, w9"])
-    assert found.n.values.tolist() == [[12]]
+    assert found.n.values.tolist() == [[7]]
     with pytest.raises(DataError, match="does not know: pass templates"):
         dynamic_relation(model, pairs, static(model, pairs), templates=["w9 <X>"])
 
@@ -140,7 +140,7 @@ def test_relations_of_other_pairs_or_models_are_refused():
     scored = static(model)
     with pytest.raises(DataError, match="'copying' was scored and has no pairs"):
         dynamic_relation(model, {"map": PAIRS["map"]}, scored, templates=TEMPLATES)
-    with pytest.raises(DataError, match="'map' was scored on 12 pairs and has 11"):
+    with pytest.raises(DataError, match="'map' was scored on 7 pairs and has 6"):
         dynamic_relation(model, PAIRS | {"map": PAIRS["map"][1:]}, scored, templates=TEMPLATES)
     with pytest.raises(DataError, match="other heads"):
         dynamic_relation(model, PAIRS, scored.isel(layer=[0, 1]), templates=TEMPLATES)
