@@ -32,7 +32,11 @@ class Preset:
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        return f"{self.paper}: {', '.join(self.run['methods'])}."
+        read = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
+        said = [f"{self.paper}: {', '.join(self.run['methods'])}."]
+        said += [f"Its map: headcats map {read}."] if read else []
+        said += [f"Differs: {self.differs}."] if self.differs else []
+        return " ".join(said)
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -98,15 +102,15 @@ _add(
     Preset(
         "cogmirrors2025",
         "Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978",
-        {"methods": ("function_probe",)},
-        differs="functions are the categories of the suite; items are shuffled, standardised, in batches of 32",
+        {"suite": "cognitive", "methods": ("function_probe",)},
+        differs="tasks are ours, with the paper's eight functions; items are shuffled, standardised, in batches of 32",
     )
 )
 _add(
     Preset(
         "orgad2025",
-        "Orgad et al. (2024), LLMs Know More Than They Show, arXiv 2410.02707",
-        {"methods": ("token_probe",)},
-        differs="questions are the tasks of the suite; items are split by question",
+        "Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707",
+        {"suite": "sentences", "n_demos": 0, "methods": ("token_probe",)},
+        differs="questions are those of the suite; items are split by question",
     )
 )

@@ -10,10 +10,12 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
-from typing import Any, Literal, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, get_args
 
 from headcats.errors import DataError, UnknownNameError
 
+T = TypeVar("T")
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
 # Named as text: the registry stands below these modules and imports none of them by itself.
@@ -94,3 +96,21 @@ def _import_items(kind: str) -> None:
         importlib.import_module(_BUILT_IN[kind])
     for point in importlib.metadata.entry_points(group=f"headcats.{kind}"):
         point.load()
+
+
+def preset_of(method: str, given: str | T, presets: Mapping[str, T]) -> T:
+    """The settings that the preset of a method stands for; settings themselves come back unchanged.
+
+    Args:
+        method: Name of the method, for the message.
+        given: Name of a preset, or settings.
+        presets: Name -> settings, at least one.
+
+    Raises:
+        UnknownNameError: No such preset; the message lists near matches.
+    """
+    if isinstance(given, type(next(iter(presets.values())))):
+        return given
+    if not isinstance(given, str) or given not in presets:
+        raise UnknownNameError(unknown_name_message(f"preset of {method}", str(given), presets))
+    return presets[given]

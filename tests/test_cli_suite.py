@@ -11,12 +11,13 @@ import xarray as xr
 from figures.examples import EXAMPLES
 
 import headcats as hc
-from headcats import cli
+from headcats import cli, registry
 from headcats.results import ResultsFolder
 
 TASKS = "country_capital,capital_country,plural,next_letter"
 HEADS = (6, 8)
 SUITE_METHODS = {
+    "ov_relation": ("ov_map", "relations"),
     "head_gating": ("always_any", "gates"),
     "function_probe": ("importance_grid", "importance"),
     "token_probe": ("layer_token", "token_map"),
@@ -65,6 +66,11 @@ def test_map_of_relations(capfd, monkeypatch, scored):
     assert "country_capital Knowledge 96" in text
     with open(scored / "heads-ov_map.csv", encoding="utf-8") as file:
         assert {row["category"] for row in csv.DictReader(file)} == {"Knowledge", "Linguistic"}
+    reading = [word for key, value in registry.lookup("preset", "maps2025").reading.items()
+               for word in (f"--{key.replace('_', '-')}", value)]  # fmt: skip
+    paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", *reading)
+    assert paper[0] == 0, paper[1]
+    assert " 0.15 " in paper[1]
     again = command(capfd, monkeypatch, "map", scored)
     assert again[1].startswith("Heads by ov_relation"), "the only method there is needs no name"
 
@@ -80,6 +86,22 @@ def test_map_of_relations(capfd, monkeypatch, scored):
         (["figure", "always_any", "--out", "x.html"], "hold no head_gating: `headcats run --methods head_gating"),
         (["figure", "ov_map", "--method", "ov_relation:preset=maps2025-llama3", "--out", "x.html"], "and not 'ov_rela"),
         (["figure", "method_agreement", "--out", "x.html"], "Agreement needs at least two methods"),
+        (
+            ["figure", "method_agreement", "--out", "x.html", "--sign", "suppressing"],
+            "Figure 'method_agreement', which shows all methods, does not read --sign: leave that out.",
+        ),
+        (
+            ["figure", "method_agreement", "--out", "x.html", "--method", "ov_relation"],
+            "between all methods of the results, so --method does not apply",
+        ),
+        (
+            ["figure", "ov_map", "--out", "x.html", "--rule", "threshold:value=0.5", "--metric", "prob"],
+            "Figure 'ov_map' of a method over the whole suite does not read --metric and --rule: leave that out.",
+        ),
+        (
+            ["map", "--method", "ov_relation", "--min-tasks", "2"],
+            "The map of ov_relation does not read --min-tasks: leave that out.",
+        ),
         (["compare"], "Agreement needs at least two methods; there is ov_relation"),
     ],
 )
@@ -168,7 +190,32 @@ def test_tables_and_figures_are_named_as_the_methods_say(method):
     assert getattr(hc.methods, method).figure == figure
     assert reads(getattr(hc.figures, figure)) == table
     assert suite_tables.METHOD_OF[table] == method
-    assert suite_tables.figure_of(xr.Dataset(attrs={"label": f"{method}:preset=x"})) == figure
+    block = xr.Dataset(attrs={"label": f"{method}:preset=x,n_seeds=3"})
+    assert suite_tables.figure_file(block, figure) == f"{figure}-preset=x-n_seeds=3.html"
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("importance_grid", "Open r/importance_grid.html"),
+        ("always_any", "Not drawn: always_any expects `facilitation`"),
+    ],
+)
+def test_a_method_of_another_package_is_drawn_by_the_figure_that_it_names(capfd, monkeypatch, tmp_path, named, message):
+    class Lengths(type(hc.methods.ov_relation)):
+        """Relations under another name."""
+
+        name = "lengths"
+        figure = named
+
+    monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+    registry.register("method", "lengths", Lengths())
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "run", "--methods", "lengths", "--tasks", "plural", "--out", "r")
+    assert code == 0, text
+    assert "lengths on mini" in text
+    assert message in text
+    assert (tmp_path / "r" / f"{named}.html").exists() == ("Open" in message)
 
 
 def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
@@ -177,7 +224,10 @@ def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
     code, text = command(capfd, monkeypatch, "figure", "always_any", two_methods, "--out", page, *options)
     assert code == 0, text
     assert "facilitation \\u2265 0.25" in page.read_text(encoding="utf-8")
+    code, text = command(capfd, monkeypatch, "figure", "ov_map", two_methods, "--out", page, "--set", "title=5")
+    assert code == 0, "a number is a title, too"
     refused = {
+        "threshold=much": "Option threshold of figure always_any must be a number; got 'much'",
         "score": "--set takes NAME=VALUE; got 'score'. Options of always_any: score",
         "scores=x": "Unknown option of figure always_any 'scores'. Did you mean 'score'",
     }
@@ -185,6 +235,26 @@ def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
         code, text = command(capfd, monkeypatch, "figure", "always_any", two_methods, "--out", page, "--set", wrong)
         assert code == 2
         assert message in text
+
+
+@pytest.mark.parametrize(("method", "label"), [("ov_relation", ""), ("head_gating", ":preset=chg-mini")])
+def test_importance_grid_shows_any_method(capfd, monkeypatch, tmp_path, two_methods, method, label):
+    page = tmp_path / "f.html"
+    asked = ["figure", "importance_grid", two_methods, "--out", page, "--method", method]
+    code, text = command(capfd, monkeypatch, *asked)
+    assert code == 0, text
+    assert f"{method}{label}, model mini" in page.read_text(encoding="utf-8")
+
+
+def test_a_list_is_an_option_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
+    block = EXAMPLES["layer_token"](6, 8).assign_attrs(label="token_probe", model="toy")
+    ResultsFolder(two_methods).write_block("_suite", "token_probe", block)
+    roles = block["role"].values.tolist()[:2]
+    for given in (",".join(roles), json.dumps(roles)):
+        code, text = command(capfd, monkeypatch, "figure", "layer_token", two_methods, "--out", tmp_path / "f.html",
+                             "--set", f"highlight={given}")  # fmt: skip
+        assert code == 0, text
+        assert f"black rectangle: {', '.join(roles)}" in (tmp_path / "f.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("figure", ["importance_grid", "layer_token"])

@@ -37,18 +37,22 @@ def test_the_reading_of_maps() -> None:
         ("maps2025", ["ov_relation"]),
         ("chg2025", ["head_gating"]),
         ("chg-mini", ["head_gating:preset=chg-mini"]),
-        ("cogmirrors2025", ["function_probe"]),
-        ("orgad2025", ["token_probe"]),
     ],
 )
-def test_the_other_papers_choose_a_method(name: str, methods: list[str]) -> None:
+def test_some_papers_choose_a_method_for_any_suite(name: str, methods: list[str]) -> None:
     assert hc.preset(name) == {"methods": methods}
+
+
+def test_the_probes_have_suites_of_their_own() -> None:
+    assert hc.preset("cogmirrors2025") == {"suite": "cognitive", "methods": ["function_probe"]}
+    assert hc.preset("orgad2025") == {"suite": "sentences", "n_demos": 0, "methods": ["token_probe"]}
 
 
 @pytest.mark.parametrize("name", registry.names("preset"))
 class TestEveryPreset:
     def test_is_a_plan(self, name: str) -> None:
-        study = plan(suite_source="icl", **{"n_prompts": DEFAULT_PROMPTS, **hc.preset(name)})
+        options = {"n_prompts": DEFAULT_PROMPTS, "suite": "icl", **hc.preset(name)}
+        study = plan(suite_source=options.pop("suite"), **options)
         assert [spec.name for spec in study.methods] == hc.preset(name)["methods"]
 
     def test_names_its_paper(self, name: str) -> None:

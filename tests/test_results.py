@@ -353,6 +353,6 @@ def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):
 def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
     made = ResultsFolder(tmp_path)
     made.write_part("method", "short", xr.Dataset({"name": ("task", ["ab"])}))
-    read = made.read_part("method", "short")
+    read = made.read_parts("method")["short"]
     made.write_part("method", "both", xr.concat([read, xr.Dataset({"name": ("task", ["abcdef"])})], dim="task"))
-    assert made.read_part("method", "both").name.values.tolist() == ["ab", "abcdef"]
+    assert made.read_parts("method")["both"].name.values.tolist() == ["ab", "abcdef"]

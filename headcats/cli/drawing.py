@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 import xarray as xr
@@ -21,6 +21,7 @@ from headcats.cli.reading import (
     Sign,
     check_names,
     note_control,
+    refuse_unused,
 )
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
@@ -54,32 +55,43 @@ def figure_command(
     drawn = lookup("figure", name)
     check_names(rule, min_tasks, effect, sign)
     chosen = _options(drawn, name, options or [])
-    from headcats.cli.suite_tables import METHOD_OF
+    scoring = {
+        "positions": positions,
+        "metric": metric,
+        "effect": effect,
+        "rule": rule,
+        "min_tasks": min_tasks,
+        "sign": sign,
+    }
     from headcats.figures import reads, write
     from headcats.results import load
 
     results, wanted = load(folder), reads(drawn)
-    if wanted in METHOD_OF and (method is None or method.partition(":")[0] == METHOD_OF[wanted]):
-        table, heading = _of_suite(results, wanted, method)
+    if of_suite := _suite_table(wanted, method):
+        refuse_unused(scoring, by=f"Figure {name!r} of a method over the whole suite")
+        table, heading = _of_suite(results, of_suite, method)
     elif wanted == "agreement":
-        table, heading = _of_methods(results, metric)
+        others = {key: value for key, value in scoring.items() if key != "metric"}
+        refuse_unused(others, by=f"Figure {name!r}, which shows all methods,")
+        table, heading = _of_methods(results, metric, method)
     else:
         if wanted == "importance":
             wanted = "members"  # any score of any method, by category
-        table, heading = _of_scores(
-            results,
-            wanted,
-            name,
-            method=method,
-            positions=positions,
-            metric=metric,
-            effect=effect,
-            rule=rule,
-            min_tasks=min_tasks,
-            sign=sign,
-        )
+        table, heading = _of_scores(results, wanted, name, method=method, **scoring)
     titled = {"title": heading} if "title" in inspect.signature(drawn).parameters else {}
     out.print(f"Wrote [bold]{write(drawn(table, **(titled | chosen)), destination)}[/]")
+
+
+def _suite_table(wanted: str, method: str | None) -> str:
+    """Key of the suite method's table that a figure is to show, "" for scores of tasks."""
+    from headcats.cli.suite_tables import METHOD_OF
+
+    own = {name: key for key, name in METHOD_OF.items()}
+    named = "" if method is None else own.get(method.partition(":")[0], "")
+    # `importance_grid` shows any score over layers and heads.
+    if wanted in METHOD_OF and (method is None or named == wanted or (named and wanted == "importance")):
+        return named or wanted
+    return ""
 
 
 def _of_suite(results: xr.DataTree, wanted: str, method: str | None) -> Table:
@@ -89,7 +101,9 @@ def _of_suite(results: xr.DataTree, wanted: str, method: str | None) -> Table:
     return block, suite_title(block)
 
 
-def _of_methods(results: xr.DataTree, metric: str | None) -> Table:
+def _of_methods(results: xr.DataTree, metric: str | None, method: str | None) -> Table:
+    if method is not None:
+        raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
     from headcats.evidence import method_agreement, method_scores
 
     model = json.loads(results.attrs["manifest"])["model"]["name"]
@@ -112,22 +126,42 @@ def _of_scores(results: xr.DataTree, wanted: str, name: str, *, method: str | No
 
 
 def _options(drawn: Callable[..., Any], name: str, given: Sequence[str]) -> dict[str, Any]:
-    """`NAME=VALUE` texts as options of a figure; values that are JSON (numbers, lists) are read as such.
+    """`NAME=VALUE` texts as options of a figure, each of the kind that the figure's signature names.
 
     Raises:
-        OptionError: No `=`.
+        OptionError: No `=`, or no number where one is needed.
         UnknownNameError: An option that the figure does not have.
     """
-    known = [key for key, one in inspect.signature(drawn).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    known = {
+        key: one.annotation for key, one in inspect.signature(drawn).parameters.items() if one.kind is one.KEYWORD_ONLY
+    }
     chosen = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
             raise OptionError(f"--set takes NAME=VALUE; got {text!r}. Options of {name}: {', '.join(known)}.")
         if key not in known:
-            raise UnknownNameError(unknown_name_message(f"option of figure {name}", key, known))
-        try:
-            chosen[key] = json.loads(value)
-        except ValueError:
-            chosen[key] = value
+            raise UnknownNameError(unknown_name_message(f"option of figure {name}", key, list(known)))
+        chosen[key] = _value(value, known[key], f"Option {key} of figure {name}")
     return chosen
+
+
+def _value(text: str, annotation: Any, what: str) -> Any:
+    """A text as the number, list (`A,B` or JSON) or text that an option takes; as JSON where it does not say."""
+    kinds = get_args(annotation) or (annotation,)
+    if float in kinds:
+        try:
+            return float(text)
+        except ValueError:
+            if str not in kinds:
+                raise OptionError(f"{what} must be a number; got {text!r}.") from None
+    listed = any(get_origin(kind) is Sequence for kind in kinds)
+    if str in kinds and not listed:
+        return text
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = text
+    if listed and not isinstance(found, list):
+        return [word.strip() for word in text.split(",") if word.strip()]
+    return found

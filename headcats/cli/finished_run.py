@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import xarray as xr
+from rich.markup import escape
 
 from headcats.cli.console import out, warn
 from headcats.cli.map_tables import print_map
 from headcats.cli.mapping import default_method, file_of, shown_label, tables, title
 from headcats.cli.settings import DEFAULT_RULE
-from headcats.cli.suite_tables import figure_file, figure_of, suite_title
+from headcats.cli.suite_tables import figure_file, suite_title
 from headcats.errors import DataError
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
@@ -63,12 +64,13 @@ def _tell_map(results: xr.DataTree, manifest: dict, first: MethodSpec, folder: P
 
 
 def _tell_suite(block: xr.Dataset, manifest: dict, spec: MethodSpec, folder: Path) -> None:
-    out.print(f"\n[bold]{spec.label.replace('[', chr(92) + '[')}[/] on {manifest['model']['name']}")
+    out.print(f"\n[bold]{escape(spec.label)}[/] on {escape(manifest['model']['name'])}")
     for line in spec.method.summary(block):
         out.print(line, markup=False)
+    figure = spec.method.figure
     try:
-        drawn = lookup("figure", figure_of(block))(block, title=suite_title(block))
+        drawn = lookup("figure", figure)(block, title=suite_title(block))
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
         return
-    out.print(f"Open [bold]{write(drawn, folder / figure_file(block))}[/] in a browser.")
+    out.print(f"Open [bold]{write(drawn, folder / figure_file(block, figure))}[/] in a browser.")

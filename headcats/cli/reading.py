@@ -3,8 +3,9 @@
 import importlib.metadata
 import inspect
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import xarray as xr
@@ -23,6 +24,15 @@ RuleText = Annotated[str, typer.Option("--rule", help="Rule as name:option=value
 Effect = Annotated[str, typer.Option("--effect", help="total, or task_specific (denoising_patch beside its control).")]
 Sign = Annotated[str, typer.Option("--sign", help="Whose map: helping (the default) or suppressing heads.")]
 MinTasks = Annotated[str, typer.Option("--min-tasks", help="'half' or how many tasks of a category must agree.")]
+# Options of the scores that a map is made of, and what they are if not given.
+SCORING = {
+    "positions": None,
+    "metric": None,
+    "effect": "total",
+    "rule": DEFAULT_RULE,
+    "min_tasks": "half",
+    "sign": "helping",
+}
 KINDS = {
     "tasks": "task",
     "suites": "suite",
@@ -73,6 +83,14 @@ def map_command(
     from headcats.results import load, suite_blocks, task_nodes
 
     check_names(rule, min_tasks, effect, sign)
+    chosen: dict[str, Any] = {
+        "positions": positions,
+        "metric": metric,
+        "effect": effect,
+        "rule": rule,
+        "min_tasks": min_tasks,
+        "sign": sign,
+    }
     results = load(folder)
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
@@ -81,20 +99,13 @@ def map_command(
             raise OptionError(f"{named} sorts no heads into categories; `headcats figure` draws it.")
         from headcats.cli.relation_tables import map_relations
 
+        # One relation of a category is enough: so the method is defined.
+        met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
+        refuse_unused({name: value for name, value in chosen.items() if name not in met}, by=f"The map of {named}")
         map_relations(suite_table(results, "relations", method=named), folder, rule=rule, csv=csv)
         return
     note_control(method or default_method(results)[0])
-    found = tables(
-        results,
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
-        undecided=True,
-    )
+    found = tables(results, method=method, undecided=True, **chosen)
     print_map(found, rule=rule, min_tasks=min_tasks)
     page = write(
         overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
@@ -111,6 +122,21 @@ def check_names(rule: str, min_tasks: str, effect: str, sign: str) -> None:
     parse_rule(rule), parse_min_tasks(min_tasks)
     check_choice("--effect", effect, EFFECTS)
     check_choice("--sign", sign, SIGNS)
+
+
+def refuse_unused(given: Mapping[str, str | None], *, by: str) -> None:
+    """An option that would change nothing must not look as if it had.
+
+    Args:
+        given: Options of `SCORING` and their values.
+        by: What does not read them, for the message.
+
+    Raises:
+        OptionError: One of them is not the default.
+    """
+    unused = [f"--{name.replace('_', '-')}" for name, value in given.items() if value != SCORING[name]]
+    if unused:
+        raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")
 
 
 def note_control(method: str | None) -> None:

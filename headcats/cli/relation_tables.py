@@ -45,10 +45,11 @@ def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> N
     )
     print_counts(shared)
     _print_relations(block, threshold)
-    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / figure_file(block))
+    file = figure_file(block, "ov_map")
+    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / file)
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
-        name = f"heads-{Path(figure_file(block)).stem}.csv"
+        name = f"heads-{Path(file).stem}.csv"
         ResultsFolder(folder).write_bytes(name, heads.to_csv(index=False, lineterminator="\n").encode("utf-8"))
         out.print(f"Head list: [bold]{folder / name}[/]")
 

@@ -11,7 +11,11 @@ from headcats.cli.reading import note_control
 from headcats.cli.settings import settings
 
 Model = Annotated[
-    str | None, typer.Option("--model", help="'mini' (bundled, the default), a local folder or a hub name.")
+    str | None,
+    typer.Option(
+        "--model",
+        help="'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder or a hub name.",
+    ),
 ]
 SuiteName = Annotated[str | None, typer.Option("--suite", help="Suite of tasks; default: icl.")]
 Tasks = Annotated[
@@ -81,7 +85,8 @@ def run_command(
 
     Examples: [bold]headcats run[/] · [bold]headcats run --model gpt2 --n-prompts 32[/] ·
     [bold]headcats run --methods noising_patch,mean_ablation:reference=task --out results/more[/] ·
-    [bold]headcats run --methods ov_relation,function_probe[/] · [bold]headcats run --preset chg-mini[/]
+    [bold]headcats run --methods ov_relation,function_probe[/] · [bold]headcats run --preset chg-mini[/] ·
+    [bold]headcats run --suite cognitive[/] · [bold]headcats run --suite sentences[/]
     """
     given = {
         "model": model,

@@ -1,4 +1,4 @@
-"""Options of a run: the defaults, a study file, the command line, each winning over the one before."""
+"""Options of a run: defaults, suite, preset, study file, command line, each winning over the one before."""
 
 import tomllib
 from pathlib import Path
@@ -29,21 +29,25 @@ DEFAULTS: dict[str, Any] = {
     "path": "auto",
     "memory": None,
 }
+# What a bundled suite changes in them: the model that learned it, and what its tasks are made for.
+OF_SUITE: dict[str, dict[str, Any]] = {
+    "icl": {"model": "mini"},
+    "cognitive": {"model": "mini-cognitive", "n_demos": 4},
+    "sentences": {"model": "mini-cognitive", "n_demos": 0, "methods": ["token_probe"]},
+}
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
 DTYPES = ("float32", "bfloat16", "float16")
 
 
 def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
-    """Defaults, then the preset, then the study file, then the command line.
+    """Defaults, then those of the suite, then the preset, then the study file, then the command line.
 
     Raises:
         OptionError: The file cannot be read or is no TOML, or a value is of another type than its option takes.
         UnknownNameError: A key of the file that is no option, or an unknown preset.
     """
-    chosen = dict(DEFAULTS)
-    if preset_name is not None:
-        chosen |= preset(preset_name)
+    wanted = preset(preset_name) if preset_name is not None else {}
     if study_file is not None:
         try:
             stored = tomllib.loads(study_file.read_text(encoding="utf-8"))
@@ -53,8 +57,9 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
             if key not in DEFAULTS:
                 raise UnknownNameError(unknown_name_message(f"option in {study_file}", key, DEFAULTS))
             _check_type(study_file, key, stored[key])
-        chosen |= stored
-    chosen |= {key: value for key, value in given.items() if value is not None}
+        wanted |= stored
+    wanted |= {key: value for key, value in given.items() if value is not None}
+    chosen = DEFAULTS | OF_SUITE.get(wanted.get("suite", DEFAULTS["suite"]), {}) | wanted
     if chosen["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
     return chosen

@@ -14,12 +14,6 @@ METHOD_OF = {
     "token_map": "token_probe",
 }
 SUITE_METHODS = frozenset(METHOD_OF.values())
-_FIGURE_OF = {
-    "ov_relation": "ov_map",
-    "head_gating": "always_any",
-    "function_probe": "importance_grid",
-    "token_probe": "layer_token",
-}
 
 
 def suite_table(results: xr.DataTree, wanted: str, *, method: str | None = None) -> xr.Dataset:
@@ -47,16 +41,10 @@ def suite_table(results: xr.DataTree, wanted: str, *, method: str | None = None)
     return blocks[labels[0]]
 
 
-def figure_of(block: xr.Dataset) -> str:
-    """Name of the figure that shows a block."""
-    return _FIGURE_OF[str(block.attrs["label"]).partition(":")[0]]
-
-
-def figure_file(block: xr.Dataset) -> str:
-    """Its file in a results folder; options that are not the default are in the name."""
-    label = str(block.attrs["label"])
-    options = label.partition(":")[2]
-    return f"{figure_of(block)}{'-' + slug(options.replace(',', '-')) if options else ''}.html"
+def figure_file(block: xr.Dataset, figure: str) -> str:
+    """File of a figure of a block in a results folder; options of the method that are not the default are in it."""
+    options = str(block.attrs["label"]).partition(":")[2]
+    return f"{figure}{'-' + slug(options.replace(',', '-')) if options else ''}.html"
 
 
 def suite_title(block: xr.Dataset) -> str:

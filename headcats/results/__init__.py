@@ -1,10 +1,11 @@
 """Results: a folder of netCDF files with a manifest, and the labelled tree that is read from it.
 
-Needs no torch, so that figures and tables of a finished run can be made anywhere.
+Needs no torch, so that figures and tables of a finished run can be made anywhere. (Only to merge folders that hold
+different parts of one method over the suite, the method itself is loaded.)
 """
 
 from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, slug
-from headcats.results.merging import merge
+from headcats.results.merging import join_parts, merge
 from headcats.results.tree import load, suite_blocks, task_nodes, tree, unfinished_tasks
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "MANIFEST",
     "SUITE",
     "ResultsFolder",
+    "join_parts",
     "load",
     "merge",
     "slug",

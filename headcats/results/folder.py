@@ -102,9 +102,10 @@ class ResultsFolder:
         """Where one finished part (a seed, a relation) of a suite method lies, beside the block that joins them."""
         return self.path / BLOCKS / SUITE / slug(label) / f"{slug(part.replace('/', '='))}.nc"
 
-    def read_part(self, label: str, part: str) -> xr.Dataset | None:
-        """As `read_block`."""
-        return _read_whole(self.part_path(label, part))
+    def read_parts(self, label: str) -> dict[str, xr.Dataset]:
+        """Name -> content of every finished part of a suite method; damaged ones are left out, to be made again."""
+        found = (_read_whole(path) for path in sorted((self.path / BLOCKS / SUITE / slug(label)).glob("*.nc")))
+        return {str(part.attrs["part"]): part for part in found if part is not None and "part" in part.attrs}
 
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Write one finished part of a suite method."""

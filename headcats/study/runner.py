@@ -98,10 +98,11 @@ def run(
     manifest["categories"] += [entry for entry in categories(study) if entry["name"] not in known]
     manifest["checks"]["model"] = check_model(adapted)
     work = TaskWork(adapted, study, folder, manifest, path=path, memory=memory)
+    # Before the tasks are scored: what is in the folder may not fit.
+    whole = SuiteWork(adapted, study, folder, manifest) if study.suite_methods else None
     if study.task_methods:
         work.score_tasks(progress)
-    if study.suite_methods:
-        whole = SuiteWork(adapted, study, folder, manifest)
+    if whole is not None:
         for spec in study.suite_methods:
             whole.score(spec, show=progress)
         report_refused_parts(whole)

@@ -4,7 +4,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import xarray as xr
 
@@ -12,7 +12,7 @@ from headcats.errors import DataError, PlanError
 from headcats.methods.spec import MethodSpec
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel
-from headcats.results import SUITE, ResultsFolder
+from headcats.results import SUITE, ResultsFolder, join_parts
 from headcats.study.manifest import suite_fingerprint, versions
 from headcats.study.plan import Study
 from headcats.study.progress import progress_bar
@@ -24,8 +24,19 @@ _STEPS = 100  # of the progress bar, per part
 _log = logging.getLogger("headcats")
 
 
+class _Begun(NamedTuple):
+    """One method: fingerprints of the parts that are asked for, in their order, and the parts that are there."""
+
+    fingerprints: dict[str, str]
+    done: dict[str, xr.Dataset]
+
+
 class SuiteWork:
-    """The suite methods of a run under way."""
+    """The suite methods of a run under way.
+
+    Raises:
+        PlanError: A part is there that was made from other tasks. It is looked for before anything is scored.
+    """
 
     def __init__(
         self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: dict[str, Any]
@@ -45,26 +56,41 @@ class SuiteWork:
             n_prompts=study.n_prompts,
             seed=study.seed,
         )
+        self._work = {spec.label: self._begun(spec) for spec in study.suite_methods}
+
+    def _begun(self, spec: MethodSpec) -> _Begun:
+        """Raises PlanError: a part is there that was made from other tasks."""
+        reads = spec.method.parts(self.inputs, **dict(spec.options))
+        fingerprints = {
+            part: suite_fingerprint(self.study, spec.label, part, {task: self.inputs.pairs[task] for task in tasks})
+            for part, tasks in reads.items()
+        }
+        stored = {} if self.folder is None else self.folder.read_parts(spec.label)
+        for part, fingerprint in fingerprints.items():
+            if part in stored and stored[part].attrs.get("fingerprint") != fingerprint:
+                assert self.folder is not None
+                raise PlanError(
+                    f"{self.folder.part_path(spec.label, part)} was made from other tasks, word pairs or prompts than "
+                    "this run has now. Name another folder with --out (out=...)."
+                )
+        return _Begun(fingerprints, stored)
 
     def score(self, spec: MethodSpec, *, show: bool | None) -> None:
-        """Every part of one method that is not there yet.
-
-        Raises:
-            PlanError: A part is there that was made from other tasks.
-        """
-        reads = spec.method.parts(self.inputs, **dict(spec.options))
-        with progress_bar(_STEPS * len(reads), show=show, unit="%") as advance:
-            done: dict[str, xr.Dataset] = {}
-            for part, tasks in reads.items():
-                fingerprint = suite_fingerprint(self.study, spec.label, part, {t: self.inputs.pairs[t] for t in tasks})
-                block = self._stored(spec, part, fingerprint)
-                if block is None:
-                    block = self._make(spec, part, fingerprint, advance)
-                else:
+        """Every part of one method that is not there yet. What is there stays in the block, asked for or not."""
+        fingerprints, done = self._work[spec.label]
+        entries = self._entries(spec)
+        for part, stored in done.items():
+            # A run that was stopped between writing the part and the manifest.
+            entries.setdefault(part, {"fingerprint": str(stored.attrs["fingerprint"])})
+        if done:
+            self._save(spec)
+        with progress_bar(_STEPS * len(fingerprints), show=show, unit="%") as advance:
+            for part, fingerprint in fingerprints.items():
+                if part in done:
                     advance(_STEPS, f"{spec.label} {part}")
-                if block is not None:
+                elif (block := self._make(spec, part, fingerprint, advance)) is not None:
                     done[part] = block
-                    self._save(spec, done)
+                    self._save(spec)
 
     def refusals(self) -> dict[str, str]:
         """`method part` -> why it was refused."""
@@ -76,15 +102,9 @@ class SuiteWork:
             if "refusal" in entry
         }
 
-    def _stored(self, spec: MethodSpec, part: str, fingerprint: str) -> xr.Dataset | None:
-        block = None if self.folder is None else self.folder.read_part(spec.label, part)
-        if block is not None and block.attrs.get("fingerprint") != fingerprint:
-            assert self.folder is not None
-            raise PlanError(
-                f"{self.folder.part_path(spec.label, part)} was made from other tasks, word pairs or prompts than this "
-                "run has now. Name another folder with --out (out=...)."
-            )
-        return block
+    def _entries(self, spec: MethodSpec) -> dict[str, Any]:
+        blocks = self.manifest["blocks"].setdefault(SUITE, {})
+        return blocks.setdefault(spec.label, {"parts": {}})["parts"]
 
     def _make(self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None]) -> xr.Dataset | None:
         started, reached = time.monotonic(), 0
@@ -95,7 +115,7 @@ class SuiteWork:
             advance(max(0, now - reached), f"{spec.label} {part} {what}".strip())
             reached = max(reached, now)
 
-        entries = self.manifest["blocks"].setdefault(SUITE, {}).setdefault(spec.label, {"parts": {}})["parts"]
+        entries = self._entries(spec)
         entries[part] = {"fingerprint": fingerprint}
         try:
             block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
@@ -113,15 +133,12 @@ class SuiteWork:
             self.folder.write_part(spec.label, part, block)
         return block
 
-    def _save(self, spec: MethodSpec, done: dict[str, xr.Dataset]) -> None:
-        """The finished parts as one block."""
-        fingerprints = [str(block.attrs["fingerprint"]) for block in done.values()]
-        joined = spec.method.join(done).assign_attrs(
-            categories=json.dumps(self.manifest["categories"], ensure_ascii=False),
-            model=self.inputs.model.name,
-            fingerprint=" ".join(fingerprints),
-        )
-        joined.attrs = {name: value for name, value in joined.attrs.items() if name != "part"}
+    def _save(self, spec: MethodSpec) -> None:
+        """The finished parts as one block, those that were asked for first."""
+        asked, done = self._work[spec.label]
+        parts = {part: done[part] for part in dict.fromkeys([*asked, *self._entries(spec)]) if part in done}
+        categories = json.dumps(self.manifest["categories"], ensure_ascii=False)
+        joined = join_parts(spec.method, parts, categories=categories, model=self.inputs.model.name)
         if self.folder is None:
             self.blocks[SUITE, spec.label] = joined.assign_attrs(task=SUITE, label=spec.label)
         else:

@@ -9,15 +9,19 @@ from pathlib import Path
 import numpy as np
 
 import headcats as hc
+from headcats.tasks import make_suite
 
 PATH = Path(__file__).with_name("mini_effects.json")
 METHODS = ("denoising_patch", "mean_ablation")
 TASKS = ("country_capital", "successor", "list_last")
+# The corrupted prompts of each show the other task on its inputs; all six together are the reference of means.
+OTHERS = ("country_language", "predecessor", "list_first")
 
 
 def effects(model: hc.HookedModel) -> dict[str, list]:
     """`task method` -> mean effect of every head in shares of the gap, `[layer][head]`."""
-    results = hc.run(model, tasks=list(TASKS), methods=METHODS, n_prompts=4, progress=False)
+    suite = make_suite([*TASKS, *OTHERS])
+    results = hc.run(model, suite=suite, tasks=list(TASKS), methods=METHODS, n_prompts=4, progress=False)
     found = {}
     for method in METHODS:
         scores = hc.score(results, method=method)

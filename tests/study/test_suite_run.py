@@ -11,7 +11,7 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
 from headcats.methods.options import WholeNumber
-from headcats.results import ResultsFolder, load, suite_blocks, task_nodes
+from headcats.results import ResultsFolder, load, merge, suite_blocks, task_nodes
 
 
 class Lengths:
@@ -101,6 +101,60 @@ def test_more_tasks_extend_a_folder(lengths, tmp_path):
     assert sorted(lengths.made) == sorted(TASKS)
 
 
+def test_fewer_tasks_take_nothing_out_of_a_folder(lengths, tmp_path):
+    before = suite_blocks(run(tmp_path / "r"))["lengths"]
+    again = suite_blocks(run(tmp_path / "r", tasks=["plural"]))["lengths"]
+    assert again.task.values.tolist() == ["plural", "country_capital", "antonym"], "what was asked for comes first"
+    xr.testing.assert_equal(again.sel(task=TASKS), before)
+    assert lengths.made == TASKS
+
+
+def test_a_run_stopped_while_it_goes_on_keeps_every_finished_part(lengths, tmp_path):
+    lengths.interrupt_at = "antonym"
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "r")
+        assert suite_blocks(load(tmp_path / "r"))["lengths"].task.values.tolist() == TASKS[:2]
+
+
+def test_a_part_saved_just_before_the_run_was_killed_is_found(lengths, tmp_path):
+    run(tmp_path / "r", tasks=["plural"])
+    folder = ResultsFolder(tmp_path / "r")
+    whole = folder.read_manifest()
+    entry = whole["blocks"]["_suite"]["lengths"]["parts"].pop("plural")
+    folder.write_manifest(whole)
+    folder.block_path("_suite", "lengths").unlink()
+    assert suite_blocks(run(tmp_path / "r", tasks=["plural"]))["lengths"].task.values.tolist() == ["plural"]
+    assert lengths.made == ["plural"]
+    found = folder.read_manifest()["blocks"]["_suite"]["lengths"]["parts"]
+    assert found["plural"]["fingerprint"] == entry["fingerprint"]
+
+
+def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, tmp_path):
+    run(tmp_path / "1", tasks=["plural"], methods=["lengths", "lengths:extra=1"])
+    run(tmp_path / "2", tasks=["plural", "antonym"])
+    merged = merge([tmp_path / "1", tmp_path / "2"], out=tmp_path / "all")
+    assert {label: block.task.values.tolist() for label, block in suite_blocks(merged).items()} == {
+        "lengths": ["plural", "antonym"],
+        "lengths:extra=1": ["plural"],
+    }
+    assert list(json.loads(merged.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]) == ["plural", "antonym"]
+    before = list(lengths.made)
+    resumed = suite_blocks(run(tmp_path / "all", tasks=["plural", "antonym"]))["lengths"]
+    assert lengths.made == before
+    assert resumed.identical(suite_blocks(load(tmp_path / "2"))["lengths"])
+
+
+def test_parts_of_other_words_are_not_merged(lengths, tmp_path):
+    run(tmp_path / "1", tasks=["plural"])
+    run(tmp_path / "2", tasks=["plural"])
+    folder = ResultsFolder(tmp_path / "2")
+    folder.write_part("lengths", "plural", folder.read_parts("lengths")["plural"].assign_attrs(fingerprint="other"))
+    with pytest.raises(PlanError, match=r"Part 'plural' of 'lengths' in .*2 was made with other prompts"):
+        merge([tmp_path / "1", tmp_path / "2"], out=tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
 def test_beside_methods_that_score_tasks(lengths, tmp_path):
     results = run(tmp_path / "r", methods=["zero_ablation", "lengths:extra=2"], tasks=["country_capital"])
     assert list(task_nodes(results)) == ["country_capital"]
@@ -136,6 +190,18 @@ def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch)
             "mini",
             suite=hc.suite("icl").with_tasks(words),
             methods=["lengths"],
+            tasks=["plural"],
+            n_prompts=4,
+            out=tmp_path / "r",
+            progress=False,
+        )
+    # Looked at before anything else is scored.
+    monkeypatch.setattr("headcats.study.task_run.TaskWork.score_tasks", lambda self, progress: pytest.fail("scored"))
+    with pytest.raises(PlanError, match="was made from other tasks"):
+        hc.run(
+            "mini",
+            suite=hc.suite("icl").with_tasks(words),
+            methods=["zero_ablation", "lengths"],
             tasks=["plural"],
             n_prompts=4,
             out=tmp_path / "r",
