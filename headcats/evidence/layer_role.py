@@ -1,7 +1,8 @@
-"""Layer x token role: what patching the stream or the attention output does there, and where the last token looks."""
+"""Layer x token role: what patching the residual stream or the attention output does there."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from headcats.prompts.batch import PromptBatch
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
-_PATTERN = "attn.hook_pattern"
 # Tokens of one forward pass.
 _AT_ONCE = 4096
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def patching_by_role(
@@ -53,16 +54,21 @@ def patching_by_role(
 
     Raises:
         OptionError: Another quantity.
+        UnknownNameError: An unknown metric.
         DataError: No prompt, no named role, roles that do not align, or no clear gap.
         ModelError: A model without such hooks.
     """
     if quantity not in PATCHED:
         raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")
-    adapted, listed = _checked(model, batches)
-    used, left_out = _roles(listed, roles)
+    listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
+    if not listed or not all(isinstance(one, PromptBatch) for one in listed):
+        raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
+    adapted = adapt(model)
+    check_model(adapted)
+    used, left_out = shared_roles(listed, roles)
     names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
     changes, gaps = [], []
-    for batch in _parts(listed):
+    for batch in parts_of(listed):
         change, gap = _patched(adapted, batch, names, used, metric)
         changes.append(change)
         gaps.append(gap)
@@ -82,51 +88,7 @@ def patching_by_role(
     shape = (len(adapted.layers), len(used))
     values = {name: (("layer", "role"), getattr(found, name).reshape(shape)) for name in ("effect", "low", "high")}
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
-    return _labelled(adapted, used, {**values, "gap": found.gap, "n": found.n, "n_items": found.n_items}, attrs)
-
-
-def attention_by_role(
-    model: Any, batches: PromptBatch | Sequence[PromptBatch], *, roles: Sequence[str] | None = None
-) -> xr.Dataset:
-    """How much of its attention the last token of the clean prompts gives to each role.
-
-    The pattern's last row, summed over the tokens of the role and averaged over heads and prompts; over all roles it
-    sums to 1. Attention says where a head looks, not what that does.
-
-    Args:
-        model: As in `patching_by_role`, like `roles`.
-        batches: Prompts with named roles; only the clean ones are run.
-        roles: Roles; None takes those that every prompt has.
-
-    Returns:
-        `attention (layer, role)` and `attention_by_head (layer, head, role)` in [0, 1], NaN where a layer has fewer
-        heads, and `n`. Attribute `left_out` as in `patching_by_role`.
-
-    Raises:
-        DataError: No prompt, no named role, or roles that do not align.
-        ModelError: A model that computes no attention pattern.
-    """
-    adapted, listed = _checked(model, batches)
-    used, left_out = _roles(listed, roles)
-    total = np.full((len(adapted.layers), adapted.max_heads, len(used)), np.nan)
-    for row, layer in enumerate(adapted.layers):
-        total[row, : adapted.n_heads[layer]] = 0
-    for batch in _parts(listed):
-        rows: dict[int, Tensor] = {}
-        hooks = {f"blocks.{layer}.{_PATTERN}": _keeping_last_row(rows, layer) for layer in adapted.layers}
-        adapted.run(batch.clean, hooks=hooks)
-        masks = torch.stack([batch.positions(role) for role in used]).double()
-        for place, layer in enumerate(adapted.layers):
-            found = torch.einsum("phk,rpk->hr", rows[layer], masks)
-            total[place, : len(found)] += found.numpy()
-    n = sum(map(len, listed))
-    by_head = total / n
-    values = {
-        "attention": (("layer", "role"), np.nanmean(by_head, axis=1)),
-        "attention_by_head": (("layer", "head", "role"), by_head),
-        "n": n,
-    }
-    return _labelled(adapted, used, values, {"method": "attention", "left_out": "\n".join(left_out)})
+    return by_layer_and_role(adapted, used, {**values, "gap": found.gap, "n": found.n, "n_items": found.n_items}, attrs)
 
 
 def _patched(
@@ -158,28 +120,11 @@ def _keeping(kept: dict[str, Tensor], name: str) -> Edit:
     return keep
 
 
-def _keeping_last_row(kept: dict[int, Tensor], layer: int) -> Edit:
-    def keep(pattern: Tensor) -> Tensor:
-        kept[layer] = pattern.detach()[:, :, -1].cpu().double()
-        return pattern
-
-    return keep
-
-
 def _setting(clean: Tensor, mask: Bool[Tensor, "prompt pos"]) -> Callable[[Tensor], Tensor]:
     return lambda value: torch.where(mask.to(value.device)[..., None], clean, value)
 
 
-def _checked(model: Any, batches: PromptBatch | Sequence[PromptBatch]) -> tuple[HookedModel, list[PromptBatch]]:
-    listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
-    if not listed or not all(isinstance(one, PromptBatch) for one in listed):
-        raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
-    adapted = adapt(model)
-    check_model(adapted)
-    return adapted, listed
-
-
-def _parts(batches: Sequence[PromptBatch]) -> list[PromptBatch]:
+def parts_of(batches: Sequence[PromptBatch]) -> list[PromptBatch]:
     """The same prompts in the same order, few enough at a time."""
     parts = []
     for batch in batches:
@@ -189,12 +134,12 @@ def _parts(batches: Sequence[PromptBatch]) -> list[PromptBatch]:
     return parts
 
 
-def _roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
+def shared_roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
     """The roles to show, and those that are left out because some prompts lack them."""
     if asked is not None:
         if not asked:
             raise DataError("roles must name at least one role, or be None for those that every prompt has.")
-        return list(asked), []
+        return [asked] if isinstance(asked, str) else list(asked), []
     prompts = [labels for batch in batches for labels in batch.labels or ()]
     if any(batch.labels is None for batch in batches) or not prompts:
         raise DataError("These prompts have no named roles, so there is nothing to put beside the layers.")
@@ -206,11 +151,19 @@ def _roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) -> tuple
     return shared, [role for role in known if role not in shared]
 
 
-def _labelled(model: HookedModel, roles: Sequence[str], values: dict[str, Any], attrs: dict[str, str]) -> xr.Dataset:
-    provenance = {**attrs, "model": model.name, "model_class": model.model_class}
+def by_layer_and_role(
+    model: HookedModel,
+    roles: Sequence[str],
+    values: Mapping[str, Any],
+    attrs: Mapping[str, str],
+    *,
+    provenance: Mapping[str, Any] = _NOTHING,
+) -> xr.Dataset:
+    """Values over layers, roles and, where there are `attention_by_head`, heads; `provenance` beside the attributes."""
+    made = {**attrs, **provenance, "model": model.name, "model_class": model.model_class}
     return xr.Dataset(
         values,
         coords={"layer": list(model.layers), "role": list(roles)}
         | ({"head": list(range(model.max_heads))} if "attention_by_head" in values else {}),
-        attrs={**attrs, "model": model.name, "provenance": json.dumps(provenance, ensure_ascii=False)},
+        attrs={**attrs, "model": model.name, "provenance": json.dumps(made, ensure_ascii=False)},
     )

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.categories.expected import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
+from headcats.probes.functions.names import SAYING_NOTHING
 from headcats.registry import unknown_name_message
 from headcats.results import suite_blocks, task_nodes
 from headcats.scores import CONTROLS, score
@@ -197,8 +198,8 @@ def _suite_method(label: str, block: xr.Dataset) -> _Found:
     group = "task" if how.group == "category" else how.group
     if how.variable not in block or not {how.over, group, "layer", "head"} <= set(block[how.variable].dims):
         raise DataError(f"its block has no {how.variable!r} over {how.over}, {group}, layer and head")
-    if str(block.attrs.get("verdict", "")).startswith("not above chance"):
-        raise DataError("its probe is not above chance, so its importance means nothing")
+    if (verdict := block.attrs.get("verdict")) in SAYING_NOTHING:
+        raise DataError(f"verdict on its probe: {verdict}, so its importance means nothing")
     values = block[how.variable]
     known = values.notnull().any(("layer", "head")).astype(np.int64)
     n = known.groupby("category").sum() if how.group == "category" else known.sum(how.over)

@@ -27,7 +27,7 @@ def method_reading(table: xr.Dataset, differing: pd.DataFrame) -> list[str]:
     known = {pair: values for pair in pairs if len(values := _known(table["rank_correlation"].values[:, *pair]))}
     ordered = sorted(known, key=lambda pair: -float(np.median(known[pair])))
     if ordered:
-        lines.append(f"Most alike: {_pair(table, methods, ordered[0], known)}.")
+        lines.append(f"{'Most alike: ' if len(ordered) > 1 else ''}{_pair(table, methods, ordered[0], known)}.")
     if len(ordered) > 1:
         lines.append(f"Least alike: {_pair(table, methods, ordered[-1], known)}.")
         lines.append(_told(table, pairs))

@@ -117,6 +117,7 @@ def steered_task(
             "norm": norms[0],
             "control_norm": ("draw", norms[1:]),
             "n": len(items),
+            "n_reference": sum(len(rows.tokens) for rows in shown),
         },
         coords={"layer": list(layers), "draw": np.arange(len(random))},
     )

@@ -85,9 +85,10 @@ def steer(
         `gain` = accuracy - base and `excess` = accuracy - mean control, each with `_low, _high`, 95 % by a bootstrap of
         queries (of these heads and these draws). `p_value`: the larger of two one-sided sign tests over queries, that
         accuracy is no more than base and no more than the mean control; `q_value`: Benjamini-Hochberg over tasks x
-        layers. `norm (task)` and `control_norm (task, draw)` of the vectors; `n (task)` zero-shot prompts; coordinate
-        `category (task)`. Attributes: `heads`, `controls` (the random sets, one a line), `left_out`
-        (JSON, task -> why it is not here), `reading` (sentences, one a line) and `provenance` (JSON).
+        layers. `norm (task)` and `control_norm (task, draw)` of the vectors; `n (task)` zero-shot prompts,
+        `n_reference (task)` few-shot ones; coordinate `category (task)`. Attributes: `heads`, `controls` (the random
+        sets, one a line), `left_out` (JSON, task -> why it is not here), `dropped` (JSON, task -> reason -> number of
+        word pairs and prompts), `reading` (sentences, one a line) and `provenance` (JSON).
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
@@ -105,15 +106,19 @@ def steer(
     lookup("template", settings.template)  # an unknown one is no fault of every task
     chosen = _named_heads(heads, adapted)
     sets = [chosen, *_other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
-    steered, left_out = {}, {}
+    steered: dict[str, xr.Dataset] = {}
+    left_out: dict[str, str] = {}
+    dropped: dict[str, dict[str, int]] = {}
     for task in _tasks(found, tasks):
         _log.info("Steering %s.", task.name)
         try:
-            shown, asked = steering_prompts(task, adapted, settings, seed=seed)
+            prompts = steering_prompts(task, adapted, settings, seed=seed)
         except DataError as problem:
             left_out[task.name] = str(problem)
             continue
-        made = steered_task(adapted, shown, asked, sets, task=task.name, seed=seed)
+        made = steered_task(adapted, prompts.shown, prompts.asked, sets, task=task.name, seed=seed)
+        if prompts.dropped:
+            dropped[task.name] = prompts.dropped
         steered[task.name] = made.expand_dims(task=[task.name])
     if not steered:
         raise DataError("No task can be steered:" + "".join(f"\n- {task}: {why}" for task, why in left_out.items()))
@@ -127,6 +132,7 @@ def steer(
         "heads": listed,
         "controls": "\n".join(", ".join(map(str, drawn)) for drawn in sets[1:]),
         "left_out": json.dumps(left_out, ensure_ascii=False),
+        "dropped": json.dumps(dropped, ensure_ascii=False),
         "provenance": json.dumps(how, ensure_ascii=False),
     }
     return table.assign_attrs(reading="\n".join(steering_reading(table)))

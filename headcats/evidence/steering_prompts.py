@@ -8,7 +8,7 @@ from torch import Tensor
 from headcats.errors import DataError, OptionError
 from headcats.models import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered
-from headcats.prompts.encode import usable_pairs
+from headcats.prompts.encode import DropReport, usable_pairs
 from headcats.prompts.few_shot import few_shot_texts
 from headcats.registry import lookup
 from headcats.scores import first_half
@@ -41,6 +41,17 @@ class SteeringSettings:
                 raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
+class SteeringPrompts(NamedTuple):
+    """The two kinds of prompts of a task, each as batches of one length, and what was left out on the way."""
+
+    shown: list["Rows"]
+    """Few-shot prompts that the function vector is made of."""
+    asked: list["Rows"]
+    """Zero-shot prompts that it is added to."""
+    dropped: dict[str, int]
+    """Reason -> number of word pairs and prompts."""
+
+
 class Rows(NamedTuple):
     """Prompts of one length, and the token that answers each."""
 
@@ -49,9 +60,7 @@ class Rows(NamedTuple):
     items: tuple[str, ...]
 
 
-def steering_prompts(
-    task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int
-) -> tuple[list[Rows], list[Rows]]:
+def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int) -> SteeringPrompts:
     """Few-shot prompts of the first half of the items, zero-shot prompts of the second.
 
     Args:
@@ -59,9 +68,6 @@ def steering_prompts(
         model: A model with a tokenizer.
         settings: How many of which prompts.
         seed: Seed of the halves and of the prompts.
-
-    Returns:
-        The two kinds of prompts, each as batches of one length.
 
     Raises:
         DataError: A half has too few word pairs, or none of its prompts can be encoded.
@@ -87,19 +93,24 @@ def steering_prompts(
         texts = few_shot_texts(
             half, n=n, n_demos=n_demos, template=template, seed=seed, task=task.name, purpose=purpose
         )
-        found.append(_encoded(texts, model))
-    return found[0], found[1]
+        rows, lost = _encoded(texts, model)
+        found.append(rows)
+        report.add(lost)
+    return SteeringPrompts(found[0], found[1], report.dropped)
 
 
-def _encoded(texts: list[AnsweredText], model: HookedModel) -> list[Rows]:
+def _encoded(texts: list[AnsweredText], model: HookedModel) -> tuple[list[Rows], DropReport]:
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     rows = []
     for batch in batches:
         # The answer is one token, at the end.
-        kept = ((batch.targets.sum(1) == 1) & batch.targets[:, -1]).nonzero().flatten().tolist()
-        if kept:
-            part = batch.select(kept)
+        fits = ((batch.targets.sum(1) == 1) & batch.targets[:, -1]).tolist()
+        if any(fits):
+            part = batch.select([place for place, fit in enumerate(fits) if fit])
             rows.append(Rows(part.tokens[:, :-1], part.tokens[:, -1], tuple(text.item for text in part.texts)))
+        for text, fit in zip(batch.texts, fits, strict=True):
+            if not fit:
+                report.drop("answer of several tokens", repr(text.item))
     if not rows:
         raise DataError(f"no prompt left of {len(texts)} ({report.summary()})")
-    return rows
+    return rows, report

@@ -10,16 +10,15 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.figures.axes import Axis, Canvas, add_axes, add_text, new_figure, ticks_every
+from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import head_name, n_cells, of_frame, require
 from headcats.figures.colour_bar import fixed_colour_axis
-from headcats.figures.colours import NO_VALUE
 from headcats.figures.composite import LEGEND, add_colour_square, composite, hex_colour
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
-from headcats.figures.marks import TINY, add_crosses, gap
+from headcats.figures.marks import TINY, add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
-from headcats.figures.placing import add_caption, below_caption, folded, in_rows, title_width
+from headcats.figures.placing import below_caption, captioned_figure, folded, in_rows, title_width
 from headcats.registry import unknown_name_message
 from headcats.scores import always_any as reduced_gates
 
@@ -126,9 +125,7 @@ def _draw(gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: floa
     height = max(top + n_rows * step[1], top + head_room + max(bar, LEGEND[1] if score == COMPOSITE else 0)) + _BOTTOM
     canvas = Canvas(width=width, height=height)
 
-    fig = new_figure(canvas, title=title)
-    fig.update_layout(plot_bgcolor=NO_VALUE)
-    add_caption(fig, lines, canvas=canvas, title=title)
+    fig = captioned_figure(canvas, title=title, lines=lines)
     spots = in_rows(len(names), columns=2, size=size, step=step, at=(_LEFT, top + head_room))
     for name, spot in zip(names, spots, strict=True):
         panel, here = spot.panel, frame[frame["panel"] == name]
@@ -170,30 +167,17 @@ def _add_panel(
     own = [f"{name} %{{customdata[{2 * i + which}]:.3f}}" for i, name in enumerate(SCORES)]
     spread = [f"(seeds %{{customdata[{2 * i}]:.3f}} to %{{customdata[{2 * i + 1}]:.3f}})" for i in range(len(SCORES))]
     numbers = "<br>".join(f"{one} {seeds}" for one, seeds in zip(own, spread, strict=True))
-    common: dict[str, Any] = {
+    hover: dict[str, Any] = {
         "customdata": np.stack(ends, axis=-1),
         "hovertemplate": f"<b>L%{{y}}H%{{x}}</b> {html.escape(str(here['panel'].iloc[0]), quote=False)}<br>{numbers}"
         "<extra></extra>",
         "name": str(here["panel"].iloc[0]),
-        "x0": 0,
-        "dx": 1,
-        "y0": 0,
-        "dy": 1,
-        **axes,
     }
     if score == COMPOSITE:
-        fig.add_trace(go.Image(z=composite(facilitation, interference), colormodel="rgba", **common))
+        colours = composite(facilitation, interference)
+        fig.add_trace(go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, **hover, **axes))
     else:
-        fig.add_trace(
-            go.Heatmap(
-                z=_grid(here, score),
-                coloraxis="coloraxis",
-                xgap=gap(cell),
-                ygap=gap(cell),
-                hoverongaps=False,
-                **common,
-            )
-        )
+        fig.add_trace(heatmap(_grid(here, score), cell=cell, axes=axes, **hover))
     hatched = of_frame(here, here["hatched"], fill=False)
     # Hatching runs downwards; here layers run upwards.
     xs, ys = hatch_lines(hatched[::-1], cell=cell)

@@ -10,14 +10,13 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.figures.axes import Axis, Canvas, add_axes, add_text, new_figure, ticks_every
+from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import chosen, head_name, n_cells, of_frame
 from headcats.figures.colour_bar import rising_colour_axis, rising_limit
-from headcats.figures.colours import NO_VALUE
 from headcats.figures.figure import figure
-from headcats.figures.marks import TINY, add_crosses, add_symbols, contrast, gap
+from headcats.figures.marks import TINY, add_crosses, add_symbols, contrast, heatmap
 from headcats.figures.panel_order import panel_names
-from headcats.figures.placing import WIDEST, add_caption, below_caption, even_columns, folded, in_rows, title_width
+from headcats.figures.placing import WIDEST, below_caption, captioned_figure, even_columns, folded, in_rows, title_width
 from headcats.figures.probe_words import accuracies, function_tasks, refuse_chance, titled
 from headcats.figures.screen import screen_hover, screen_title, with_approximation
 
@@ -84,7 +83,7 @@ def importance_grid(
         number), `negative, named` and `tasks`.
 
     Raises:
-        DataError: no such variable over these dimensions; a probe that is not above chance.
+        DataError: no such variable over these dimensions; a probe that is not above chance, or in too few of its seeds.
         OptionError: `clip` not above 0, or another `variable`.
 
     References:
@@ -175,9 +174,7 @@ def _draw(
     height = max(top + rows * step[1], top + _TITLE + bar + 12) + _BOTTOM
     canvas = Canvas(width=width, height=height)
 
-    fig = new_figure(canvas, title=title)
-    fig.update_layout(plot_bgcolor=NO_VALUE)
-    add_caption(fig, lines, canvas=canvas, title=title)
+    fig = captioned_figure(canvas, title=title, lines=lines)
     spots = in_rows(len(names), columns=columns, size=size, step=step, at=(_LEFT, top + _TITLE))
     for name, spot in zip(names, spots, strict=True):
         panel = spot.panel
@@ -221,22 +218,15 @@ def _add_panel(
     extra = {"text": of_frame(frame, said, fill="")} if has_tasks else {}
     title = html.escape(str(frame["panel"].iloc[0]), quote=False)
     fig.add_trace(
-        go.Heatmap(
-            z=numbers[0],
-            x0=0,
-            dx=1,
-            y0=0,
-            dy=1,
-            coloraxis="coloraxis",
-            xgap=gap(cell),
-            ygap=gap(cell),
-            hoverongaps=False,
+        heatmap(
+            numbers[0],
+            cell=cell,
             customdata=np.stack(numbers[1:], axis=-1),
             hovertemplate=f"<b>L%{{y}}H%{{x}}</b> {title}<br>{shown.name} %{{customdata[0]:.3g}}{interval}"
             f"{note}{'%{text}' if has_tasks else ''}<extra></extra>",
             name=str(frame["panel"].iloc[0]),
+            axes=axes,
             **extra,
-            **axes,
         )
     )
     small = min(cell)

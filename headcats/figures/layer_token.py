@@ -10,20 +10,20 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.figures.axes import Axis, Canvas, add_axes, add_text, new_figure, ticks_every
+from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import chosen, n_cells
-from headcats.figures.colours import NO_VALUE
 from headcats.figures.figure import figure
 from headcats.figures.layer_token_scale import QUANTITIES, quantity_colour_axis
-from headcats.figures.marks import add_crosses, add_symbols, gap
+from headcats.figures.marks import add_crosses, add_symbols, heatmap
 from headcats.figures.panel_order import panel_names
-from headcats.figures.placing import WIDEST, add_caption, below_caption, even_columns, folded, in_rows, title_width
+from headcats.figures.placing import WIDEST, below_caption, captioned_figure, even_columns, folded, in_rows, title_width
 from headcats.registry import unknown_name_message
 
 PANELS = ("representation", "task", "category", "function", "method")
 EXACT = "exact_answer_"
 TICKS = 2
-
+# The same quantity of labels that say nothing.
+_CONTROLS = {"auc": "shuffled", "within_task": "shuffled_within"}
 
 _SIZE = (440, 420)  # pixels of a panel, about
 _LEFT, _RIGHT, _BOTTOM, _BAR = 62, 26, 12, 96
@@ -51,8 +51,9 @@ def layer_token(
             high`; or `attention`: the first that is there. With one further dimension (`representation`, `task`,
             `category`, `function`, `method`): one panel each. Roles stand in their order.
         variable: Another of the dataset's variables: `"within_task"` or `"shuffled"` (AUCs, too).
-        highlight: Roles inside the rectangle; if not given, those of the attribute `exact_roles` (one per line), or
-            without it those whose names begin with `exact_answer_`. Roles that are not neighbours get several.
+        highlight: Roles inside the rectangle (or one of them); if not given, those of the attribute `exact_roles` (one
+            per line), or without it those whose names begin with `exact_answer_`. Roles that are not neighbours get
+            several.
         title: Written above the map.
 
     Returns:
@@ -83,6 +84,7 @@ def _inside(token_map: xr.Dataset, roles: list[str], highlight: Sequence[str] | 
     if highlight is None:
         stored = str(token_map.attrs.get("exact_roles", "")).splitlines()
         return [role for role in roles if (role in stored if stored else role.startswith(EXACT))]
+    highlight = [highlight] if isinstance(highlight, str) else highlight
     for role in highlight:
         if role not in roles:
             raise UnknownNameError(unknown_name_message("token role", str(role), roles))
@@ -93,7 +95,8 @@ def _frame(token_map: xr.Dataset, name: str, row: str | None, inside: list[str])
     quantity = QUANTITIES[name]
     ends = quantity.interval if quantity.interval and set(quantity.interval) <= set(token_map.data_vars) else None
     columns = {"value": name, **dict(zip(("low", "high"), ends or (), strict=False))}
-    columns |= {other: other for other in ("within_task", "shuffled") if other in token_map and name == "auc"}
+    columns |= {"within_task": "within_task"} if name == "auc" and "within_task" in token_map else {}
+    columns |= {"shuffled": _CONTROLS[name]} if _CONTROLS.get(name) in token_map else {}
     table = token_map[list(columns.values())].reset_coords(drop=True)
     if "seed" in table.dims:
         table = table.mean("seed")
@@ -142,9 +145,7 @@ def _draw(
     height = max(top + n_rows * step[1], top + above_panel + bar + 16) + _BOTTOM
     canvas = Canvas(width=width, height=height)
 
-    fig = new_figure(canvas, title=title)
-    fig.update_layout(plot_bgcolor=NO_VALUE)
-    add_caption(fig, lines, canvas=canvas, title=title)
+    fig = captioned_figure(canvas, title=title, lines=lines)
     spots = in_rows(len(panels), columns=columns, size=size, step=step, at=(_LEFT, top + above_panel))
     at = (canvas.x(right + max(22, lean + 6)), canvas.y(spots[0].panel.top))
     scale, middle = quantity_colour_axis(frame["value"].to_numpy(), QUANTITIES[name], at=at, length=bar)
@@ -189,21 +190,14 @@ def _add_panel(
     interval = " [%{customdata[0]:.3f}, %{customdata[1]:.3f}]" if here["low"].notna().any() else ""
     more = "".join(f"<br>{n.replace('_', ' ')} %{{customdata[{i}]:.3f}}" for i, n in enumerate(others) if i > 1)
     fig.add_trace(
-        go.Heatmap(
-            z=values,
-            x0=0,
-            dx=1,
-            y0=0,
-            dy=1,
-            coloraxis="coloraxis",
-            xgap=gap(cell),
-            ygap=gap(cell),
-            hoverongaps=False,
+        heatmap(
+            values,
+            cell=cell,
             text=np.tile(np.array(_escaped(roles), dtype=object), (n_layers, 1)),
             customdata=np.stack([_grid(here, column, roles, n_layers) for column in others], axis=-1),
             hovertemplate=f"<b>layer %{{y}}, %{{text}}</b> {panel}<br>{name} %{{z:.3f}}{interval}{more}<extra></extra>",
             name=str(here["panel"].iloc[0]),
-            **axes,
+            axes=axes,
         )
     )
     marked = here.assign(**{mark: here["mark"] == mark for mark in ("above", "below")})
@@ -263,7 +257,7 @@ def _caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, boxed: str) 
         parts.append(f"{int(token_map['n'])} answers, {int(token_map['n_wrong'])} wrong")
     if name == "auc" and "task_baseline" in token_map and token_map["task_baseline"].ndim == 0:
         parts.append(f"knowing the task alone: AUC {_with_interval(token_map, 'task_baseline')}")
-    if name == "auc" and "shuffled" in frame and frame["shuffled"].notna().any():
+    if "shuffled" in frame and frame["shuffled"].notna().any():
         parts.append(f"shuffled labels: AUC {frame['shuffled'].min():.3f} to {frame['shuffled'].max():.3f}")
     against = f"{QUANTITIES[name].chance:g}"
     for mark, said in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):

@@ -1,10 +1,10 @@
-"""Marks over cells, so that colour is never the only cue: symbols, and crosses where there is no number."""
+"""Cells and marks over them, so that colour is never the only cue: symbols, and crosses where there is no number."""
 
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
-from jaxtyping import Bool
+from jaxtyping import Bool, Shaped
 
 from headcats.figures.colours import QUIET_TEXT
 
@@ -15,6 +15,25 @@ def gap(cell: tuple[int, int]) -> int:
     """Pixels between two cells of that size."""
     smallest = min(cell)
     return 0 if smallest < TINY else 1 if smallest < 24 else 2
+
+
+def heatmap(
+    values: Shaped[np.ndarray, "y x"], *, cell: tuple[int, int], name: str, axes: dict[str, str], **hover: Any
+) -> go.Heatmap:
+    """Cells of one panel in the colours of the figure's shared colour axis; none where there is no number.
+
+    Args:
+        values: First axis = the panel's y axis.
+        cell: Width and height of a cell in pixels.
+        name: Of the trace.
+        axes: The panel, as `add_axes` returns it.
+        hover: `hovertemplate`, `customdata` and `text` as plotly takes them.
+    """
+    between = gap(cell)
+    return go.Heatmap(
+        z=values, x0=0, dx=1, y0=0, dy=1, coloraxis="coloraxis", xgap=between, ygap=between, hoverongaps=False,
+        name=name, **hover, **axes,
+    )  # fmt: skip
 
 
 def add_symbols(

@@ -9,14 +9,14 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.axes import Axis, Canvas, add_axes, add_text, new_figure
+from headcats.figures.axes import Axis, Canvas, add_axes, add_text
 from headcats.figures.cells import head_name, require
 from headcats.figures.colour_bar import fixed_colour_axis
-from headcats.figures.colours import DIVERGING, NO_VALUE
+from headcats.figures.colours import DIVERGING
 from headcats.figures.figure import figure
-from headcats.figures.marks import add_crosses
+from headcats.figures.marks import add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
-from headcats.figures.placing import WIDEST, add_caption, below_caption, even_columns, folded, in_rows, title_width
+from headcats.figures.placing import WIDEST, below_caption, captioned_figure, even_columns, folded, in_rows, title_width
 
 _PAIR = ("group", "method", "other")
 _OPTIONAL = ("layer_correlation", "p_value", "q_value", "n_heads")
@@ -126,9 +126,7 @@ def _draw(agreement: xr.Dataset, frame: pd.DataFrame, methods: list[str], *, tit
     height = max(top + n_rows * step[1] - _BETWEEN, top + above_panel + bar) + 2 * _BOTTOM
     canvas = Canvas(width=width, height=height)
 
-    fig = new_figure(canvas, title=title)
-    fig.update_layout(plot_bgcolor=NO_VALUE)
-    add_caption(fig, lines, canvas=canvas, title=title)
+    fig = captioned_figure(canvas, title=title, lines=lines)
     shown = [html.escape(name, quote=False) for name in methods]
     spots = in_rows(len(groups), columns=columns, size=size, step=step, at=(left, top + above_panel))
     for group, spot in zip(groups, spots, strict=True):
@@ -168,21 +166,14 @@ def _add_cells(fig: go.Figure, here: pd.DataFrame, methods: list[str], *, axes: 
         told = "" if math.isnan(layers) else f"<br>by their layers alone {layers:.3f}, q {q:.2g}"
         apart[i, j] = f"{told}<br>ranks differ most: {row.disagree_on}" if row.disagree_on else told
     fig.add_trace(
-        go.Heatmap(
-            z=values,
-            x0=0,
-            dx=1,
-            y0=0,
-            dy=1,
-            coloraxis="coloraxis",
-            xgap=2,
-            ygap=2,
-            hoverongaps=False,
+        heatmap(
+            values,
+            cell=_CELL,
             customdata=np.stack([who, apart, shared, chance], axis=-1),
             hovertemplate="%{customdata[0]}<br>rank correlation %{z:.3f}<br>top heads in both, of those in "
             "either %{customdata[2]:.3f}, by chance %{customdata[3]:.3f}%{customdata[1]}<extra></extra>",
             name=str(here["group"].iloc[0]),
-            **axes,
+            axes=axes,
         )
     )
     down, across = (grid.ravel() for grid in np.indices((n, n)))

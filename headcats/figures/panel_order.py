@@ -5,7 +5,7 @@ import json
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.probes.function_names import FUNCTIONS
+from headcats.tasks.cognitive import FUNCTIONS
 
 
 def panel_names(values: xr.DataArray, row: str, *, categories: object = None, figure: str) -> list[str]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from headcats.figures.axes import Canvas, Panel, add_text
+from headcats.figures.axes import Canvas, Panel, add_text, new_figure
+from headcats.figures.colours import NO_VALUE
 
 LETTER = 6.6
 """Widest average letter of Arial at 12 pixels."""
@@ -73,6 +74,14 @@ def add_caption(fig: go.Figure, lines: Sequence[str], *, canvas: Canvas, title: 
     """Write the lines of a caption at the left, below the title."""
     for i, line in enumerate(lines):
         add_text(fig, line, canvas=canvas, at=(EDGE, below_title(title) + LINE * i), quiet=True)
+
+
+def captioned_figure(canvas: Canvas, *, title: str | None, lines: Sequence[str]) -> go.Figure:
+    """An empty figure with title and caption, its panels grey where nothing is drawn on them."""
+    fig = new_figure(canvas, title=title)
+    fig.update_layout(plot_bgcolor=NO_VALUE)
+    add_caption(fig, lines, canvas=canvas, title=title)
+    return fig
 
 
 def title_width(title: str | None) -> int:

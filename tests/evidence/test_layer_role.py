@@ -10,8 +10,9 @@ from batches import random_batch, role_batch
 from planted import planted_model, slot_batch
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
-from headcats.errors import DataError, OptionError
-from headcats.evidence.layer_role import attention_by_role, patching_by_role
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.evidence.layer_role import patching_by_role
+from headcats.evidence.role_attention import attention_by_role
 from headcats.models import adapt
 from headcats.prompts.batch import PromptBatch
 
@@ -96,22 +97,6 @@ def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
     assert [int(best[axis]) for axis in ("layer", "head", "role")] == [1, 2, 1]
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_attention_is_that_of_transformers(layout: Any, backend: Any) -> None:
-    toy = tiny_model(layout, backend, n_layers=2)
-    batch = gapped(toy.model)
-    found = attention_by_role(toy.model, batch)
-    with torch.no_grad():
-        patterns = toy.oracle(batch.clean, output_attentions=True).attentions
-    for layer, pattern in enumerate(patterns):
-        row = pattern[:, :, -1].mean(0)  # head, pos
-        expected = torch.stack([row[:, 0], row[:, 1] + row[:, 2], row[:, 3], row[:, 4], row[:, 5]], -1)
-        assert np.abs(found.attention_by_head.sel(layer=layer).values - expected.numpy()).max() < 1e-5
-        assert np.abs(found.attention.sel(layer=layer).values - expected.mean(0).numpy()).max() < 1e-5
-    assert abs(found.attention.sum("role") - 1).max() < 1e-6
-
-
 def test_batches_of_different_length_are_aligned_by_role() -> None:
     model = planted_model({(0, 1): 2})
     short = slot_batch(2, n=8, seed=1, task="t")
@@ -131,6 +116,7 @@ def test_batches_of_different_length_are_aligned_by_role() -> None:
     assert both.attrs["left_out"] == "extra"
     assert (int(both.n), int(both.n_items)) == (20, 12)  # the items of both have the same names
     one, other = (patching_by_role(model, batch, roles=["slot2"]) for batch in (short, long))
+    assert one.identical(patching_by_role(model, short, roles="slot2"))
     together = (8 * one.effect * one.gap + 12 * other.effect * other.gap) / (20 * both.gap)
     assert abs(both.effect.sel(role=["slot2"]) - together).max() < 1e-6
     looks = attention_by_role(model, [short, long])
@@ -152,14 +138,16 @@ def test_bad_input_is_told() -> None:
     batch = gapped(model)
     with pytest.raises(OptionError, match="Expected quantity 'resid' or 'attn_out'; got 'mlp'"):
         patching_by_role(model, batch, quantity="mlp")
+    with pytest.raises(UnknownNameError, match="Did you mean 'logit_diff'"):
+        patching_by_role(model, batch, metric="logit_dif")
     with pytest.raises(DataError, match="have no named roles"):
         patching_by_role(model, random_batch())
     with pytest.raises(DataError, match="has no role 'y7'"):
         patching_by_role(model, batch, roles=["y7"])
     with pytest.raises(DataError, match="at least one role"):
-        attention_by_role(model, batch, roles=[])
+        patching_by_role(model, batch, roles=[])
     with pytest.raises(DataError, match="Expected one or several PromptBatch"):
-        attention_by_role(model, [])
+        patching_by_role(model, [])
     with pytest.raises(DataError, match="no clear gap between clean and corrupted"):
         patching_by_role(model, replace(batch, corrupted=batch.clean))
     moved = replace(batch, corrupted_labels=((*LABELS[:3], "x_query", "y1", "last"),) * 12)

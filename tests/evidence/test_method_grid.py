@@ -122,7 +122,7 @@ def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
     token_probe = xr.Dataset({"auc": (("layer", "role"), np.zeros((2, 2)))})
     made = results(
         token_probe=token_probe,
-        function_probe=PROBE.assign_attrs(verdict="not above chance: .13 where chance is .12"),
+        function_probe=PROBE.assign_attrs(verdict="not above chance"),
         head_gating=GATES.drop_vars("facilitation"),
         **{"ov_relation:preset=maps2025-llama3": RELATIONS},
     )

@@ -1,5 +1,6 @@
 """Function vectors and what they do, beside plain hooks and loops."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,12 @@ def test_the_number_of_prompts_in_a_forward_does_not_matter(monkeypatch: pytest.
     torch.testing.assert_close(5 * function_vectors(model, [tokens], SETS), vectors)
 
 
+def sign_test(differences: torch.Tensor) -> float:
+    """Chance that as many of the prompts that differ lie above 0, if both signs are as likely."""
+    above, n = int((differences > 0).sum()), int((differences != 0).sum())
+    return sum(math.comb(n, k) for k in range(above, n + 1)) / 2**n
+
+
 def test_numbers_of_a_task_by_hand() -> None:
     model = adapt(tiny_model("llama").model)
     shown = [Rows(random_tokens(4, 5), torch.zeros(4, dtype=torch.long), tuple("abcd"))]
@@ -89,6 +96,7 @@ def test_numbers_of_a_task_by_hand() -> None:
     assert float(table["base_high"]) == pytest.approx(0.919, abs=0.001)
     assert int(table["n"]) == 20
     assert table["control"].dims == ("layer", "draw")
+    apart = 0
     vectors = function_vectors(model, [shown[0].tokens], sets)
     np.testing.assert_allclose(table["norm"], vectors[0].norm())
     np.testing.assert_allclose(table["control_norm"], vectors[1:].norm(dim=-1), rtol=1e-6)
@@ -101,4 +109,9 @@ def test_numbers_of_a_task_by_hand() -> None:
         np.testing.assert_allclose(here["excess"], right[0].mean() - right[1:].mean())
         assert here["low"] <= here["accuracy"] <= here["high"]
         assert here["gain_low"] <= here["gain"] <= here["gain_high"]
+        unsteered = (base == answer).double()
+        p_values = [sign_test(right[0] - other) for other in (unsteered, right[1:].mean(0))]
+        assert float(here["p_value"]) == pytest.approx(max(p_values))
+        apart += p_values[0] != p_values[1]
+    assert apart > 0
     assert (table["p_value"] > 0.5).all()  # nothing is raised above .8 by a random vector

@@ -52,7 +52,7 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
     assert all(len(drawn) == len(set(drawn)) == 2 and not set(drawn) & set(heads) for drawn in controls)
     seen: set[float] = set()
     for task in tasks:
-        shown, asked = steering_prompts(task, model, SMALL, seed=3)
+        shown, asked, _ = steering_prompts(task, model, SMALL, seed=3)
         few = [row for rows in shown for row in rows.tokens]
         queries = [(row, int(answer)) for rows in asked for row, answer in zip(rows.tokens, rows.answer, strict=True)]
         here = found.sel(task=task.name)
@@ -68,6 +68,7 @@ def test_equals_a_literal_replica(model: HookedModel, tasks: list[Task]) -> None
     assert len(seen) > 2  # vectors and layers do make a difference
     assert found["category"].values.tolist() == ["Knowledge"] * 2
     assert json.loads(found.attrs["provenance"])["n_demos"] == 2
+    assert found["n_reference"].values.tolist() == [8, 8]
 
 
 def literal_mean(model: Any, prompts: list[torch.Tensor], layer: int, head: int) -> torch.Tensor:
@@ -125,6 +126,12 @@ def test_tasks_that_cannot_be_steered_are_named(model: HookedModel, tasks: list[
     assert found["task"].values.tolist() == ["half", "most"]
     assert "use fewer demonstrations" in json.loads(found.attrs["left_out"])["short"]
     assert found.attrs["reading"].endswith("1 task could not be steered: short.")
+    assert json.loads(found.attrs["dropped"]) == {}
+    spoilt = Task(
+        "spoilt", "Knowledge", "made up", lambda n, *, seed: [*tasks[0].pairs(n, seed=seed), ("w50", "w1,w2")]
+    )
+    counted = steer(model, [spoilt], ["L1H0"], settings=SMALL).attrs["dropped"]
+    assert json.loads(counted) == {"spoilt": {"answer of several tokens": 1}}
     with pytest.raises(DataError, match=r"No task can be steered:\n- short: "):
         steer(model, [short], ["L1H0"], settings=SMALL)
 

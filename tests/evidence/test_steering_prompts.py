@@ -38,7 +38,7 @@ def test_the_papers_numbers() -> None:
 
 
 def test_no_query_is_among_the_demonstrations(model: HookedModel) -> None:
-    shown, asked = steering_prompts(made(), model, SMALL, seed=0)
+    shown, asked, _ = steering_prompts(made(), model, SMALL, seed=0)
     few, zero = words(shown, model), words(asked, model)
     assert len(few) == 20
     assert len(zero) == 12
@@ -66,8 +66,15 @@ def test_the_same_seed_gives_the_same_prompts_and_another_gives_others(model: Ho
 
 
 def test_all_queries_where_there_are_few(model: HookedModel) -> None:
-    _, asked = steering_prompts(made(), model, SteeringSettings(n_demos=3, template="arrow"), seed=0)
+    _, asked, _ = steering_prompts(made(), model, SteeringSettings(n_demos=3, template="arrow"), seed=0)
     assert sum(len(rows.tokens) for rows in asked) == sum(not first_half(given, seed=0) for given, _ in PAIRS)
+
+
+def test_what_is_dropped_is_counted(model: HookedModel) -> None:
+    spoilt = [*PAIRS, ("w50", "w1,w2"), ("w51", "w3,w4")]
+    found = steering_prompts(made(spoilt), model, SMALL, seed=0)
+    assert found.dropped == {"answer of several tokens": 2}
+    assert steering_prompts(made(), model, SMALL, seed=0).dropped == {}
 
 
 def test_what_cannot_be_written_is_said(model: HookedModel) -> None:

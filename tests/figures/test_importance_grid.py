@@ -169,12 +169,10 @@ def test_a_probe_at_chance_is_refused_with_its_accuracies() -> None:
         importance_grid(probe)
 
 
-def test_verdicts_are_those_of_the_probe() -> None:
-    from headcats.figures import probe_words
-    from headcats.probes import function_results
-
-    assert probe_words.NOT_ABOVE_CHANCE == function_results.NOT_ABOVE_CHANCE
-    assert probe_words.TASKS_ALONE == function_results.SEPARATES_TASKS
+def test_a_probe_that_was_refused_in_most_seeds_is_not_drawn() -> None:
+    probe = probe_of(counted(2, 2), verdict="too few seeds")
+    with pytest.raises(DataError, match=r"more than half of its seeds; here is 1.*held-out accuracy 0\.900"):
+        importance_grid(probe)
 
 
 def test_hover_names_head_score_seeds_and_tasks() -> None:

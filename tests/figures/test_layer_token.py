@@ -99,6 +99,14 @@ def test_what_the_map_is_held_against_stands_above_it() -> None:
     assert "shuffled labels: AUC 0.500 to 0.500" in texts
 
 
+def test_an_auc_within_tasks_is_held_against_shuffled_labels_within_tasks() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    table["shuffled_within"] = table.auc * 0 + 0.47
+    texts = texts_of(layer_token(table, variable="within_task"))
+    assert "shuffled labels: AUC 0.470 to 0.470" in texts
+    assert "knowing the task alone" not in texts, "within a task it says nothing"
+
+
 def test_other_auc_of_the_probe_can_be_drawn() -> None:
     fig = layer_token(token_map_of(BY_HAND, roles=THREE), variable="within_task")
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
@@ -146,6 +154,11 @@ def test_cells_without_a_number_leave_the_rest_readable() -> None:
     assert "no value" in texts_of(fig)
     assert {name for name, *_ in marks(fig)} == {"no value"}
     assert data(fig).largest.sum() == 0
+
+
+def test_a_single_role_may_be_named_alone() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE), highlight=THREE[1])
+    assert data(fig).query("highlighted").role.unique().tolist() == [THREE[1]]
 
 
 def test_a_role_that_is_not_there_lists_near_matches() -> None:
