@@ -17,12 +17,12 @@ import headcats as hc
 from headcats.errors import DataError
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import Head, HookedModel
-from headcats.probes.function_features import HeadFeatures, head_features
-from headcats.probes.function_results import importance_effects
-from headcats.probes.function_scaling import scale_function_heads
-from headcats.probes.function_seed import probe_seed
-from headcats.probes.function_settings import FunctionProbeSettings, settings_of
-from headcats.probes.function_splits import item_of
+from headcats.probes.functions.features import HeadFeatures, head_features
+from headcats.probes.functions.results import importance_effects
+from headcats.probes.functions.scaling import scale_function_heads
+from headcats.probes.functions.seed import probe_seed
+from headcats.probes.functions.settings import FunctionProbeSettings, settings_of
+from headcats.probes.functions.splits import item_of
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.template import ARROW
 from headcats.streams import stream

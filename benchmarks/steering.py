@@ -16,9 +16,8 @@ import argparse
 import time
 
 import headcats as hc
-from headcats.evidence import SteeringSettings, steer, steering_heads
 
-SETTINGS = SteeringSettings(n_demos=5, template="arrow")
+SETTINGS = hc.SteeringSettings(n_demos=5, template="arrow")
 CORRUPTIONS = ("shuffled_labels", "other_task")
 
 
@@ -32,7 +31,7 @@ def main() -> None:
     model = hc.load_model("mini")
     for corruption in CORRUPTIONS:
         plan = {**hc.preset("todd2024"), "template": "arrow", "n_demos": SETTINGS.n_demos, "corruption": corruption}
-        ranking = steering_heads(
+        ranking = hc.steering_heads(
             hc.run(model, **plan, seed=asked.seed, tasks=asked.tasks), max(asked.heads), seed=asked.seed
         )
         print(f"\n# {corruption}")
@@ -40,7 +39,7 @@ def main() -> None:
             print("{}  {:.4f} ({:.4f} to {:.4f})".format(name, *numbers))
         for n in asked.heads:
             started = time.monotonic()
-            found = steer(
+            found = hc.steer(
                 model, "icl", ranking.isel(rank=slice(n)), tasks=asked.tasks, settings=SETTINGS, seed=asked.seed
             )
             print(f"\n{n} heads, {time.monotonic() - started:.0f} s\n{found.attrs['reading']}\n")

@@ -44,6 +44,7 @@ _HOMES = {
     "judge_protocols": "headcats.evidence",
     "always_any": "headcats.scores.always_any",
     "function_vector_heads": "headcats.scores",
+    "SteeringSettings": "headcats.evidence",
     "steering_heads": "headcats.evidence",
     "steer": "headcats.evidence",
     "method_scores": "headcats.evidence",
@@ -55,26 +56,31 @@ _HOMES = {
     "contrastive_gates": "headcats.gates",
     "toggle_curves": "headcats.gates",
     "GatingSettings": "headcats.gates",
-    "cogqa_texts": "headcats.probes.function_cogqa",
-    "importance_effects": "headcats.probes.function_results",
-    "scale_function_heads": "headcats.probes.function_scaling",
-    "Question": "headcats.probes.tokens_question",
+    "FunctionProbeSettings": "headcats.probes.functions.settings",
+    "TokenProbeSettings": "headcats.probes.tokens.settings",
+    "cogqa_texts": "headcats.probes.functions.cogqa",
+    "importance_effects": "headcats.probes.functions.results",
+    "scale_function_heads": "headcats.probes.functions.scaling",
+    "Question": "headcats.probes.tokens.question",
     "patching_by_role": "headcats.evidence.layer_role",
-    "attention_by_role": "headcats.evidence.layer_role",
+    "attention_by_role": "headcats.evidence.role_attention",
 }
 _MODULES = ("figures", "methods", "metrics", "rules")
 
 __all__ = [
     "AnsweredBatch",
     "AnsweredText",
+    "FunctionProbeSettings",
     "GatingSettings",
     "Head",
     "HookedModel",
     "PromptBatch",
     "PromptPair",
     "Question",
+    "SteeringSettings",
     "Suite",
     "Task",
+    "TokenProbeSettings",
     "__version__",
     "agreement",
     "always_any",
@@ -126,6 +132,7 @@ if TYPE_CHECKING:
     from headcats import figures, methods, metrics, rules
     from headcats.categories import categorize, head_table, overlap, relation_members, replicated, subsampled_overlap
     from headcats.evidence import (
+        SteeringSettings,
         agreement,
         category_structure,
         disagreements,
@@ -136,15 +143,18 @@ if TYPE_CHECKING:
         steer,
         steering_heads,
     )
-    from headcats.evidence.layer_role import attention_by_role, patching_by_role
+    from headcats.evidence.layer_role import patching_by_role
     from headcats.evidence.relation_ablation import relation_ablation
+    from headcats.evidence.role_attention import attention_by_role
     from headcats.gates import GatingSettings, contrastive_gates, toggle_curves
     from headcats.models import Head, HookedModel, load_model
     from headcats.presets import preset
-    from headcats.probes.function_cogqa import cogqa_texts
-    from headcats.probes.function_results import importance_effects
-    from headcats.probes.function_scaling import scale_function_heads
-    from headcats.probes.tokens_question import Question
+    from headcats.probes.functions.cogqa import cogqa_texts
+    from headcats.probes.functions.results import importance_effects
+    from headcats.probes.functions.scaling import scale_function_heads
+    from headcats.probes.functions.settings import FunctionProbeSettings
+    from headcats.probes.tokens.question import Question
+    from headcats.probes.tokens.settings import TokenProbeSettings
     from headcats.prompts import PromptPair
     from headcats.prompts.answered import AnsweredBatch, AnsweredText
     from headcats.prompts.batch import PromptBatch

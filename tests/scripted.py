@@ -8,8 +8,8 @@ import torch
 from toys import tiny_model, word_tokenizer
 
 from headcats.models import HookedModel
-from headcats.probes.tokens_question import Question
-from headcats.probes.tokens_roles import AnswerShape
+from headcats.probes.tokens.question import Question
+from headcats.probes.tokens.roles import AnswerShape
 
 DIGITS = [str(digit) for digit in range(10)]
 _WORDS = ["the", "sum", "is", "surely", "now", "and", "then", "plus", "?"]

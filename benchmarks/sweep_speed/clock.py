@@ -52,6 +52,9 @@ def timings(
     # One head and one prompt are enough to warm up the slow sides; ours does the whole work.
     short = job.of(job.heads[:1], alone=job.alone[:1])
     first, found = {}, {}
+    # What is there already stays: going through it again before each measurement would take longer than tiny works do.
+    gc.collect()
+    gc.freeze()
     # Or an earlier work on the same model would have spared this one its self-check.
     self_check.forget(job.model)
     for name, side in sides.items():
@@ -64,6 +67,7 @@ def timings(
                 note(f"{job.work.title}: {turn + 1} of {repeat}, {side.title}")
                 took, found[name] = clocked(job, side)
                 seconds[name].append(took)
+    gc.unfreeze()
     return {name: Timing(found[name], first[name], seconds[name]) for name in sides}
 
 

@@ -67,7 +67,12 @@ def peaks(job: Job, rehearsal: Job, sides: dict[str, Side]) -> dict[str, int]:
     """
     short, rehearsal = (one.of(one.heads[:2], alone=one.alone[:1]) for one in (job, rehearsal))
     measured = _on_gpu if job.model.device.type == "cuda" else _in_fork
-    return {name: measured(short, rehearsal, side) for name, side in sides.items()}
+    # What is there already stays: every fork would go through it again, and copy its pages.
+    gc.collect()
+    gc.freeze()
+    found = {name: measured(short, rehearsal, side) for name, side in sides.items()}
+    gc.unfreeze()
+    return found
 
 
 def _on_gpu(job: Job, rehearsal: Job, side: Side) -> int:
