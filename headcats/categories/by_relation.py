@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results import refuse_results
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")
@@ -99,6 +100,12 @@ def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
             raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
     elif isinstance(threshold, bool) or not isinstance(threshold, numbers.Real) or not 0 < threshold <= 1:
         raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
+    refuse_results(
+        relations,
+        by="hc.relation_members",
+        expected="`score` over (relation, layer, head)",
+        table='hc.suite_blocks(results)["ov_relation"]',
+    )
     lacking = [name for name in _NEEDED if not isinstance(relations, xr.Dataset) or name not in relations]
     if lacking:
         raise DataError(

@@ -11,7 +11,7 @@ from typing import Any
 
 from headcats.errors import UnknownNameError
 from headcats.figures.figure import data, figure, reads, write
-from headcats.registry import lookup
+from headcats.registry import lookup, names
 
 __all__ = ["data", "figure", "reads", "write"]
 
@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
         return lookup("figure", name)
     except UnknownNameError as problem:
         raise AttributeError(str(problem)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *names("figure")})

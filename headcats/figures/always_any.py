@@ -16,7 +16,7 @@ from headcats.figures.colour_bar import fixed_colour_axis
 from headcats.figures.composite import LEGEND, add_colour_square, composite, hex_colour
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
-from headcats.figures.marks import TINY, add_crosses, heatmap
+from headcats.figures.marks import TINY, add_cell_lines, add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
 from headcats.figures.placing import below_caption, captioned_figure, folded, in_rows, title_width
 from headcats.registry import unknown_name_message
@@ -40,11 +40,13 @@ def always_any(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """What learned gates say of every head: in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = Head, y = Layer, layer 0 at the bottom. Always is the smallest score over the seeds, Any the largest.
-    Composite: red = interference, green = facilitation, so yellow = both and black = neither; heads with an
-    interference of at least `threshold` are hatched, so that the corners differ in more than colour. Or one score per
-    panel, 0 to 1, from dark blue over green and yellow to red (turbo), hatched from `threshold` on. Above every panel
-    stands the share of heads that reach the threshold; heads without a number are grey with a cross.
+    x = Head, y = Layer, layer 0 at the bottom; ticks every 6 (on every one of up to 16 that have room). Always is the
+    smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
+    both and black = neither; heads with an interference of at least `threshold` are hatched, so that the corners differ
+    in more than colour. Or one score per panel, 0 to 1, from dark blue over green and yellow to red (turbo), hatched
+    from `threshold` on. Above every panel stands the share of heads that reach the threshold; heads without a number
+    are grey with a cross. Math Calculation and Syntactic Understanding are called Math and Syntax, as in the paper; the
+    caption says so.
 
     Args:
         gates: `facilitation, interference, irrelevance (dataset, seed, layer, head)`, each in [0, 1], as
@@ -71,7 +73,8 @@ def always_any(
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
     variables = dict.fromkeys(SCORES, ("dataset", "seed", "layer", "head"))
-    require(gates, variables, figure="always_any", source="hc.methods.head_gating")
+    table = 'hc.suite_blocks(results)["head_gating"]'
+    require(gates, variables, figure="always_any", source="hc.methods.head_gating", table=table)
     frame = _frame(gates, score, threshold=threshold)
     return _draw(gates, frame, score, threshold=threshold, title=title), frame
 
@@ -176,6 +179,7 @@ def _add_panel(
     if score == COMPOSITE:
         colours = composite(facilitation, interference)
         fig.add_trace(go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, **hover, **axes))
+        add_cell_lines(fig, facilitation.shape, cell=cell, axes=axes)
     else:
         fig.add_trace(heatmap(_grid(here, score), cell=cell, axes=axes, **hover))
     hatched = of_frame(here, here["hatched"], fill=False)
@@ -212,6 +216,8 @@ def _caption(frame: pd.DataFrame, score: str, *, threshold: float) -> list[str]:
     seeds = sorted(set(frame["seeds"]))
     many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     parts = [f"Always = smallest, Any = largest score of {many} seed{'' if seeds == [1] else 's'}"]
+    short = [name for name in SHORT if name in set(frame["dataset"])]
+    parts += [f"{SHORT[name]} = {name}" for name in short]
     parts.append(f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}")
     if frame["facilitation"].isna().any():
         parts.append("× no value")

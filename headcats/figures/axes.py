@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 from headcats.figures.colours import QUIET_TEXT, TEXT
 
 _TICK_ROOM = 15  # pixels between two labels of an axis
+_ALL_NAMED = 16  # so many cells are all labelled; more labels than that are read as a texture
 
 
 @dataclass(frozen=True)
@@ -79,10 +80,13 @@ def extent(n: int) -> tuple[float, float]:
 def ticks_every(step: int, n: int, *, cell: int) -> list[int]:
     """Tick values in steps of `step`: 0, `step`, ... below `n`.
 
-    A grid too small for three of them gets finer steps (every cell below 7 of them, else every second), one whose
-    labels would touch (`cell`: pixels a layer or head) a multiple of the step.
+    Every cell of up to 16 is labelled where the labels have room (`cell`: pixels a layer or head). Where they have not,
+    a grid too small for three ticks gets finer steps (every cell below 7 of them, else every second), and one whose
+    labels would touch a multiple of the step.
     """
-    if n <= 2 * step:
+    if n <= _ALL_NAMED and cell >= _TICK_ROOM:
+        step = 1
+    elif n <= 2 * step:
         step = min(step, 1 if n < 7 else 2)
     if step * cell < _TICK_ROOM:
         step *= math.ceil(_TICK_ROOM / (step * cell))

@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Shaped
 
 from headcats.errors import DataError
+from headcats.results import refuse_results
 
 # What every figure tells of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
@@ -22,6 +23,7 @@ def require(
     *,
     figure: str,
     source: str,
+    table: str,
     counted: tuple[str, ...] = ("layer", "head"),
 ) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.
@@ -31,11 +33,14 @@ def require(
         variables: Name -> dimensions.
         figure: Name of the figure, for the message.
         source: What makes such a dataset, for the message, e.g. `"hc.overlap(members)"`.
+        table: How to get it from `results` of a run, for the message, e.g. `hc.score(results)`.
         counted: Dimensions numbered from 0.
 
     Raises:
         DataError: with what was expected and what came.
     """
+    expected = "; ".join(f"`{name}` over ({', '.join(dims)})" for name, dims in _by_dims(variables).items())
+    refuse_results(data, by=figure, expected=expected, table=table)
     if not isinstance(data, xr.Dataset):
         raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
     for name, dims in variables.items():
@@ -50,12 +55,20 @@ def require(
         _check_counted(data, dim, figure=figure)
 
 
+def _by_dims(variables: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Names of variables over the same dimensions, joined -> dimensions."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, dims in variables.items():
+        names.setdefault(dims, []).append(name)
+    return {"`, `".join(those): dims for dims, those in names.items()}
+
+
 def _dims(values: xr.DataArray) -> str:
     return f"({', '.join(map(str, values.dims))})"
 
 
 def chosen(
-    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, source: str
+    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, source: str, table: str
 ) -> tuple[str, str | None]:
     """The variable that a figure shows: the first of a declared list that lies over the grid.
 
@@ -66,6 +79,7 @@ def chosen(
         rows: Names of dimensions, of which one may come besides (one panel each); `seed` may, too.
         figure: Name of the figure, for the message.
         source: What makes such a dataset, for the message.
+        table: How to get it from `results` of a run, for the message.
 
     Returns:
         Its name, and the dimension that gives panels, None where there is none.
@@ -73,20 +87,22 @@ def chosen(
     Raises:
         DataError: none of the variables is there over such dimensions.
     """
-    require(data, {}, figure=figure, source=source, counted=())
+    wanted = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
+    over = f"over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
+    refuse_results(data, by=figure, expected=f"{wanted} {over}", table=table)
+    require(data, {}, figure=figure, source=source, table=table, counted=())
     for name in names:
         if name in data.data_vars:
             others = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
             if set(grid) <= set(data[name].dims) and len(others) <= 1 and set(others) <= set(rows):
                 counted = tuple(dim for dim in grid if dim in ("layer", "head"))
-                require(data, {}, figure=figure, source=source, counted=counted)
+                require(data, {}, figure=figure, source=source, table=table, counted=counted)
                 return name, others[0] if others else None
     came = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
     more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
-    wanted = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     raise DataError(
-        f"{figure} expects {wanted} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without "
-        f"seed), as in what {source} returns: pass that; got {', '.join(came[:_NAMED]) or 'no variable'}{more}."
+        f"{figure} expects {wanted} {over}, as in what {source} returns: pass that; got "
+        f"{', '.join(came[:_NAMED]) or 'no variable'}{more}."
     )
 
 

@@ -26,15 +26,40 @@ _PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
-<style>body {{ margin: 0; background: white; }} main {{ overflow-x: auto; }}</style>
+<style>
+body {{ margin: 0; background: white; }}
+main {{ overflow-x: auto; }}
+.plotly-graph-div {{ transform-origin: 0 0; }}
+</style>
 </head>
 <body>
 <main>
 {body}
 </main>
+<script>
+{fit}
+</script>
 </body>
 </html>
 """
+
+# Everything in a figure has its place in pixels, so a window narrower than that shows all of it smaller, down to what
+# can still be read, and scrolls from there. By a transform, through which Plotly still finds the head below the
+# pointer; a transformed figure takes up as much of the page as before, unless the element around it is made smaller.
+_FIT = """const shown = document.getElementById("FIGURE"), around = shown.parentElement, own = around.style.cssText;
+function fit() {
+  around.style.cssText = own;
+  shown.style.transform = "";
+  const scale = Math.max(LEAST, document.querySelector("main").clientWidth / shown.offsetWidth);
+  if (scale < 1) {
+    shown.style.transform = `scale(${scale})`;
+    around.style.width = `${Math.floor(scale * shown.offsetWidth)}px`;
+    around.style.height = `${Math.ceil(scale * shown.offsetHeight)}px`;
+  }
+}
+addEventListener("resize", fit);
+fit();"""
+_LEAST = 0.6
 
 
 def figure(draw: Callable[P, tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
@@ -96,8 +121,9 @@ def data(fig: go.Figure) -> pd.DataFrame:
 def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
     """Write a figure to a file; the suffix decides the format.
 
-    `.html` is one self-contained page: plotly.js is inside and nothing is requested from the network. `.png`, `.svg`
-    and `.pdf` need the extra `images` (kaleido) and Chrome or Chromium. The file appears complete or not at all.
+    `.html` is one self-contained page: plotly.js is inside and nothing is requested from the network. A window narrower
+    than the figure shows it smaller. `.png`, `.svg` and `.pdf` need the extra `images` (kaleido) and Chrome or
+    Chromium. The file appears complete or not at all.
 
     Args:
         fig: Any plotly figure.
@@ -130,7 +156,8 @@ def _page(fig: go.Figure) -> str:
     # The button that sends a chart to plotly's server has no place on a page that works offline.
     config = {"displaylogo": False, "showSendToCloud": False}
     body = fig.to_html(full_html=False, include_plotlyjs=True, div_id=_DIV_ID, config=config)
-    return _PAGE.format(title=html.escape(html.unescape(title)), body=body)
+    fit = _FIT.replace("FIGURE", _DIV_ID).replace("LEAST", str(_LEAST))
+    return _PAGE.format(title=html.escape(html.unescape(title)), body=body, fit=fit)
 
 
 def _image(fig: go.Figure, image_format: str) -> bytes:

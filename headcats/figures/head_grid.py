@@ -15,9 +15,9 @@ from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
 from headcats.figures.colour_bar import colour_limit, signed_colour_axis
 from headcats.figures.colours import NO_VALUE, QUIET_TEXT, category_colours
 from headcats.figures.figure import figure
+from headcats.figures.placing import WIDEST
 from headcats.figures.screen import screen_hover, screen_title, with_approximation
 
-_WIDEST = 1440  # pixels
 _LEFT, _RIGHT, _BOTTOM = 54, 34, 12
 _TITLE, _TICKS, _NAME, _HEADING, _BETWEEN = 19, 20, 18, 26, 40
 _COLOUR_BAR = 92
@@ -81,7 +81,8 @@ def _row_dimension(scores: xr.Dataset) -> str:
     variables = dict.fromkeys(NUMBERS, (row, "layer", "head"))
     if row == "category":
         variables["member"] = (row, "layer", "head")
-    require(scores, variables, figure="head_grid", source="hc.score(results) or hc.categorize(scores)")
+    source, table = "hc.score(results) or hc.categorize(scores)", "hc.score(results)"
+    require(scores, variables, figure="head_grid", source=source, table=table)
     if row == "task" and "category" not in scores.coords:
         raise DataError(
             "head_grid expects a coordinate `category` along `task`; "
@@ -159,7 +160,7 @@ def _draw(
     top = 40 + (30 if title else 0)
     slots, headings, right, bottom = _place(groups, (cell[0] * n_layers, cell[1] * n_heads), top=top)
     # At least as large as the title, the caption and the colour bar.
-    width = max(right + _COLOUR_BAR + _RIGHT, 620, min(_WIDEST, 32 + math.ceil(_TITLE_LETTER * len(title or ""))))
+    width = max(right + _COLOUR_BAR + _RIGHT, 620, min(WIDEST, 32 + math.ceil(_TITLE_LETTER * len(title or ""))))
     height = max(bottom, top + 230) + _BOTTOM
     canvas = Canvas(width=width, height=height)
     fig = new_figure(canvas, title=title)
@@ -193,7 +194,7 @@ def _place(
     longest = max(len(name) for names in groups.values() for name in names)
     step = max(size[0] + _BETWEEN, min(200, math.ceil(longest * _LETTER) + 12))
     most = max(map(len, groups.values()))
-    fit = max(1, int((_WIDEST - _LEFT - _COLOUR_BAR - _RIGHT) / step))
+    fit = max(1, int((WIDEST - _LEFT - _COLOUR_BAR - _RIGHT) / step))
     # As few lines as fit, then as few columns as these lines need: no panel is left alone on a line.
     columns = math.ceil(most / math.ceil(most / fit))
     slots, headings = [], []

@@ -56,9 +56,10 @@ def importance_grid(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """How much every head matters, one panel per function, category, task or method.
 
-    x = Head, y = Layer, layer 0 on top, ticks every 6; viridis, one colour bar for all panels, clipped at the 99th
-    percentile: where values lie beyond, its last tick ends in "+". Eight functions stand in two rows of four, in the
-    order of the probe's scheme; any number of panels is laid out in rows of equal length.
+    x = Head, y = Layer, layer 0 on top, ticks every 6 (on every one of up to 16 that have room); viridis, one colour
+    bar for all panels, clipped at the 99th percentile: where values lie beyond, its last tick ends in "+". Eight
+    functions stand in two rows of four, in the order of the probe's scheme; any number of panels is laid out in rows of
+    equal length.
 
     **The probe's `importance` is signed (a head can speak against a function) and shown by its absolute value, with
     seeds averaged after taking it. Every other score is shown as it is, values below 0 in the colour of 0, its seeds
@@ -95,7 +96,15 @@ def importance_grid(
         raise OptionError(f"importance_grid shows one of {', '.join(SCORES)}; got variable={variable!r}.")
     source = "hc.methods.function_probe, hc.score or hc.categorize"
     names = (variable,) if variable else tuple(SCORES)
-    name, row = chosen(importance, names, grid=("layer", "head"), rows=PANELS, figure="importance_grid", source=source)
+    name, row = chosen(
+        importance,
+        names,
+        grid=("layer", "head"),
+        rows=PANELS,
+        figure="importance_grid",
+        source=source,
+        table='hc.suite_blocks(results)["function_probe"], or hc.score(results)',
+    )
     refuse_chance(importance, figure="importance_grid")
     shown = _shown(importance, name, row)
     frame = _frame(shown)

@@ -13,6 +13,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import chosen, n_cells
 from headcats.figures.figure import figure
+from headcats.figures.layer_token_caption import EXACT, caption, title_of
 from headcats.figures.layer_token_scale import QUANTITIES, quantity_colour_axis
 from headcats.figures.marks import add_crosses, add_symbols, heatmap
 from headcats.figures.panel_order import panel_names
@@ -20,7 +21,6 @@ from headcats.figures.placing import WIDEST, below_caption, captioned_figure, ev
 from headcats.registry import unknown_name_message
 
 PANELS = ("representation", "task", "category", "function", "method")
-EXACT = "exact_answer_"
 TICKS = 2
 # The same quantity of labels that say nothing.
 _CONTROLS = {"auc": "shuffled", "within_task": "shuffled_within"}
@@ -29,6 +29,7 @@ _SIZE = (440, 420)  # pixels of a panel, about
 _LEFT, _RIGHT, _BOTTOM, _BAR = 62, 26, 12, 96
 _BETWEEN, _NAME, _LABELS = 56, 40, 0.74  # the last: height of a letter's width at 45 degrees
 _ROLE_LETTER = 6.4
+_CAPTION = 760  # pixels that keep the caption to a few lines above a small map
 
 
 @figure
@@ -41,10 +42,12 @@ def layer_token(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """A quantity of every layer at every token role, a black rectangle around the exact answer.
 
-    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2. AUCs: Blues from 0.5 (and
-    below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, clipped at the 99th percentile of
-    their size. Attention: Blues from 0, clipped likewise. Dots mark cells whose interval lies above chance (.5 for
-    AUCs, 0 for effects), triangles below it; a ring the largest value of the map, which the line above it names.
+    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2 (on every layer of up to 16).
+    AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, clipped at
+    the 99th percentile of their size. Attention: Blues from 0, clipped likewise. Dots mark cells whose interval lies
+    above chance (.5 for AUCs, 0 for effects), triangles below it; a ring the largest value of the map, which the line
+    above it names. The rectangle holds, as in the paper, the token before the exact answer and the one after it, too;
+    the caption says what it holds.
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
@@ -54,7 +57,7 @@ def layer_token(
         highlight: Roles inside the rectangle (or one of them); if not given, those of the attribute `exact_roles` (one
             per line), or without it those whose names begin with `exact_answer_`. Roles that are not neighbours get
             several.
-        title: Written above the map.
+        title: Written above the map; if none is given, what the map shows.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,
@@ -72,11 +75,19 @@ def layer_token(
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
     names = (variable,) if variable else ("auc", "effect", "attention")
-    source = "hc.methods.token_probe"
-    name, row = chosen(token_map, names, grid=("layer", "role"), rows=PANELS, figure="layer_token", source=source)
+    name, row = chosen(
+        token_map,
+        names,
+        grid=("layer", "role"),
+        rows=PANELS,
+        figure="layer_token",
+        source="hc.methods.token_probe",
+        table='hc.suite_blocks(results)["token_probe"]',
+    )
     roles = [str(role) for role in token_map["role"].values]
     inside = _inside(token_map, roles, highlight)
     frame = _frame(token_map, name, row, inside)
+    title = title_of(token_map, name) if title is None else title
     return _draw(token_map, frame, name, roles, inside, title=title), frame
 
 
@@ -120,7 +131,7 @@ def _frame(token_map: xr.Dataset, name: str, row: str | None, inside: list[str])
 
 
 def _draw(
-    token_map: xr.Dataset, frame: pd.DataFrame, name: str, roles: list[str], inside: list[str], *, title: str | None
+    token_map: xr.Dataset, frame: pd.DataFrame, name: str, roles: list[str], inside: list[str], *, title: str
 ) -> go.Figure:
     n_layers, panels = n_cells(token_map, "layer"), list(dict.fromkeys(frame["panel"]))
     cell = _cell(len(roles), n_layers)
@@ -136,10 +147,8 @@ def _draw(
     n_rows = math.ceil(len(panels) / columns)
 
     right = _LEFT + (columns - 1) * step[0] + size[0]
-    width = max(right + max(22, lean + 6) + _BAR + _RIGHT, 560, title_width(title))
-    exact = all(role.startswith(EXACT) for role in inside)
-    boxed = "exact answer" if exact and inside else html.escape(", ".join(inside), quote=False)
-    lines = folded(_caption(token_map, frame, name, boxed), width=width - 32)
+    width = max(right + max(22, lean + 6) + _BAR + _RIGHT, _CAPTION, title_width(title))
+    lines = folded(caption(token_map, frame, name, inside=inside), width=width - 32)
     top = below_caption(title, lines)
     bar = max((n_rows - 1) * step[1] + size[1], 120)
     height = max(top + n_rows * step[1], top + above_panel + bar + 16) + _BOTTOM
@@ -249,30 +258,6 @@ def _largest(here: pd.DataFrame) -> str:
     one = best.iloc[0]
     interval = "" if np.isnan(one["low"]) else f" [{one['low']:.3f}, {one['high']:.3f}]"
     return f"largest: {one['value']:.3f}{interval}, layer {one['layer']}, {html.escape(one['role'], quote=False)}"
-
-
-def _caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, boxed: str) -> list[str]:
-    parts = []
-    if "n" in token_map and "n_wrong" in token_map and token_map["n"].ndim == 0:
-        parts.append(f"{int(token_map['n'])} answers, {int(token_map['n_wrong'])} wrong")
-    if name == "auc" and "task_baseline" in token_map and token_map["task_baseline"].ndim == 0:
-        parts.append(f"knowing the task alone: AUC {_with_interval(token_map, 'task_baseline')}")
-    if "shuffled" in frame and frame["shuffled"].notna().any():
-        parts.append(f"shuffled labels: AUC {frame['shuffled'].min():.3f} to {frame['shuffled'].max():.3f}")
-    against = f"{QUANTITIES[name].chance:g}"
-    for mark, said in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):
-        if (frame["mark"] == mark).any():
-            parts.append(said)
-    parts += ["○ largest"] + ([f"black rectangle: {boxed}"] if boxed else [])
-    if frame["value"].isna().any():
-        parts.append("× no value")
-    return parts
-
-
-def _with_interval(token_map: xr.Dataset, name: str) -> str:
-    low, high = (float(token_map[end]) if end in token_map else math.nan for end in (f"{name}_low", f"{name}_high"))
-    interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
-    return f"{float(token_map[name]):.3f}{interval}"
 
 
 def _escaped(roles: Sequence[str]) -> list[str]:

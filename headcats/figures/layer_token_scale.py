@@ -25,14 +25,25 @@ class Quantity:
     """Variables that hold its interval."""
     chance: float
     """What its interval is compared with."""
+    title: str
+    """Of a map that was given none."""
 
 
+_PROBE = "Probe for wrong answers"
 QUANTITIES = {
-    "auc": Quantity("ROC-AUC", "auc", ("low", "high"), 0.5),
-    "within_task": Quantity("ROC-AUC within tasks", "auc", ("within_low", "within_high"), 0.5),
-    "shuffled": Quantity("ROC-AUC, shuffled labels", "auc", ("shuffled_low", "shuffled_high"), 0.5),
-    "effect": Quantity("effect (share of the gap)", "signed", ("low", "high"), 0.0),
-    "attention": Quantity("mean attention", "rising", None, 0.0),
+    "auc": Quantity("ROC-AUC", "auc", ("low", "high"), 0.5, _PROBE),
+    "within_task": Quantity(
+        "ROC-AUC within tasks", "auc", ("within_low", "within_high"), 0.5, f"{_PROBE}, within tasks"
+    ),
+    "shuffled": Quantity(
+        "ROC-AUC, shuffled labels",
+        "auc",
+        ("shuffled_low", "shuffled_high"),
+        0.5,
+        f"{_PROBE}, shuffled labels",
+    ),
+    "effect": Quantity("effect (share of the gap)", "signed", ("low", "high"), 0.0, "Effect of patching"),
+    "attention": Quantity("mean attention", "rising", None, 0.0, "Mean attention from the last token"),
 }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Shaped
 
-from headcats.figures.colours import QUIET_TEXT
+from headcats.figures.colours import NO_VALUE, QUIET_TEXT
 
 TINY = 6  # pixels below which a symbol no longer fits into its cell
 
@@ -34,6 +34,34 @@ def heatmap(
         z=values, x0=0, dx=1, y0=0, dy=1, coloraxis="coloraxis", xgap=between, ygap=between, hoverongaps=False,
         name=name, **hover, **axes,
     )  # fmt: skip
+
+
+def add_cell_lines(fig: go.Figure, shape: tuple[int, int], *, cell: tuple[int, int], axes: dict[str, str]) -> None:
+    """Light lines between the cells of a picture (`go.Image`), as wide as the gaps of `heatmap`, if any.
+
+    Args:
+        fig: Changed in place.
+        shape: Cells of the panel along y and x.
+        cell: Width and height of a cell in pixels.
+        axes: The panel, as `add_axes` returns it.
+    """
+    width = gap(cell)
+    if not width:
+        return
+    xs: list[float] = []
+    ys: list[float] = []
+    # A line of odd width on the border of two pixels would be smeared over both.
+    across, down = (0.5 * (width % 2) / size for size in cell)
+    for column in range(1, shape[1]):
+        xs += [column - 0.5 + across] * 2 + [np.nan]
+        ys += [-0.5, shape[0] - 0.5, np.nan]
+    for row in range(1, shape[0]):
+        xs += [-0.5, shape[1] - 0.5, np.nan]
+        ys += [row - 0.5 + down] * 2 + [np.nan]
+    line = {"color": NO_VALUE, "width": width}
+    fig.add_trace(
+        go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False, name="cell lines", **axes)
+    )
 
 
 def add_symbols(

@@ -21,7 +21,7 @@ from headcats.figures.placing import WIDEST, below_caption, captioned_figure, ev
 _PAIR = ("group", "method", "other")
 _OPTIONAL = ("layer_correlation", "p_value", "q_value", "n_heads")
 _LEVEL = 0.05
-_CELL = (74, 42)  # pixels
+_CELL = (84, 42)  # pixels; holds the widest text, "top 1.00 (1.00)"
 _RIGHT, _BOTTOM, _BAR, _BETWEEN, _DISPUTED = 26, 14, 96, 34, 3
 _LETTER, _LEAN = 6.4, 0.74  # pixels of a letter of the names, and its share upwards at 45 degrees
 
@@ -55,7 +55,8 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> tupl
     """
     variables: dict[str, tuple[str, ...]] = {"rank_correlation": _PAIR, "top_overlap": _PAIR}
     variables |= {"rank": ("group", "method", "layer", "head"), "spread": ("group", "layer", "head")}
-    require(agreement, variables, figure="method_agreement", source="hc.method_agreement")
+    table = "hc.method_agreement(hc.method_scores(results))"
+    require(agreement, variables, figure="method_agreement", source="hc.method_agreement", table=table)
     if "top_chance" not in agreement or not set(agreement["top_chance"].dims) <= set(_PAIR):
         raise DataError(
             f"method_agreement expects `top_chance` over ({', '.join(_PAIR)}) or fewer of these, as in what "

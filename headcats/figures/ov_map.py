@@ -66,7 +66,8 @@ def ov_map(
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
     """
     variables: dict[str, tuple[str, ...]] = {"score": _GRID} | dict.fromkeys(("k", "null", "threshold"), ("task",))
-    require(relations, variables, figure="ov_map", source="hc.methods.ov_relation")
+    table = 'hc.suite_blocks(results)["ov_relation"]'
+    require(relations, variables, figure="ov_map", source="hc.methods.ov_relation", table=table)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         members = relation_members(relations, threshold=threshold)

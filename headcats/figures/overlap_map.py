@@ -76,7 +76,8 @@ def overlap_numbers(overlap: xr.Dataset, palette: str) -> tuple[xr.Dataset, pd.D
     Raises:
         DataError, UnknownNameError: As `overlap_map` raises them.
     """
-    require(overlap, _VARIABLES, figure="overlap_map", source="hc.overlap(members)")
+    table = "hc.overlap(hc.categorize(hc.score(results)))"
+    require(overlap, _VARIABLES, figure="overlap_map", source="hc.overlap(members)", table=table)
     overlap = _in_category_order(overlap)
     if not ((overlap.member == 1).sum("category") == overlap.n_categories).all():
         raise DataError(

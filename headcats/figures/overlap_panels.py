@@ -16,14 +16,15 @@ from headcats.figures.hatch import hatch_lines
 from headcats.figures.marks import TINY, gap
 from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
 from headcats.figures.overlap_legend import SUPPRESSING, UNDECIDED, add_legend, legend_labels
-from headcats.figures.placing import EDGE, LINE, add_caption, folded, title_width
+from headcats.figures.placing import EDGE, LINE, WIDEST, add_caption, folded, folded_name, title_width
 
 ALL = "All Categories"
 NO_VALUE = "no value"
 
-_PANEL, _TALLEST = 200, 420  # pixels
+_PANEL, _NARROWEST, _TALLEST = 200, 110, 420  # pixels
 _LEFT, _RIGHT, _BOTTOM, _ROOM_FOR_HEADS = 8, 34, 46, 46
 _LEGEND_ENTRY, _LEGEND_GAP = 20, 10
+_TITLE_LINE = 18
 
 
 def draw_overlap(
@@ -48,30 +49,36 @@ def draw_overlap(
     labels = legend_labels(colours)
     n_layers, n_heads = n_cells(overlap, "layer"), n_cells(overlap, "head")
     suppressed = bool(frame.suppresses.any())
-    cell = _cell(n_layers, n_heads, at_least=_LEGEND_ENTRY * (len(labels) + 1 + suppressed) + 8)
-    width, height = cell[0] * n_layers, cell[1] * n_heads
     sentence = _sentence(overlap, frame)
 
     # Arial needs at most .6 of its size a letter; 44 pixels hold the swatch and the spaces around it.
     legend_width = 44 + math.ceil(7.2 * max(map(len, [*labels, UNDECIDED])))
-    step = _ROOM_FOR_HEADS + max(width, 110)
     names = [ALL, *colours.categories]
+    # Panels stay in one row: with many of them they are smaller.
+    room = (WIDEST - _LEFT - _LEGEND_GAP - legend_width - _RIGHT) // len(names) - _ROOM_FOR_HEADS
+    legend_height = _LEGEND_ENTRY * (len(labels) + 1 + suppressed) + 8
+    cell = _cell(n_layers, n_heads, widest=min(_PANEL, max(_NARROWEST, room)), at_least=legend_height)
+    width, height = cell[0] * n_layers, cell[1] * n_heads
+    step = _ROOM_FOR_HEADS + max(width, _NARROWEST)
     lefts = [_LEFT + _ROOM_FOR_HEADS + i * step + (_LEGEND_GAP + legend_width if i else 0) for i in range(len(names))]
-    right = lefts[-1] + max(width, 110) + _RIGHT
+    right = lefts[-1] + max(width, _NARROWEST) + _RIGHT
     right = max(right, title_width(title)) if notes else right
     said = folded(notes, width=right - 2 * EDGE)
-    top = 14 + (30 if title else 0) + (26 if sentence else 0) + (LINE * len(said) + 8 if said else 0)
+    titles = {name: folded_name(name, width=step - 6) for name in names}
+    more_lines = _TITLE_LINE * (max(map(len, titles.values())) - 1)
+    top = 14 + (30 if title else 0) + (26 if sentence else 0) + (LINE * len(said) + 8 if said else 0) + more_lines
     canvas = Canvas(width=right, height=top + 38 + height + _BOTTOM)
 
     fig = new_figure(canvas, title=title)
     add_caption(fig, said, canvas=canvas, title=title)
     if sentence:
-        add_text(fig, sentence, canvas=canvas, at=(16, top - 22), size=13)
+        add_text(fig, sentence, canvas=canvas, at=(16, top - more_lines - 22), size=13)
     for name, left in zip(names, lefts, strict=True):
         here = frame[frame.panel == name]
         panel = Panel(left=left, top=top + 38, width=width, height=height)
         axes = add_panel(fig, panel, canvas=canvas, n_layers=n_layers, n_heads=n_heads, names=(True, True))
-        add_text(fig, html.escape(name, quote=False), canvas=canvas, at=(left, top), size=14)
+        for i, line in enumerate(reversed(titles[name])):
+            add_text(fig, html.escape(line, quote=False), canvas=canvas, at=(left, top - _TITLE_LINE * i), size=14)
         add_text(fig, _count(here, overlap), canvas=canvas, at=(left, top + 19), size=11, quiet=True)
         grid = here.set_index(["layer", "head"]).to_xarray()
         fig.add_trace(_cells(name, grid, overlap, labels, gap=gap(cell), hover=hover, axes=axes))
@@ -83,14 +90,17 @@ def draw_overlap(
         if here.suppresses.any():
             fig.add_trace(_triangles(here[here.suppresses], size=min(9.0, max(3.0, 0.45 * min(cell))), axes=axes))
     add_legend(
-        fig, labels, suppressed=suppressed, at=(canvas.x(lefts[0] + max(width, 110) + _LEGEND_GAP), canvas.y(top + 34))
+        fig,
+        labels,
+        suppressed=suppressed,
+        at=(canvas.x(lefts[0] + max(width, _NARROWEST) + _LEGEND_GAP), canvas.y(top + 34)),
     )
     return fig
 
 
-def _cell(n_layers: int, n_heads: int, *, at_least: int) -> tuple[int, int]:
+def _cell(n_layers: int, n_heads: int, *, widest: int, at_least: int) -> tuple[int, int]:
     """Width and height of a cell in whole pixels (cells would differ in size otherwise); square where that fits."""
-    width = max(3, min(100, _PANEL // n_layers))
+    width = max(3, min(100, widest // n_layers))
     height = min(width, max(3, _TALLEST // n_heads))
     return width, max(height, math.ceil(at_least / n_heads))
 

@@ -13,8 +13,8 @@ LETTER = 6.6
 """Widest average letter of Arial at 12 pixels."""
 LINE = 18
 """Height of a line of text at 12 pixels."""
-WIDEST = 1440
-"""Pixels that a figure may be wide before its panels go to another row."""
+WIDEST = 1380
+"""Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""
 EDGE = 16
 """Pixels left and right of titles and captions."""
 BETWEEN = "&nbsp;&nbsp;&nbsp;"
@@ -58,6 +58,11 @@ def folded(parts: Sequence[str], *, width: int) -> list[str]:
             else:
                 lines.append([piece])
     return [BETWEEN.join(line) for line in lines]
+
+
+def folded_name(name: str, *, width: int) -> list[str]:
+    """The name of a panel on as few lines of `width` pixels as hold it at 14 pixels; a word is never broken."""
+    return _pieces(name, max(1, int(width / (LETTER * 14 / 12))))
 
 
 def below_title(title: str | None) -> int:

@@ -6,6 +6,7 @@ different parts of one method over the suite, the method itself is loaded.)
 
 from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, slug
 from headcats.results.merging import join_parts, merge
+from headcats.results.one_table import refuse_results
 from headcats.results.tree import load, suite_blocks, task_nodes, tree, unfinished_tasks
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "join_parts",
     "load",
     "merge",
+    "refuse_results",
     "slug",
     "suite_blocks",
     "task_nodes",

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError
+from headcats.results import refuse_results
 
 GATE_SCORES = ("facilitation", "interference", "irrelevance")
 _AXES = ("dataset", "seed", "layer", "head")
@@ -28,7 +29,7 @@ def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
         `gates`, and `threshold`.
 
     Raises:
-        DataError: Something else than gates.
+        DataError: Something else than gates; of whole results, the message names the call that takes them out.
         OptionError: A threshold outside (0, 1).
 
     References:
@@ -36,6 +37,12 @@ def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
     """
     if not 0 < threshold < 1:
         raise OptionError(f"threshold must lie between 0 and 1, got {threshold}.")
+    refuse_results(
+        gates,
+        by="hc.always_any",
+        expected="`facilitation`, `interference`, `irrelevance` over (dataset, seed, layer, head)",
+        table='hc.suite_blocks(results)["head_gating"]',
+    )
     missing = [name for name in GATE_SCORES if name not in gates or set(gates[name].dims) != set(_AXES)]
     if missing:
         raise DataError(

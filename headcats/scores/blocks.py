@@ -8,8 +8,9 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.estimates import PromptEffects
-from headcats.registry import unknown_name_message
+from headcats.registry import names, unknown_name_message
 from headcats.results import task_nodes
+from headcats.scores.whole_suite import instead_of_scores
 
 PATCH = "denoising_patch"
 WRONG_TASK = "second_corruption_patch"
@@ -42,7 +43,7 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     """Task -> block of one method, and the positions that were chosen.
 
     Raises:
-        UnknownNameError: No such method.
+        UnknownNameError: No such method, or one that judges heads over the whole suite.
         OptionError: Several positions and none chosen, or one that is not there.
 
     Warns:
@@ -52,7 +53,10 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     held = {name: [key.partition("@")[::2] for key in node.children] for name, node in tasks.items()}
     methods = list(dict.fromkeys(m for keys in held.values() for m, _ in keys))
     if method not in methods:
-        raise UnknownNameError(unknown_name_message("method of these results", method, methods))
+        raise UnknownNameError(
+            instead_of_scores(results, method)
+            or unknown_name_message("method of these results", method, methods) + _how_to_add(method)
+        )
     present = list(dict.fromkeys(p for keys in held.values() for m, p in keys if m == method))
     if positions is None and len(present) > 1:
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}: choose one with positions=.")
@@ -88,7 +92,9 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
         )
     known = block["metric"].values.tolist()
     if metric not in known:
-        raise UnknownNameError(unknown_name_message("metric of these results", metric, known))
+        raise UnknownNameError(
+            unknown_name_message("metric of these results", metric, known) + _how_to_measure(metric, known)
+        )
     block = block.sel(metric=metric)
     patched = block["patched"].transpose("prompt", "layer", "head")
     with np.errstate(invalid="ignore"), xr.set_options(arithmetic_join="exact"):
@@ -98,6 +104,24 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
     distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
     grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
     return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
+
+
+def _how_to_add(method: str) -> str:
+    """How a method that exists comes into results, "" for one that does not."""
+    if method not in names("method"):
+        return ""
+    return f" To add it: headcats run --methods {method} --out FOLDER, or hc.run(..., methods=[{method!r}], out=...)."
+
+
+def _how_to_measure(metric: str, known: list[str]) -> str:
+    """How a metric that exists comes into results, "" for one that does not."""
+    if metric not in names("metric"):
+        return ""
+    wanted = [*known, metric]
+    return (
+        f" A run measures what it is asked for: headcats run --metrics {','.join(wanted)}, or hc.run(..., "
+        f"metrics={wanted}), into a new folder."
+    )
 
 
 def first_exact(results: xr.DataTree) -> str | None:

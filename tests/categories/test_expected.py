@@ -21,6 +21,16 @@ MISTAKES = {
     "hc.subsampled_overlap(members)": f"hc.subsampled_overlap takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.overlap(results)": f"hc.overlap takes {MEMBERS}; got {RESULTS}. Pass hc.categorize(hc.score(results, ",
+    "hc.relation_members(results)": "hc.relation_members expects one table, an xarray.Dataset with `score` over (rela",
+    "hc.always_any(results)": 'got a part of results, an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
+    "hc.importance_effects(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["function_probe"].',
+    "hc.importance_effects(block)": "hc.importance_effects takes what function_probe returns, with `importance`; got ",
+    "hc.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",
+    "hc.score(results, method='head_gating')": "over the whole suite, so there are no scores of single tasks. It was",
+    "hc.steering_heads(scores)": f"hc.steering_heads takes {RESULTS}; got {SCORES}.",
+    "hc.steer(hc.load_model('mini'), 'icl', results)": (
+        "hc.steer takes heads, such as hc.steering_heads(results) returns, or their names; got a DataTree"
+    ),
     "hc.overlap(None)": f"hc.overlap takes {MEMBERS}; got None.",
     "hc.head_table(scores)": f"hc.head_table takes {MEMBERS}; got {SCORES}.",
     "hc.replicated(members)": (

@@ -39,12 +39,21 @@ addEventListener("load", () => setTimeout(() => {
     return {text: e.textContent, left: b.left, top: b.top, right: b.right, bottom: b.bottom};
   }).filter(t => t.text.trim() && t.right > t.left);
   const figure = document.querySelector(".js-plotly-plot");
+  const pages = [document.documentElement, document.querySelector("main")];
+  const hidden = Math.max(...pages.map(e => e.scrollWidth - e.clientWidth));
   const hovers = HOVERS;
   const said = [];
+  const point = (x, y) => {
+    for (const kind of ["mouseover", "mousemove"]) {
+      const event = new MouseEvent(kind, {clientX: x, clientY: y, bubbles: true, view: window});
+      document.elementFromPoint(x, y).dispatchEvent(event);
+    }
+  };
   const next = () => {
     if (hovers.length) {
       const [subplot, x, y] = hovers.shift();
-      Plotly.Fx.hover(figure, {xval: x, yval: y}, subplot);
+      if (subplot === "pointer") point(x, y);
+      else Plotly.Fx.hover(figure, {xval: x, yval: y}, subplot);
       setTimeout(() => {
         said.push([...document.querySelectorAll(".hoverlayer .hovertext text")].map(e => e.textContent).join(" | "));
         Plotly.Fx.unhover(figure);
@@ -54,7 +63,7 @@ addEventListener("load", () => setTimeout(() => {
       const out = document.createElement("pre");
       out.id = "measured";
       out.textContent = JSON.stringify({
-        texts: seen, hovers: said, problems: window.problems,
+        texts: seen, hovers: said, problems: window.problems, hidden: hidden,
         requests: performance.getEntriesByType("resource").map(r => r.name),
       });
       document.body.append(out);
@@ -66,7 +75,17 @@ addEventListener("load", () => setTimeout(() => {
 
 
 def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, int], ...] = ()) -> dict[str, Any]:
-    """Boxes of all texts of a plotly page, hover texts at `(subplot, layer, head)`, script errors and requests."""
+    """What a browser makes of a plotly page in a window of that size.
+
+    Args:
+        page: Written by `write`.
+        size: Width and height of the window in pixels.
+        hovers: `(subplot, layer, head)`, or `("pointer", x, y)` in pixels of the window.
+
+    Returns:
+        `texts`: boxes of all texts. `hovers`: texts at the hovers. `hidden`: how many pixels one has to scroll sideways
+        to see all. `problems`: script errors. `requests`: addresses asked for.
+    """
     text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_WATCH}", 1)
     before, after = text.rsplit("</body>", 1)
     watched = page.with_name(f"measured_{page.name}")

@@ -71,6 +71,37 @@ def test_layer_0_is_at_the_bottom() -> None:
         assert list(y.tickvals) == [0, 6, 12, 18, 24]
 
 
+def test_every_head_and_layer_of_few_is_labelled() -> None:
+    fig = always_any(scattered_gates(6, 8))
+    for x, y in zip(axes_of(fig, "x", 4), axes_of(fig, "y", 4), strict=True):
+        assert list(x.tickvals) == list(range(8))
+        assert list(y.tickvals) == list(range(6))
+
+
+def test_light_lines_part_the_cells_of_a_composite_where_there_is_room() -> None:
+    def lines_of(fig: go.Figure) -> list[go.Scatter]:
+        return [trace for trace in fig.data if trace.name == "cell lines"]
+
+    lines = lines_of(always_any(by_hand()))
+    assert len(lines) == 2
+    segments = np.array([lines[0].x, lines[0].y], dtype=float).T.reshape(-1, 3, 2)[:, :2]
+    assert segments.tolist() == [[[0.5, -0.5], [0.5, 1.5]], [[-0.5, 0.5], [1.5, 0.5]]]
+    assert lines[0].line.color == "#e2e2e2"
+    assert not lines_of(always_any(scattered_gates(80, 64)))
+    heat = always_any(by_hand(), score="facilitation")
+    assert not lines_of(heat), "its cells have gaps"
+    assert {trace.xgap for trace in panels(heat)} == {lines[0].line.width}
+
+
+def test_shortened_names_are_told_in_full() -> None:
+    said = " ".join(texts_of(always_any(scattered_gates(2, 2))))
+    assert "Math = Math Calculation" in said
+    assert "Syntax = Syntactic Understanding" in said
+    said = " ".join(texts_of(always_any(by_hand(("other", "Math Calculation")))))
+    assert "Math = Math Calculation" in said
+    assert "Syntax = " not in said
+
+
 def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
     always, ever = panels(always_any(by_hand()))
     expected = [[[0, 230, 0, 255], [0, 0, 0, 255]], [[178, 0, 0, 255], [0, 0, 0, 255]]]

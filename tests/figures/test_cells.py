@@ -14,7 +14,7 @@ INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 @pytest.mark.parametrize("given_data", [mixed_overlap(2, 2).effect, {"effect": 1}, None])
 def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
     with pytest.raises(DataError, match=f"xarray.Dataset as hc.overlap returns it.*got a {type(given_data).__name__}"):
-        require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap")
+        require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap", table="")
 
 
 @given(INDEX, INDEX)

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 
+import jaxtyping
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
@@ -13,6 +14,7 @@ from figures.examples import EXAMPLES
 import headcats.figures
 from headcats.errors import DataError
 from headcats.figures import data, reads
+from headcats.results import SUITE, suite_blocks
 
 FIGURES = sorted(
     name for name in headcats.figures.__all__ if hasattr(getattr(headcats.figures, name), "is_headcats_figure")
@@ -45,6 +47,13 @@ def test_any_size_is_drawn_inside_the_figure_with_its_numbers(name: str, size: t
     assert places
     assert all(0 < x < 1 and 0 < y < 1 for x, y in places)
     assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("size", [(6, 8), (12, 12), (32, 32)], ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_window_1400_pixels_wide_shows_the_whole_figure(name: str, size: tuple[int, int]) -> None:
+    fig = drawn(name, EXAMPLES[name](*size), title="A title that is much longer than any window is wide " * 5)
+    assert fig.layout.width <= 1385, "15 of the 1400 pixels may go to a scroll bar at the side"
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -87,6 +96,47 @@ def test_the_same_table_gives_the_same_figure_and_stays_as_it_was(name: str) -> 
 def test_another_table_is_refused_by_name(name: str, wrong: xr.Dataset) -> None:
     with pytest.raises(DataError, match=f"{name} expects"):
         drawn(name, wrong)
+
+
+# Figure -> how the results of a run give what it reads.
+OF_RESULTS = {
+    "overlap_map": "hc.overlap(hc.categorize(hc.score(results)))",
+    "head_grid": "hc.score(results)",
+    "importance_grid": 'hc.suite_blocks(results)["function_probe"], or hc.score(results)',
+    "always_any": 'hc.suite_blocks(results)["head_gating"]',
+    "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
+    "layer_token": 'hc.suite_blocks(results)["token_probe"]',
+    "method_agreement": "hc.method_agreement(hc.method_scores(results))",
+}
+
+
+@pytest.fixture
+def without_type_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the tests would refuse anything but a dataset before the figure does."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.parametrize("name", FIGURES)
+def test_whole_results_are_refused_with_the_call_that_gives_the_table(name: str) -> None:
+    blocks = {method: EXAMPLES["layer_token"](2, 2) for method in ("token_probe", "other")}
+    results = xr.DataTree.from_dict({f"/{SUITE}/{method}": block for method, block in blocks.items()})
+    for given, came in ((results, "the whole results of a run"), (suite_blocks(results), "a dict of tables")):
+        with pytest.raises(DataError, match=f"{name} expects one table.* over .*; got {came}") as refused:
+            drawn(name, given)
+        said = str(refused.value)
+        assert f"Pass {OF_RESULTS[name]}." in said
+        assert ("hc.suite_blocks gives token_probe, other." in said) == ("suite_blocks" in OF_RESULTS[name])
+
+
+@pytest.mark.usefixtures("without_type_checks")
+def test_results_without_a_method_over_the_suite_say_so() -> None:
+    root, block = xr.Dataset(attrs={"manifest": "{}"}), EXAMPLES["layer_token"](2, 2)
+    results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": block})
+    with pytest.raises(DataError, match=r"hc\.suite_blocks gives nothing: no method over the whole suite was run"):
+        drawn("always_any", results)
+    with pytest.raises(DataError, match=r'got a part of results, .*\["head_gating"\]\.$'):
+        drawn("always_any", results["copy"])
 
 
 @pytest.mark.parametrize("name", FIGURES)

@@ -50,6 +50,50 @@ def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
     assert token.y < y.domain[0]
 
 
+@pytest.mark.parametrize(("n", "labelled"), [(6, range(6)), (16, range(16)), (17, range(0, 17, 2))])
+def test_every_layer_of_few_is_labelled(n: int, labelled: range) -> None:
+    assert list(layer_token(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(labelled)
+
+
+def test_the_caption_says_what_the_rectangle_holds() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    assert "rectangle: exact answer with the token before it and the token after it" in texts_of(layer_token(table))
+    before = layer_token(table, highlight=ROLES[2:5])
+    assert "rectangle: exact answer with the token before it" in texts_of(before)
+    assert "after it" not in texts_of(before)
+    exact = layer_token(table, highlight=["exact_answer_first", "exact_answer_last"])
+    assert "rectangle: exact answer" in texts_of(exact)
+    assert "exact answer with" not in texts_of(exact)
+
+
+def test_the_caption_explains_roles_whose_names_do_not() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    said = texts_of(layer_token(table))
+    assert "last_q: last token of the question" in said
+    assert "-2 … -1: tokens of the answer counted from its end, -1 is the last" in said
+    assert "-1: tokens of the answer counted from its end" in texts_of(layer_token(table.sel(role=["-1"])))
+    without = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    assert "counted from its end" not in without
+    assert "last_q" not in without
+
+
+def test_a_map_without_a_given_title_says_what_it_shows() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
+    fig = layer_token(attention)
+    assert fig.layout.title.text == "Mean attention from the last token"
+    assert "mean over heads and 240 texts" in texts_of(fig)
+    effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
+    fig = layer_token(effects)
+    assert fig.layout.title.text == "Effect of patching (resid)"
+    assert "64 prompts" in texts_of(fig)
+    assert layer_token(table).layout.title.text == "Probe for wrong answers"
+    assert layer_token(table, variable="within_task").layout.title.text == "Probe for wrong answers, within tasks"
+    assert "AUC: how well a probe tells wrong answers from right ones" in texts_of(layer_token(table))
+    assert "AUC" not in texts_of(fig)
+    assert layer_token(attention, title="Mine").layout.title.text == "Mine"
+
+
 def test_auc_is_blue_from_a_half_to_1() -> None:
     fig = layer_token(token_map_of(BY_HAND, roles=THREE))
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND, rtol=1e-6)

@@ -347,3 +347,13 @@ def test_a_map_of_suppressing_heads_says_so() -> None:
     assert any("suppressing head" in text for text in texts_of(fig))
     empty = overlap_map(overlap_of(np.full((4, 2, 3), -1)).assign_attrs(sign="suppressing"))
     assert any(text.startswith("No suppressing head passed") for text in texts_of(empty))
+
+
+def test_names_of_neighbouring_panels_do_not_meet() -> None:
+    names = ["Semantic Understanding", "Syntactic Understanding", *"abcdef"]
+    fig = overlap_map(overlap_of(np.zeros((8, 2, 2), dtype=int), categories=dict.fromkeys(names, "#123456")))
+    said = [note.text for note in fig.layout.annotations]
+    assert said.count("Understanding") == 2
+    assert not set(names[:2]) & set(said)
+    tops = {note.text: note.y for note in fig.layout.annotations}
+    assert tops["Semantic"] > tops["Understanding"] == tops["a"]

@@ -3,7 +3,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.figures.placing import even_columns, folded
+from headcats.figures.placing import even_columns, folded, folded_name
 
 
 @given(st.integers(1, 60), st.integers(1, 8))
@@ -18,3 +18,9 @@ def test_captions_fold_between_words_and_lose_none() -> None:
     lines = folded(parts, width=200)
     assert [word for line in lines for word in line.replace("&nbsp;", " ").split()] == " ".join(parts).split()
     assert len(lines) > 3
+
+
+def test_a_name_folds_between_words_where_it_does_not_fit() -> None:
+    assert folded_name("Syntactic Understanding", width=300) == ["Syntactic Understanding"]
+    assert folded_name("Syntactic Understanding", width=120) == ["Syntactic", "Understanding"]
+    assert folded_name("Decision-making", width=20) == ["Decision-making"]

@@ -1,16 +1,19 @@
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 from figures.chromium import measure, screenshot
-from figures.examples import ICL, mixed_overlap, scores_of
+from figures.examples import EXAMPLES, ICL, gates_of, mixed_overlap, scores_of
 
-from headcats.figures import data, head_grid, overlap_map, write
+from headcats.figures import always_any, data, head_grid, ov_map, overlap_map, write
 
 LEGEND = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
 PANELS = ["All Categories", *ICL]
+# Layer and head.
+HEADS = [(0, 0), (2, 3), (5, 7)]
 
 
 def window(fig: go.Figure) -> tuple[int, int]:
@@ -62,6 +65,42 @@ def test_overlap_map_in_the_browser(grid: tuple[int, int], tmp_path: Path) -> No
     assert one.startswith("L0H1: ")
     assert "Knowledge: effect 0.101 [0.081, 0.121], q " in one
     assert "Linguistic: effect" not in one
+
+
+@pytest.mark.parametrize(("figure", "width"), [(overlap_map, 1400), (overlap_map, 1000), (ov_map, 1000)])
+def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, tmp_path: Path) -> None:
+    fig = figure(EXAMPLES[figure.__name__](6, 8), title="A title")
+    left, top, right, bottom = panel_box(fig, 5)
+    scale = min(1.0, width / window(fig)[0])
+    at = [(left + (layer + 0.5) / 6 * (right - left), top + (head + 0.5) / 8 * (bottom - top)) for layer, head in HEADS]
+    hovers = tuple(("pointer", round(scale * x), round(scale * y)) for x, y in at)
+    seen = measure(write(fig, tmp_path / "map.html"), size=(width, 900), hovers=hovers)
+    assert seen["problems"] == []
+    assert seen["hidden"] == 0
+    rightmost = max(t["right"] for t in seen["texts"])
+    assert scale * right - 20 < rightmost <= width, "as large as there is room, and no larger"
+    # The pointer finds the head below it at any size.
+    assert [said.partition(":")[0] for said in seen["hovers"]] == [f"L{layer}H{head}" for layer, head in HEADS]
+
+
+def test_a_narrow_window_scrolls_before_texts_become_unreadable(tmp_path: Path) -> None:
+    fig = overlap_map(mixed_overlap(6, 8))
+    seen = measure(write(fig, tmp_path / "map.html"), size=(600, 900))
+    assert seen["hidden"] == pytest.approx(0.6 * window(fig)[0] - 600, abs=2)
+
+
+def test_lines_part_the_cells_of_black_heads(tmp_path: Path) -> None:
+    nothing = np.zeros((1, 2, 6, 8))
+    fig = always_any(gates_of(nothing, nothing, datasets=["one"]))
+    pixels = screenshot(write(fig, tmp_path / "gates.html"), size=window(fig))
+    left, top, right, bottom = panel_box(fig, 1)
+    width, height = round(right - left) // 8, round(bottom - top) // 6
+    across = pixels[round(top) + height // 2, round(left) : round(right)].astype(int).max(-1)
+    down = pixels[round(top) : round(bottom), round(left) + width // 2].astype(int).max(-1)
+    for line, step in ((across, width), (down, height)):
+        light = np.flatnonzero(line > 200)
+        assert sorted({round(place / step) for place in light}) == list(range(1, len(line) // step))
+        assert (line[step // 2 :: step] == 0).all()
 
 
 def test_overlap_map_pixels(tmp_path: Path) -> None:

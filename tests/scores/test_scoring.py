@@ -125,6 +125,12 @@ def test_unknown_names_list_what_the_results_hold() -> None:
         score(two_tasks(), method="denoise_patch")
     with pytest.raises(UnknownNameError, match="Known: logit_diff"):
         score(two_tasks(), method="denoising_patch", metric="prob")
+    with pytest.raises(UnknownNameError, match=r"--metrics logit_diff,prob.*metrics=\['logit_diff', 'prob'\]"):
+        score(two_tasks(), method="denoising_patch", metric="prob")
+    with pytest.raises(UnknownNameError, match=r"Known: logit_diff\.$"):  # no run has a metric of that name
+        score(two_tasks(), method="denoising_patch", metric="probability")
+    with pytest.raises(UnknownNameError, match="To add it: headcats run --methods mean_ablation --out"):
+        score(two_tasks(), method="mean_ablation")
     with pytest.raises(OptionError, match="alpha"):
         score(two_tasks(), method="denoising_patch", alpha=0.0)
 

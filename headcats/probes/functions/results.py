@@ -8,6 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.stats import spearmanr
 
+from headcats.errors import DataError
 from headcats.probes.functions.accuracy import Accuracy
 from headcats.probes.functions.features import HeadFeatures
 from headcats.probes.functions.names import (
@@ -19,6 +20,7 @@ from headcats.probes.functions.names import (
 )
 from headcats.probes.functions.seed import SeedResult
 from headcats.probes.functions.splits import task_of
+from headcats.results import refuse_results
 
 NAME = "function_probe"
 
@@ -113,7 +115,21 @@ def importance_effects(probes: xr.Dataset) -> xr.Dataset:
         `effect (function, layer, head)`: mean over seeds of the absolute values, so that seeds which disagree on the
         sign do not cancel; in units of the class logit, without intervals or p values (rules that need them cannot be
         used).
+
+    Raises:
+        DataError: Whole results, or another table.
     """
+    refuse_results(
+        probes,
+        by="hc.importance_effects",
+        expected="`importance` over (seed, function, layer, head)",
+        table='hc.suite_blocks(results)["function_probe"]',
+    )
+    if "importance" not in probes:
+        raise DataError(
+            f"hc.importance_effects takes what function_probe returns, with `importance`; got "
+            f"{', '.join(map(str, probes.data_vars)) or 'no variable'}."
+        )
     absolute: xr.DataArray = abs(probes["importance"])
     effect = absolute.mean("seed", skipna=False)
     return xr.Dataset({"effect": effect}, attrs={"method": NAME, "effect": "absolute"})

@@ -1,0 +1,38 @@
+"""Methods that judge heads over the whole suite at once: what to read in place of scores of single tasks."""
+
+import xarray as xr
+
+from headcats.results import suite_blocks
+
+_READERS = {
+    "ov_relation": "hc.relation_members",
+    "head_gating": "hc.always_any",
+    "function_probe": "hc.importance_effects",
+    "token_probe": "hc.figures.layer_token",
+}
+
+
+def instead_of_scores(results: xr.DataTree, method: str) -> str:
+    """What to call where scores of single tasks are asked of a method that has none; "" for any other method.
+
+    Args:
+        results: As `hc.load` returns them.
+        method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
+    """
+    name = method.partition(":")[0]
+    tables = [
+        f'hc.suite_blocks(results)["{label}"]' for label in suite_blocks(results) if label.partition(":")[0] == name
+    ]
+    if not tables and name not in _READERS:
+        return ""
+    call = _READERS.get(name)
+    asked = (
+        f"Read {' or '.join(f'{call}({table})' if call else table for table in tables)}."
+        if tables
+        else _how_to_have(name)
+    )
+    return f"{name!r} judges heads over the whole suite, so there are no scores of single tasks. {asked}"
+
+
+def _how_to_have(method: str) -> str:
+    return f'It was not run: hc.run(model, methods=["{method}"], out=...) adds it to a results folder.'
