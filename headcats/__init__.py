@@ -26,6 +26,7 @@ _HOMES = {
     "sweep": "headcats.sweeps",
     "run": "headcats.study",
     "run_evidence": "headcats.study",
+    "task_prompts": "headcats.study",
     "load": "headcats.results",
     "suite_blocks": "headcats.results",
     "preset": "headcats.presets",
@@ -125,6 +126,7 @@ __all__ = [
     "suite_blocks",
     "sweep",
     "task",
+    "task_prompts",
     "toggle_curves",
 ]
 
@@ -162,7 +164,7 @@ if TYPE_CHECKING:
     from headcats.results import load, suite_blocks
     from headcats.scores import function_vector_heads, score
     from headcats.scores.always_any import always_any
-    from headcats.study import run, run_evidence
+    from headcats.study import run, run_evidence, task_prompts
     from headcats.sweeps import cumulative, joint_sweep, sweep
     from headcats.tasks import Suite, Task, make_suite, suite, task
 

@@ -14,6 +14,21 @@ from torch import Tensor
 from headcats.errors import ModelError, OptionError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 
+__all__ = [
+    "Metric",
+    "MetricTraits",
+    "Targets",
+    "accuracy",
+    "kl",
+    "log_prob",
+    "logit_diff",
+    "measure",
+    "metric",
+    "metric_traits",
+    "prob",
+    "rank",
+]
+
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
@@ -182,3 +197,7 @@ def accuracy(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tens
 
 def _at(values: Float[Tensor, "row vocab"], ids: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
     return values.gather(-1, ids[:, None]).squeeze(-1)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -42,7 +42,8 @@ def patching_by_role(
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-        batches: Clean and corrupted prompts with named roles at the same places; lengths may differ between batches.
+        batches: Clean and corrupted prompts with named roles at the same places, as `hc.task_prompts` makes them;
+            lengths may differ between batches.
         quantity: "resid" (`hook_resid_pre`) or "attn_out" (`hook_attn_out`).
         metric: Name of a metric.
         roles: Roles such as "y1" or "last"; None takes, in the order of the text, those that every prompt has.
@@ -142,7 +143,10 @@ def shared_roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) ->
         return [asked] if isinstance(asked, str) else list(asked), []
     prompts = [labels for batch in batches for labels in batch.labels or ()]
     if any(batch.labels is None for batch in batches) or not prompts:
-        raise DataError("These prompts have no named roles, so there is nothing to put beside the layers.")
+        raise DataError(
+            "These prompts have no named roles, so there is nothing to put beside the layers. "
+            "hc.task_prompts(model, task) makes those of a task, with roles."
+        )
     owned = [list(dict.fromkeys(label.split("[")[0] for label in labels)) for labels in prompts]
     known = list(dict.fromkeys(role for own in owned for role in own))
     shared = [role for role in known if all(role in own for own in map(set, owned))]

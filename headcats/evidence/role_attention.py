@@ -44,8 +44,8 @@ def attention_by_role(
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns; for questions with tokenizer.
-        prompts: Prompts with named roles, whose lengths may differ between batches; or questions, as `token_probe`
-            takes them. Right and wrong answers count alike.
+        prompts: Prompts with named roles, as `hc.task_prompts` makes them, whose lengths may differ between batches; or
+            questions, as `token_probe` takes them. Right and wrong answers count alike.
         roles: Roles such as "y1" or "last", None takes those that every prompt has; of questions, roles such as
             "last_q" or "-1", None takes those of the preset.
         preset: For questions only: "orgad2025", or `hc.TokenProbeSettings`, for roles, lengths and limit of answers.

@@ -4,27 +4,30 @@ import json
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import xarray as xr
 
 from headcats import estimates
-from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.categories.expected import RESULTS, check_is
+from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning
 from headcats.evidence.steered_accuracy import steered_task
-from headcats.evidence.steering_prompts import SteeringSettings, steering_prompts
+from headcats.evidence.steering_prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
 from headcats.evidence.steering_reading import steering_reading
 from headcats.models import Head, HookedModel, adapt
-from headcats.registry import lookup, unknown_name_message
+from headcats.registry import lookup
+from headcats.results import task_nodes
 from headcats.scores import first_half, function_vector_heads, of_items, score
 from headcats.streams import stream
 from headcats.tasks import Suite, Task
 from headcats.tasks import suite as find_suite
 
+METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
 _log = logging.getLogger("headcats")
 
 
-def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str = "prob", seed: int = 0) -> xr.Dataset:
+def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = None, seed: int = 0) -> xr.Dataset:
     """The function-vector heads of the query items that `steer` of the same seed does not ask about.
 
     Half of the items, drawn by their words alone (`headcats.scores.first_half`). Heads chosen on all items would have
@@ -33,22 +36,50 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str = "prob", s
     Args:
         results: As `hc.load` returns them, with `function_vector_patch`.
         n: How many heads.
-        metric: Metric that they are ranked by.
+        metric: Metric that they are ranked by. None: "prob", as in the paper, where the run measured it
+            (`hc.preset("todd2024")` and `metrics=["logit_diff", "prob"]` do), else the first metric of the run, with a
+            warning: what is not bounded as a probability is gives the tasks with large numbers more weight.
         seed: Seed of the halves.
 
     Returns:
-        As `hc.function_vector_heads`.
+        As `hc.function_vector_heads`, with the attribute `template`: how the prompts of the run are written, which is
+        how `steer` writes its own if not told otherwise.
 
     Raises:
         UnknownNameError: No function_vector_patch, or no such metric, in the results.
+        DataError: Something else than results.
         DataError, OptionError: As `hc.function_vector_heads`.
+
+    Warns:
+        StatisticsWarning: No metric was named, and the results lack the paper's.
     """
+    check_is(results, RESULTS, by="hc.steering_heads")
+    metric = metric or _metric_of(results)
     half = of_items(results, lambda item: first_half(item, seed=seed))
     with warnings.catch_warnings():
         # Of gaps: raw effects are not divided by them.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(half, method="function_vector_patch", metric=metric, positions="last", alpha=0.99)
-    return function_vector_heads(scores, n, seed=seed)
+        scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
+    found = function_vector_heads(scores, n, seed=seed)
+    template = json.loads(results.attrs.get("manifest", "{}")).get("plan", {}).get("template")
+    return found.assign_attrs(template=template) if template else found
+
+
+def _metric_of(results: xr.DataTree) -> str:
+    """The paper's metric, or the first that the results hold."""
+    label = f"{METHOD}@last"
+    blocks = [node[label].to_dataset() for node in task_nodes(results).values() if label in node.children]
+    held = [str(name) for name in blocks[0]["metric"].values] if blocks else []
+    if not held or PAPERS_METRIC in held:
+        return PAPERS_METRIC
+    warnings.warn(
+        f"These results hold no {PAPERS_METRIC!r}, by which the paper ranks heads; they are ranked by {held[0]!r}, in "
+        f"which tasks with large numbers weigh more. For the paper's ranking, run with --metrics "
+        f"{','.join([*held, PAPERS_METRIC])} (metrics={[*held, PAPERS_METRIC]}) into a new folder.",
+        StatisticsWarning,
+        stacklevel=3,
+    )
+    return held[0]
 
 
 def steer(
@@ -94,7 +125,8 @@ def steer(
         UnknownNameError: An unknown suite, task or template.
         DataError: No head, a head twice or one that the model does not have, or no task that can be steered; with every
             reason.
-        OptionError: Too few other heads for a control.
+        OptionError: Too few other heads for a control, or a template with text that the model's tokenizer does not
+            know.
         ModelError: A model without tokenizer, or without the residual stream at a hook.
 
     References:
@@ -103,13 +135,14 @@ def steer(
     adapted, found = adapt(model), find_suite(suite)
     if adapted.tokenizer is None:
         raise ModelError(f"Model {adapted.name!r} has no tokenizer, so tasks cannot be written as tokens.")
-    lookup("template", settings.template)  # an unknown one is no fault of every task
+    settings = replace(settings, template=settings.template or _template_of(heads))
+    lookup("template", str(settings.template))  # an unknown one is no fault of every task
     chosen = _named_heads(heads, adapted)
     sets = [chosen, *_other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
     steered: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     dropped: dict[str, dict[str, int]] = {}
-    for task in _tasks(found, tasks):
+    for task in found.named(tasks):
         _log.info("Steering %s.", task.name)
         try:
             prompts = steering_prompts(task, adapted, settings, seed=seed)
@@ -138,7 +171,18 @@ def steer(
     return table.assign_attrs(reading="\n".join(steering_reading(table)))
 
 
+def _template_of(heads: xr.Dataset | Sequence[Head | str]) -> str:
+    """How the prompts that chose the heads were written, where they tell it."""
+    told = heads.attrs.get("template") if isinstance(heads, xr.Dataset) else None
+    return str(told or PAPERS_TEMPLATE)
+
+
 def _named_heads(heads: xr.Dataset | Sequence[Head | str], model: HookedModel) -> tuple[Head, ...]:
+    if isinstance(heads, xr.DataTree) or (isinstance(heads, xr.Dataset) and "name" not in heads):
+        raise DataError(
+            f"hc.steer takes heads, such as hc.steering_heads(results) returns, or their names; got a "
+            f"{type(heads).__name__} without names of heads."
+        )
     listed = heads["name"].values.tolist() if isinstance(heads, xr.Dataset) else list(heads)
     named = tuple(Head.parse(head) if isinstance(head, str) else Head(*head) for head in listed)
     for head in named:
@@ -160,11 +204,3 @@ def _other_heads(chosen: tuple[Head, ...], model: HookedModel, *, draws: int, se
     drawn = [stream(seed, "steering control", str(draw)).choice(len(others), len(chosen), replace=False)
              for draw in range(draws)]  # fmt: skip
     return [tuple(others[place] for place in sorted(places)) for places in drawn]
-
-
-def _tasks(suite: Suite, names: Sequence[str] | None) -> list[Task]:
-    known = {task.name: task for task in suite.tasks}
-    for name in names or ():
-        if name not in known:
-            raise UnknownNameError(unknown_name_message(f"task of suite {suite.name!r}", name, known))
-    return [task for task in suite.tasks if names is None or task.name in names]

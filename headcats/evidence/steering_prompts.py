@@ -14,6 +14,8 @@ from headcats.registry import lookup
 from headcats.scores import first_half
 from headcats.tasks import Task
 
+PAPERS_TEMPLATE = "question"
+"""The template of Todd et al. (2024)."""
 _POOL = 1024  # pairs asked of a task that generates them
 
 
@@ -23,14 +25,15 @@ class SteeringSettings:
 
     Attributes:
         n_demos: Demonstrations per prompt that the function vector is made of.
-        template: How a prompt is written.
+        template: How a prompt is written. None: as in the run that the heads come from, where they tell it (those of
+            `hc.steering_heads` do), else as in the paper, "question".
         n_reference: Prompts that the function vector is the mean over.
         n_prompts: Zero-shot prompts per task, at most; each asks another query.
         n_draws: Sets of random other heads.
     """
 
     n_demos: int = 10
-    template: str = "question"
+    template: str | None = None
     n_reference: int = 100
     n_prompts: int = 100
     n_draws: int = 5
@@ -71,9 +74,10 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
 
     Raises:
         DataError: A half has too few word pairs, or none of its prompts can be encoded.
+        OptionError: The model's tokenizer does not know the template's own text.
         UnknownNameError: An unknown template.
     """
-    template = lookup("template", settings.template)
+    template = lookup("template", settings.template or PAPERS_TEMPLATE)
     made = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
     pairs, report = usable_pairs(made, model.tokenizer, template=template)
     if not pairs:

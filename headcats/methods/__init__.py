@@ -28,3 +28,7 @@ def __getattr__(name: str) -> Any:
         return registry.lookup("method", name)
     except UnknownNameError as problem:
         raise AttributeError(str(problem)) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *registry.names("method")})

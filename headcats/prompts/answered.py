@@ -9,8 +9,9 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport, bos_of, encode_with_ends, unknown_id
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.pair import Span, check_span
+from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 
 
 @dataclass(frozen=True)

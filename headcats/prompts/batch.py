@@ -72,7 +72,9 @@ class PromptBatch:
         distractor_tasks: Sequence[str] | None = None,
         second: Any = None,
     ) -> "PromptBatch":
-        """A batch from token ids that a script already has (tensors, arrays or nested lists).
+        """A batch from token ids that a script already has (tensors, arrays or nested lists), without roles.
+
+        `hc.task_prompts` makes those of a task, with roles.
 
         Args:
             clean: `[prompt, pos]` ids.

@@ -11,6 +11,8 @@ from headcats.errors import DataError
 from headcats.prompts.batch import Labels, PromptBatch
 from headcats.prompts.pair import PromptPair, Span
 from headcats.prompts.template import Template
+from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
+from headcats.prompts.writable import check_writable
 
 WordPair = tuple[str, str]
 
@@ -61,10 +63,14 @@ def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Templat
     Returns:
         The usable pairs, and the report with the reasons "answer of several tokens", "word unknown to the tokenizer"
         and "answer changes the tokens before it".
+
+    Raises:
+        OptionError: The tokenizer does not know the template's own text.
     """
     pairs, report = list(pairs), DropReport()
-    queries = _encode(tokenizer, [template.query(given) for given, _ in pairs])
-    answered = _encode(tokenizer, [template.query(given) + template.answer(output) for given, output in pairs])
+    check_writable(template, tokenizer, pairs)
+    queries = encode(tokenizer, [template.query(given) for given, _ in pairs])
+    answered = encode(tokenizer, [template.query(given) + template.answer(output) for given, output in pairs])
     usable = []
     for pair, query, whole in zip(pairs, queries, answered, strict=True):
         reason = _answer_problem(query, whole, unknown_id(tokenizer))
@@ -130,8 +136,8 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterable["_Encod
     unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
     clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
     corrupted = encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
-    answers = _encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
-    distractors = _encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
+    answers = encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
+    distractors = encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
     seconds = _encode_seconds(pairs, tokenizer)
     for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), answered, distracted, second in zip(
         pairs, clean, corrupted, answers, distractors, seconds, strict=True
@@ -217,27 +223,6 @@ def _answer_problem(before: list[int], whole: list[int], unknown: int | None) ->
     return "" if len(whole) == len(before) + 1 else "answer of several tokens"
 
 
-def _encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    if not texts:
-        return []
-    return [list(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
-
-
-def bos_of(tokenizer: Any) -> list[int]:
-    """The token in front of every prompt, [] for a tokenizer without one.
-
-    A tokenizer that puts it there although no special tokens are asked for would double it.
-    """
-    bos = tokenizer.bos_token_id
-    return [] if bos is None or _encode(tokenizer, ["a"])[0][:1] == [bos] else [bos]
-
-
-def unknown_id(tokenizer: Any) -> int | None:
-    """Id of the unknown-word token; None where it is also an ordinary token (GPT-2 uses its end of text for both)."""
-    unknown = tokenizer.unk_token_id
-    return None if unknown in (tokenizer.bos_token_id, tokenizer.eos_token_id) else unknown
-
-
 def _labels(ends: list[int], spans: list[tuple[str, Span]], n_bos: int) -> Labels:
     """The role of each token, which is that of its last character: `role`, or `role[i/n]` where n > 1 tokens have it.
 
@@ -253,32 +238,6 @@ def _labels(ends: list[int], spans: list[tuple[str, Span]], n_bos: int) -> Label
         labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
         seen[role] += 1
     return ("bos",) * n_bos + tuple(labels)
-
-
-def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-    """Token ids of each text, and where each token ends in it."""
-    if not texts:
-        return []
-    if not getattr(tokenizer, "is_fast", False):
-        return [
-            (ids, _ends_by_length(text, ids, tokenizer))
-            for text, ids in zip(texts, _encode(tokenizer, texts), strict=True)
-        ]
-    found = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=True)
-    return [
-        (list(ids), [end for _, end in offsets])
-        for ids, offsets in zip(found["input_ids"], found["offset_mapping"], strict=True)
-    ]
-
-
-def _ends_by_length(text: str, ids: list[int], tokenizer: Any) -> list[int]:
-    """Without offsets: a token ends where the shortest beginning of the text that holds so many tokens ends."""
-    ends, stop = [], 0
-    for count in range(1, len(ids) + 1):
-        while stop < len(text) and len(_encode(tokenizer, [text[:stop]])[0]) < count:
-            stop += 1
-        ends.append(stop)
-    return ends
 
 
 def _check_keys(pairs: Sequence[PromptPair]) -> None:

@@ -9,7 +9,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport, unknown_id
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport
+from headcats.prompts.tokens import unknown_id
 
 WordPair = tuple[str, str]
 TokenPair = tuple[int, int]

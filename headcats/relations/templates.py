@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.prompts.encode import bos_of, encode_with_ends, unknown_id
+from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 from headcats.relations.pairs import Relation
 
 SLOT = "<X>"

@@ -31,3 +31,7 @@ for _name in registry.names("rule"):
     if _name not in globals():
         globals()[_name] = registry.lookup("rule", _name)
         __all__.append(_name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

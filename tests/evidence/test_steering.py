@@ -1,6 +1,7 @@
 """Steering as a whole: a literal replica on a random model, a real gain on the bundled one, and what is refused."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,10 @@ import pytest
 import torch
 import xarray as xr
 from simulated import block, tree
-from toys import WORDS, tiny_model
+from toys import WORDS, tiny_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
+from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import SteeringSettings, steer, steering_heads
 from headcats.evidence.steering_prompts import steering_prompts
 from headcats.evidence.steering_reading import steering_reading
@@ -140,6 +141,8 @@ def test_what_is_refused(model: HookedModel, tasks: list[Task]) -> None:
     def steered(heads: Any = ("L1H0",), **options: Any) -> None:
         steer(model, tasks, list(heads), **{"settings": SMALL, **options})
 
+    with pytest.raises(DataError, match=r"takes heads, such as hc\.steering_heads\(results\) returns.*a Dataset"):
+        steer(model, tasks, xr.Dataset({"effect": 0.0}), settings=SMALL)
     with pytest.raises(DataError, match="has no head L9H0"):
         steered(["L9H0"])
     with pytest.raises(DataError, match="has no head L0H4"):
@@ -172,8 +175,56 @@ def test_heads_are_chosen_by_the_items_that_are_not_asked() -> None:
     found = steering_heads(results, 2, metric="logit_diff", seed=5)
     assert found["name"].values.tolist() == ["L0H0", "L0H1"]
     np.testing.assert_allclose(found["effect"], [0.2, 0])
-    with pytest.raises(UnknownNameError, match="metric"):
-        steering_heads(results, 2)
+    with pytest.raises(UnknownNameError, match=r"metric.*--metrics logit_diff,prob"):
+        steering_heads(results, 2, metric="prob")
+
+
+def both_heads(**attrs: str) -> xr.Dataset:
+    return xr.Dataset(coords={"name": ("rank", ["L1H0", "L0H2"])}, attrs=attrs)
+
+
+def ranked(metrics: list[str], *, plan: str = "{}") -> xr.DataTree:
+    """Results of 30 items, in which the first metric is helped by head 0 and each further one by the next."""
+    blocks = []
+    for place, metric in enumerate(metrics):
+        differences = np.zeros((30, 1, 3))
+        differences[..., place] = 0.5
+        blocks.append(block(differences).assign_coords(metric=[metric]))
+    made = tree({"t": xr.concat(blocks, "metric")}, categories={"t": "Knowledge"}, name="function_vector_patch@last")
+    made.attrs["manifest"] = f'{{"plan": {plan}}}'
+    return made
+
+
+def test_the_papers_metric_where_the_run_has_it_else_the_first_of_the_run_with_a_word() -> None:
+    both = steering_heads(ranked(["logit_diff", "prob"]), 1)
+    assert (both.attrs["metric"], both["name"].item()) == ("prob", "L0H1")
+    with pytest.warns(StatisticsWarning, match=r"no 'prob'.*ranked by 'kl'.*--metrics kl,rank,prob"):
+        other = steering_heads(ranked(["kl", "rank"]), 1)
+    assert (other.attrs["metric"], other["name"].item()) == ("kl", "L0H0")
+    named = steering_heads(ranked(["kl", "rank"]), 1, metric="rank")  # asked for, so nothing to warn of
+    assert (named.attrs["metric"], named["name"].item()) == ("rank", "L0H1")
+
+
+def test_results_without_the_method_say_how_to_add_it() -> None:
+    plain = tree({"t": block(np.zeros((8, 1, 2)))}, categories={"t": "Knowledge"})
+    with pytest.raises(UnknownNameError, match="--methods function_vector_patch"):
+        steering_heads(plain)
+
+
+def test_prompts_are_written_as_in_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
+    heads = steering_heads(ranked(["prob"], plan='{"template": "arrow"}'), 1)
+    assert heads.attrs["template"] == "arrow"
+    assert "template" not in steering_heads(ranked(["prob"]), 1).attrs
+    open_ended = replace(SMALL, template=None)
+    found = steer(model, tasks[:1], both_heads(template="arrow"), settings=open_ended)
+    assert json.loads(found.attrs["provenance"])["template"] == "arrow"
+    told = steer(model, tasks[:1], both_heads(template="question"), settings=SMALL)
+    assert told.identical(found), "what the settings say wins"
+    strict = HookedModel(model.model)
+    strict.tokenizer = word_tokenizer()  # the toy's own takes unknown words for its end of text
+    for unknown in (both_heads(), ["L1H0"]):
+        with pytest.raises(OptionError, match=r"Template 'question' writes .* --template arrow"):
+            steer(strict, tasks[:1], unknown, settings=open_ended)
 
 
 def reading_of(accuracy: Any, *, control: float, q_value: Any, base: float = 0.2) -> str:

@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from toys import tiny_model
+from toys import tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence.steering_prompts import SteeringSettings, steering_prompts
+from headcats.evidence.steering_prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
 from headcats.models import HookedModel, adapt
 from headcats.scores import first_half
 from headcats.tasks import Task
@@ -24,14 +24,25 @@ def made(pairs: Any = PAIRS) -> Task:
     return Task("words", "Knowledge", "made up", lambda n, *, seed: list(pairs))
 
 
+def knowing_unknown_words(model: HookedModel) -> HookedModel:
+    """The same model with a tokenizer whose unknown word is not also its end of text."""
+    other = HookedModel(model.model)
+    other.tokenizer = word_tokenizer()
+    return other
+
+
 def words(rows: list[Any], model: HookedModel) -> list[list[str]]:
     return [model.tokenizer.convert_ids_to_tokens(row.tolist()) for batch in rows for row in batch.tokens]
 
 
-def test_the_papers_numbers() -> None:
+def test_the_papers_numbers(model: HookedModel) -> None:
     # Todd et al. (2024): 10 shots "Q: x\nA: y\n\n", mean over 100 prompts.
     settings = SteeringSettings()
-    assert (settings.n_demos, settings.template, settings.n_reference) == (10, "question", 100)
+    assert (settings.n_demos, settings.n_reference) == (10, 100)
+    assert settings.template is None, "that of the run that chose the heads, and without one the paper's:"
+    assert PAPERS_TEMPLATE == "question"
+    with pytest.raises(OptionError, match=r"Template 'question' writes .* --template arrow"):
+        steering_prompts(made(), knowing_unknown_words(model), settings, seed=0)
     for name in ("n_demos", "n_reference", "n_prompts", "n_draws"):
         with pytest.raises(OptionError, match=f"{name} must be a whole number of at least 1; got 0"):
             SteeringSettings(**{name: 0})

@@ -11,7 +11,8 @@ from headcats.probes.tokens.generation import LineEnds, generate
 from headcats.probes.tokens.question import Question, find_exact, same_answer
 from headcats.probes.tokens.roles import AnswerShape, coinciding
 from headcats.probes.tokens.settings import TokenProbeSettings
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport, bos_of, unknown_id
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport
+from headcats.prompts.tokens import bos_of, unknown_id
 
 _NO_EXACT = "no exact answer in the output"
 # Characters of a question and of an answer in a message.

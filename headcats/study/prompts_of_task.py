@@ -1,0 +1,78 @@
+"""The prompts of a task as a study makes them, for functions that take batches of prompts."""
+
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from headcats.errors import DataError, TokenizationWarning
+from headcats.models import load_model
+from headcats.prompts.batch import PromptBatch
+from headcats.registry import unknown_name_message
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+from headcats.study.runner import DEFAULT_PROMPTS
+from headcats.tasks import Suite, Task
+
+_OPTIONS = ("n_demos", "template", "corruption")
+_log = logging.getLogger("headcats")
+
+
+def task_prompts(
+    model: Any,
+    task: str,
+    *,
+    suite: str | Suite | Task | Sequence[Task | str] = "icl",
+    n_prompts: int = DEFAULT_PROMPTS,
+    seed: int = 0,
+    **options: Any,
+) -> list[PromptBatch]:
+    """Clean and corrupted prompts of one task, with the role of every token: those that `hc.run` scores.
+
+    For `hc.sweep`, `hc.joint_sweep`, `hc.patching_by_role` and `hc.attention_by_role`. Whether the model solves the
+    task is not looked at.
+
+    Args:
+        model: As in `hc.run`; it needs a tokenizer.
+        task: Name of a task of the suite; the suite's other tasks corrupt its prompts.
+        suite: Name of a suite, a `Suite`, or a list of tasks and task names.
+        n_prompts: How many prompts.
+        seed: Seed of the prompts: that of a run gives the prompts of the run.
+        **options: `n_demos` (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels").
+
+    Returns:
+        Batches, one per prompt length, in the order of first appearance. Roles: `x1`, `between1`, `y1`, ..., `x_query`,
+        `between_query`.
+
+    Raises:
+        UnknownNameError: A suite, task, template or corruption that does not exist.
+        OptionError: A number out of range, or a template that the model's tokenizer cannot write.
+        DataError: No prompt can be written, with the reason.
+        ModelError: A model that cannot be loaded, or without tokenizer.
+        TypeError: An option that does not exist.
+
+    Warns:
+        TokenizationWarning: Fewer prompts than were asked for, with the reasons.
+
+    Example:
+        >>> import headcats as hc
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", n_prompts=4)
+        >>> batch.clean.shape
+        torch.Size([4, 23])
+    """
+    for name in options:
+        if name not in _OPTIONS:
+            raise TypeError(unknown_name_message("option", name, ["suite", "n_prompts", "seed", *_OPTIONS]))
+    study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
+    prepared = Preparation(load_model(model), study).prepared[task]
+    if prepared.problem:
+        raise DataError(f"Task {task!r} has no prompts: {prepared.problem}.")
+    if prepared.words.dropped:
+        _log.info("Word pairs of %s: %s.", task, prepared.words.summary())
+    if prepared.prompts.kept < n_prompts:
+        warnings.warn(
+            f"Task {task!r} has fewer prompts than the {n_prompts} asked for: {prepared.prompts.summary()}.",
+            TokenizationWarning,
+            stacklevel=2,
+        )
+    return list(prepared.scored)

@@ -1,0 +1,47 @@
+"""Texts to ids; what it means for prompts is tested with `headcats.prompts.encode`."""
+
+import logging
+
+import pytest
+from toys import word_tokenizer
+
+from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
+
+
+class Kept(logging.Handler):
+    """The messages that came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+@pytest.fixture
+def warned():
+    """What transformers logs; it passes nothing on to the root logger."""
+    handler, logger = Kept(), logging.getLogger("transformers")
+    logger.addHandler(handler)
+    yield handler.messages
+    logger.removeHandler(handler)
+
+
+def test_texts_longer_than_the_context_are_no_matter_for_warnings(warned: list[str]) -> None:
+    """The caller drops and counts them."""
+    tokenizer = word_tokenizer()
+    tokenizer.model_max_length = 2
+    assert encode(tokenizer, ["w1 → w2\n"]) == [[7, 3, 8, 4]]
+    assert encode_with_ends(tokenizer, ["w1 → w2\n"]) == [([7, 3, 8, 4], [2, 4, 7, 8])]
+    assert warned == []
+    tokenizer("w1 → w2\n")
+    assert "longer than the specified maximum" in warned[0], "otherwise this test sees nothing"
+
+
+def test_special_tokens() -> None:
+    tokenizer = word_tokenizer()
+    assert (bos_of(tokenizer), unknown_id(tokenizer)) == ([0], 1)
+    tokenizer.eos_token = "<unk>"
+    assert unknown_id(tokenizer) is None
+    assert encode(tokenizer, []) == encode_with_ends(tokenizer, []) == []
