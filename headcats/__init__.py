@@ -63,8 +63,8 @@ _HOMES = {
     "importance_effects": "headcats.probes.functions.results",
     "scale_function_heads": "headcats.probes.functions.scaling",
     "Question": "headcats.probes.tokens.question",
-    "patching_by_role": "headcats.evidence.layer_role",
-    "attention_by_role": "headcats.evidence.role_attention",
+    "patching_by_role": "headcats.evidence.roles.patching",
+    "attention_by_role": "headcats.evidence.roles.attention",
 }
 _MODULES = ("figures", "methods", "metrics", "rules")
 
@@ -145,9 +145,9 @@ if TYPE_CHECKING:
         steer,
         steering_heads,
     )
-    from headcats.evidence.layer_role import patching_by_role
     from headcats.evidence.relation_ablation import relation_ablation
-    from headcats.evidence.role_attention import attention_by_role
+    from headcats.evidence.roles.attention import attention_by_role
+    from headcats.evidence.roles.patching import patching_by_role
     from headcats.gates import GatingSettings, contrastive_gates, toggle_curves
     from headcats.models import Head, HookedModel, load_model
     from headcats.presets import preset

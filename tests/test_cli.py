@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import warnings
@@ -142,7 +143,8 @@ def assert_one_message(done, message):
 UNKNOWN = {
     "suite": (["run", "--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'"),
     "task": (["run", "--tasks", "plurals"], "Unknown task of suite 'icl' 'plurals'. Did you mean 'plural'"),
-    "method": (["run", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean 'mean_ablation'"),
+    # The model is not there either: names are looked at before a model is loaded.
+    "method": (["run", "--model", "nowhere", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean 'mean_abl"),
     "method option": (["run", "--methods", "mean_ablation:ref=task"], "Unknown option of mean_ablation 'ref'"),
     "option value": (["run", "--methods", "mean_ablation:reference=tasks"], "takes 'suite', 'task'.*got 'tasks'"),
     "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
@@ -348,14 +350,40 @@ def test_a_method_can_be_named_as_run_names_it(headcats, results):
     assert refused.code != 0
 
 
-def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, monkeypatch):
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, monkeypatch, tmp_path, sent, code):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def stop(*arguments, **options):
+        signal.raise_signal(sent)
+        pytest.fail("the signal changed nothing")
+
+    monkeypatch.setattr("headcats.study.run", stop)
+    asked = ["run", "--model", model_folder, *QUICK, "--out", "r"]
+    done = headcats(*asked)
+    assert done.code == code
+    assert done.err.endswith(
+        "Stopped before anything was finished, so r holds nothing yet; the same command starts again.\n"
+    )
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "manifest.json").touch()
+    done = headcats(*asked)
+    assert done.code == code
+    assert "Stopped. What is finished is saved in r; the same command goes on from there." in done.text
+    assert "Traceback" not in done.text
+    assert signal.getsignal(signal.SIGTERM) is before, "a program that calls the command line keeps its own"
+
+
+def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.study.run", stop)
-    done = headcats("run", "--model", model_folder, *QUICK, "--out", "r")
-    assert done.code == 130
-    assert "Stopped. What is finished is in r; the same command goes on from there." in done.text
+    monkeypatch.setattr("headcats.models.load_model", stop)
+    assert headcats("run", "--model", model_folder, *QUICK, "--out", "r").err.startswith(
+        "Note: Stopped before anything"
+    )
+    done = headcats("validate", "--model", model_folder, *QUICK)
+    assert (done.code, done.err) == (130, "Note: Stopped before its end.\n")
 
 
 def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
@@ -365,7 +393,7 @@ def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     done = headcats("map", copy)
     assert done.code == 0, done.err
-    assert "This run is not finished: 4 of 6 tasks are there (later, last are not)." in done.text
+    assert "This run is not finished: 4 of 6 tasks are there (not later, last)." in done.text
     assert "not finished" not in headcats("map", results).text
 
 
@@ -524,7 +552,7 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
     assert same.code == 0, same.err
     assert "Same plan, model and tasks." in same.out
     assert "Knowledge 1 1 1 1.00 1.00" in same.rows
-    other = headcats("compare", results, tmp_path / "other")
+    other = headcats("compare", results, "other")  # a short name, so that no cell of the table is folded
     assert other.code == 0, other.err
     assert "plan seed 0 1" in other.rows
     assert "3 denoising_patch@last, logit_diff, seed 1" in other.rows
@@ -551,6 +579,48 @@ def test_list_names_everything_with_a_line_on_each(headcats, kind):
     for name in registry.names(kind.removesuffix("s")):
         line = next(line for line in done.out.splitlines() if line.startswith(f"{name} "))
         assert len(line.split()) > 2, f"{name} has no description"
+
+
+def test_tasks_of_one_suite_are_listed_alone(headcats):
+    done = headcats("list", "tasks", "--suite", "sentences")
+    assert done.code == 0, done.err
+    assert [line.split()[0] for line in done.out.splitlines() if line.startswith("say_")] == [
+        task.name for task in hc.suite("sentences").tasks
+    ]
+    assert "plural" not in done.out
+    assert "--suite chooses among tasks" in headcats("list", "suites", "--suite", "icl").text
+    assert "Unknown suite 'sentence'. Did you mean 'sentences'" in headcats("list", "tasks", "--suite", "sentence").text
+
+
+def test_the_form_of_methods_is_in_the_help():
+    printed = CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=200).output
+    help_text = " ".join(printed.replace("│", " ").split())
+    assert "name:option=value,option=value" in help_text
+    assert "name:option=value@positions" in help_text
+
+
+def test_only_categories_of_the_run_are_listed(headcats, model_folder):
+    run = ["run", "--model", model_folder, *QUICK, "--out", "r", "--methods", "denoising_patch,mean_ablation"]
+    done = headcats(*run, "--tasks", "always_a")
+    assert done.code == 0, done.err
+    assert "Scored 1 of 1 task of suite" in done.text
+    assert re.search(r"Knowledge 1 of 1", done.rows)
+    for text in (done.text, headcats("map", "r").text, headcats("compare", "r", "--halves", 0).text):
+        assert "Knowledge" in text
+        assert "Linguistic" not in text
+        assert "Algorithmic" not in text
+
+
+def test_validate_says_how_sentences_are_judged(headcats):
+    done = headcats("validate", "--suite", "sentences", "--n-prompts", 8, "--tasks", "say_sum,say_product")
+    assert done.code == 0, done.err
+    assert re.search(r"say_product Arithmetic 8 0 0?\.?\d+ \d\.\d+ to \d\.\d+", done.rows)
+    assert "right: share of the answers whose exact answer is the right one." in done.text
+    assert "2 of 2 tasks can be probed for wrong answers (token_probe). Of these 16 answers" in done.text
+    assert "a probe needs at least 20 of both: a run asks more questions of each task than this" in done.text
+    done = headcats("validate", "--suite", "sentences", "--tasks", "say_sum", "--n-prompts", 60)
+    assert "a probe needs at least 20 of both, so it can run." in done.text
+    assert "refused" not in done.text
 
 
 def test_validate_prints_what_a_run_would_score(headcats, model_folder, tmp_path):

@@ -29,6 +29,7 @@ def write(
     weights="w",
     approximation="",
     tasks=TASKS,
+    refused=(),
     **plan,
 ) -> Path:
     """A results folder in which each label finds one head on every task, or none."""
@@ -47,7 +48,7 @@ def write(
             "plan": {"metrics": ["logit_diff"], "corruption": "other_task", "seed": 0} | plan,
             "model": {"name": "planted", "weights_hash": weights},
             "categories": CATEGORIES[:2],
-            "tasks": {task: {"category": category} for task, category in tasks.items()},
+            "tasks": {task: {"category": TASKS[task]} for task in (*tasks, *refused)},
             "methods": list(labels),
             "checks": {},
             "blocks": {},
@@ -197,7 +198,7 @@ def test_different_models_compare_their_structure():
 
 def test_categories_that_nobody_scored_are_not_empty_ones():
     half = {task: TASKS[task] for task in ("t0", "t1")}
-    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half)
+    write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half, refused=["t2"])
     said = compare("a", "--halves", 2)
     assert "1 denoising_patch@last, logit_diff 1 - 2 noising" in said
     assert "- not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for." in said
@@ -206,6 +207,8 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     assert "Knowledge: not judged (no protocol has enough numbers in it)." in said
     assert "Knowledge - - " in said.split("Heads over these", 1)[1].split("Halves", 1)[0], "over all protocols"
     assert "Knowledge - 0 - - - `compared`: in how many splits" in said, "the halves"
+    write(Path("d"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half)
+    assert "Knowledge" not in compare("d", "--halves", 2), "no task of the run is of it"
     write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
     said = compare("a", "b", "--csv", "pairs.csv")
     assert "tasks 2, without t2 3" in said

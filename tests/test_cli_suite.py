@@ -12,6 +12,8 @@ from figures.examples import EXAMPLES
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.cli.suite_tables import suite_table
+from headcats.errors import OptionError
 from headcats.results import ResultsFolder
 
 TASKS = "country_capital,capital_country,plural,next_letter"
@@ -82,8 +84,15 @@ def test_map_of_relations(capfd, monkeypatch, scored):
             ["map", "--method", "ov_relation", "--rule", "fdr:alpha=0.01"],
             "--rule threshold:value=0.15, or none for the",
         ),
-        (["map", "--method", "head_gating"], "head_gating sorts no heads into categories; `headcats figure` draws it."),
-        (["figure", "always_any", "--out", "x.html"], "hold no head_gating: `headcats run --methods head_gating"),
+        (
+            ["map", "--method", "head_gating"],
+            "hold no head_gating: `headcats run --methods head_gating --out DIR` adds",
+        ),
+        (["figure", "always_any", "--out", "x.html"], "hold no head_gating: `headcats run --methods head_gating --out"),
+        (
+            ["figure", "layer_token", "--out", "x.html"],
+            "suite 'icl' has none. `headcats run --suite sentences --methods token_probe --out NEW_DIR`",
+        ),
         (["figure", "ov_map", "--method", "ov_relation:preset=maps2025-llama3", "--out", "x.html"], "and not 'ov_rela"),
         (["figure", "method_agreement", "--out", "x.html"], "Agreement needs at least two methods"),
         (
@@ -112,6 +121,43 @@ def test_what_cannot_be_shown_is_said(capfd, monkeypatch, tmp_path, scored, argu
     assert code == 2
     assert message in text
     assert not list(tmp_path.iterdir())
+
+
+def test_the_command_that_adds_a_method_has_the_plan_of_the_folder(two_methods):
+    results = hc.load(two_methods)
+    manifest = json.loads(results.attrs["manifest"])
+    manifest["plan"] |= {"suite": "sentences", "n_prompts": 12, "metrics": ["prob", "logit_diff"], "n_demos": 0}
+    manifest["model"]["name"] = "gpt2"
+    results.attrs["manifest"] = json.dumps(manifest)
+    with pytest.raises(OptionError) as found:
+        suite_table(results, "token_map")
+    assert "`headcats run --methods token_probe --model gpt2 --suite sentences --metrics prob,logit_diff " in str(
+        found.value
+    )
+    assert "--n-prompts 12 --out DIR` adds it to the folder DIR." in str(found.value)
+    assert "--n-demos" not in str(found.value), "0 is the suite's own"
+    with pytest.raises(OptionError, match=r"suite 'sentences' has none\. `headcats run --suite cognitive --methods"):
+        suite_table(results, "importance")
+
+
+@pytest.mark.parametrize("named", ["head_gating", "head_gating:preset=chg-mini"])
+def test_a_map_that_there_cannot_be_names_the_figure(capfd, monkeypatch, tmp_path, two_methods, named):
+    code, text = command(capfd, monkeypatch, "map", two_methods, "--method", named)
+    assert code == 2
+    said = (
+        f"{named} sorts no heads into categories, so there is no map of it; `headcats figure always_any {two_methods} "
+    )
+    assert f"{said}--method head_gating:preset=chg-mini --out always_any-preset=chg-mini.html` draws it." in text
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, *text.partition("`headcats ")[2].partition("`")[0].split())
+    assert code == 0, text
+
+
+def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypatch, scored):
+    code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation")
+    assert code == 0, text
+    assert "Translation" not in text
+    assert "3 categories" not in text
 
 
 def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):
@@ -187,6 +233,7 @@ def test_tables_and_figures_are_named_as_the_methods_say(method):
     from headcats.figures import reads
 
     figure, table = SUITE_METHODS[method]
+    assert suite_tables.FIGURE_OF[method] == figure
     assert getattr(hc.methods, method).figure == figure
     assert reads(getattr(hc.figures, figure)) == table
     assert suite_tables.METHOD_OF[table] == method

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import comparing, drawing, evidencing, reading, running
-from headcats.cli.console import explain, stoppable, warn
+from headcats.cli.console import ending_on_request, explain, stoppable, warn
 from headcats.cli.processor import tune_processor
 from headcats.errors import HeadcatsError, HeadcatsWarning
 
@@ -22,12 +22,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(running.run_command)
-app.command("validate")(running.validate_command)
+app.command("validate")(stoppable(running.validate_command))
 app.command("map")(stoppable(reading.map_command))
 app.command("figure")(stoppable(drawing.figure_command))
 app.command("compare")(stoppable(comparing.compare_command))
 app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
-app.command("merge")(reading.merge_command)
+app.command("merge")(stoppable(reading.merge_command))
 app.command("list")(reading.list_command)
 
 
@@ -51,7 +51,7 @@ def main() -> None:
     tune_processor()
     logging.getLogger("headcats").addHandler(_StderrHandler(logging.INFO))
     logging.getLogger("headcats").setLevel(logging.INFO)
-    with warnings.catch_warnings():
+    with ending_on_request(), warnings.catch_warnings():
         shown = warnings.showwarning
 
         def show(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:

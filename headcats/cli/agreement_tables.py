@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from headcats.categories import replicated
 from headcats.cli.console import out, table
-from headcats.evidence.agreeing import SIGNS, pairs
+from headcats.evidence.comparison.agreeing import SIGNS, pairs
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18

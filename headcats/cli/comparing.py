@@ -47,7 +47,7 @@ def compare_command(
 
     Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
-    from headcats.cli.mapping import SIGNS, check_choice, parse_min_tasks, parse_rule
+    from headcats.cli.mapping import SIGNS, check_choice, of_run, parse_min_tasks, parse_rule
     from headcats.cli.plan_tables import print_plans
     from headcats.results import load, suite_blocks, task_nodes
 
@@ -57,6 +57,7 @@ def compare_command(
     if halves < 0:
         raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
     results = dict(zip(_labels(folders), map(load, folders), strict=True))
+    of_run(*results.values())
     if len(results) > 1:
         print_plans(results)
     alone = next(iter(results.values())) if len(results) == 1 else None
@@ -84,7 +85,7 @@ def _protocols(
     from headcats.cli.agreement_tables import print_agreement, print_replicates
     from headcats.cli.mapping import parse_min_tasks, parse_rule
     from headcats.evidence import agreement, judge_protocols
-    from headcats.evidence.agreeing import pairs
+    from headcats.evidence.comparison.agreeing import pairs
 
     judged = judge_protocols(results, rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks), **chosen)
     table = agreement(judged.members, sign=sign)

@@ -1,7 +1,10 @@
 """How the command line talks: results on stdout, everything else on stderr."""
 
+import contextlib
 import functools
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
@@ -29,18 +32,55 @@ def warn(message: str) -> None:
     err.print(f"[yellow]Note:[/] {_escaped(message)}", soft_wrap=True)
 
 
+def counted(n: int, what: str, several: str = "") -> str:
+    """`1 task`, `2 tasks`; `several` where the plural is not made with an s."""
+    return f"{n} {what if n == 1 else several or what + 's'}"
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): it stops as after Ctrl-C."""
+
+
+@contextlib.contextmanager
+def ending_on_request() -> Iterator[None]:
+    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(number: int, frame: Any) -> None:
+    raise Terminated
+
+
+@contextlib.contextmanager
+def stopping(told: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C or SIGTERM within is one line, and exit code 130 or 143.
+
+    Args:
+        told: What to say; asked when it happens.
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        warn(told())
+        raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
+
+
 def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., None]:
-    """A command that writes at its end alone: Ctrl-C is one line and exit code 130."""
+    """A command that writes at its end alone: Ctrl-C or SIGTERM is one line."""
 
     @functools.wraps(command)
-    def stopping(*arguments: Any, **options: Any) -> None:
-        try:
+    def until_stopped(*arguments: Any, **options: Any) -> None:
+        with stopping(lambda: f"Stopped before its end{more}."):
             command(*arguments, **options)
-        except KeyboardInterrupt:
-            warn(f"Stopped before its end{more}.")
-            raise typer.Exit(130) from None
 
-    return stopping
+    return until_stopped
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: frozenset[str] = frozenset()) -> Table:

@@ -63,10 +63,12 @@ def figure_command(
         "min_tasks": min_tasks,
         "sign": sign,
     }
+    from headcats.cli.mapping import of_run
     from headcats.figures import reads, write
     from headcats.results import load
 
     results, wanted = load(folder), reads(drawn)
+    of_run(results)
     if of_suite := _suite_table(wanted, method):
         refuse_unused(scoring, by=f"Figure {name!r} of a method over the whole suite")
         table, heading = _of_suite(results, of_suite, method)

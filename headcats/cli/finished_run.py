@@ -7,9 +7,9 @@ from pathlib import Path
 import xarray as xr
 from rich.markup import escape
 
-from headcats.cli.console import out, warn
+from headcats.cli.console import counted, out, warn
 from headcats.cli.map_tables import print_map
-from headcats.cli.mapping import default_method, file_of, shown_label, tables, title
+from headcats.cli.mapping import default_method, file_of, of_run, shown_label, tables, title
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.cli.suite_tables import figure_file, suite_title
 from headcats.errors import DataError
@@ -24,6 +24,7 @@ from headcats.scores import CONTROLS
 def tell(results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path) -> None:
     """The heads of every category by the first method, a picture of every method over the suite, and what to open."""
     manifest = json.loads(results.attrs["manifest"])
+    of_run(results)
     by_task = [spec for spec in specs if not spec.of_suite]
     if by_task:
         _tell_map(results, manifest, by_task[0], folder)
@@ -36,7 +37,7 @@ def tell(results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path) -> Non
 def _tell_map(results: xr.DataTree, manifest: dict, first: MethodSpec, folder: Path) -> None:
     scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
     out.print(
-        f"Scored {len(scored)} of {len(manifest['tasks'])} tasks of suite {manifest['plan']['suite']} "
+        f"Scored {len(scored)} of {counted(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']} "
         f"on {manifest['model']['name']}."
     )
     if not scored:

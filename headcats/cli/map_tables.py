@@ -5,7 +5,7 @@ import xarray as xr
 
 from headcats.categories import head_table, subsampled_overlap
 from headcats.cli.agreement_tables import NOT_JUDGED, WHY_NOT_JUDGED
-from headcats.cli.console import out, table, warn
+from headcats.cli.console import counted, out, table, warn
 from headcats.cli.mapping import parse_min_tasks, parse_rule, title
 from headcats.errors import DataError
 from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
@@ -93,7 +93,7 @@ def print_counts(shared: xr.Dataset) -> None:
         return
     counts = [
         [
-            f"{k} categor{'y' if k == 1 else 'ies'}",
+            counted(k, "category", "categories"),
             str(int(shared["observed"].sel(k=k))),
             *(
                 f"{float(shared[name].sel(k=k)):.{digits}f}"
@@ -138,7 +138,7 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
     k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
     subsets, judged = equal.attrs["subsets"], equal.attrs["judged"]
     drawn = f"{subsets} random subsets" if judged == subsets else f"{judged} judged of {subsets} random subsets"
-    heading = f"\nWith {int(equal['n_tasks'])} tasks of each category ({drawn}; range)"
+    heading = f"\nWith {counted(int(equal['n_tasks']), 'task')} of each category ({drawn}; range)"
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     out.print(table(heading, columns, rows, numeric=frozenset(columns[1:])))
     out.print(f"On average {', '.join(k)}.")

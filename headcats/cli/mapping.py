@@ -13,11 +13,13 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError
 from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
-from headcats.results import ResultsFolder, task_nodes
+from headcats.results import ResultsFolder, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, score, screen_label
 
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
+# Where a method over the whole suite says what categories its numbers are of.
+_CATEGORY_AXES = ("category", "dataset", "function")
 _UNDECIDED = Rule("undecided", {}, lambda scores: xr.zeros_like(scores["effect"], dtype=int))
 
 
@@ -135,6 +137,21 @@ def tables(
     # For titles and file names.
     members.attrs |= {"asked_min_tasks": str(needed), "model": manifest.get("model", {}).get("name", "")}
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
+
+
+def of_run(*results: xr.DataTree) -> None:
+    """Take the suite's categories that none of the runs has a task of out of freshly loaded results, in place.
+
+    A category whose tasks were all refused stays.
+    """
+    manifests = [json.loads(one.attrs["manifest"]) for one in results]
+    known = {entry["category"] for manifest in manifests for entry in manifest["tasks"].values()}
+    for block in (block for one in results for block in suite_blocks(one).values()):
+        known.update(str(name) for axis in _CATEGORY_AXES if axis in block.coords for name in block[axis].values)
+    for one in results:
+        listed = [entry for entry in json.loads(one.attrs["categories"]) if entry["name"] in known]
+        if listed:
+            one.attrs["categories"] = json.dumps(listed, ensure_ascii=False)
 
 
 def title(found: dict[str, xr.Dataset], *, judged: bool = True) -> str:

@@ -6,7 +6,7 @@ import xarray as xr
 from rich.markup import escape
 
 from headcats.cli.console import out, table
-from headcats.evidence.method_agreeing import disagreements
+from headcats.evidence.comparison.method_agreeing import disagreements
 
 NAMED_HEADS = 3
 NO_NUMBER = "-"

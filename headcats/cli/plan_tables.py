@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import xarray as xr
 
 from headcats.cli.console import out, table
-from headcats.evidence.protocols import scored_tasks
+from headcats.evidence.comparison.protocols import scored_tasks
 
 # More tasks than these are counted, not named.
 NAMED_TASKS = 5

@@ -11,7 +11,7 @@ import typer
 import xarray as xr
 
 from headcats import __version__
-from headcats.cli.console import out, table, warn
+from headcats.cli.console import counted, out, table, warn
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
@@ -76,8 +76,8 @@ def map_command(
     [bold]headcats map results/mini-icl --effect task_specific --sign suppressing[/]
     """
     from headcats.cli.map_tables import print_map
-    from headcats.cli.mapping import default_method, file_of, tables, title, write_heads
-    from headcats.cli.suite_tables import METHOD_OF, SUITE_METHODS, suite_table
+    from headcats.cli.mapping import default_method, file_of, of_run, tables, title, write_heads
+    from headcats.cli.suite_tables import METHOD_OF, SUITE_METHODS, figure_command, suite_table
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load, suite_blocks, task_nodes
@@ -92,17 +92,23 @@ def map_command(
         "sign": sign,
     }
     results = load(folder)
+    of_run(results)
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
     if named.partition(":")[0] in SUITE_METHODS:
-        if named.partition(":")[0] != METHOD_OF["relations"]:
-            raise OptionError(f"{named} sorts no heads into categories; `headcats figure` draws it.")
+        table_of = {name: key for key, name in METHOD_OF.items()}[named.partition(":")[0]]
+        block = suite_table(results, table_of, method=named)
+        if table_of != "relations":
+            raise OptionError(
+                f"{named} sorts no heads into categories, so there is no map of it; "
+                f"`{figure_command(block, folder)}` draws it."
+            )
         from headcats.cli.relation_tables import map_relations
 
         # One relation of a category is enough: so the method is defined.
         met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
         refuse_unused({name: value for name, value in chosen.items() if name not in met}, by=f"The map of {named}")
-        map_relations(suite_table(results, "relations", method=named), folder, rule=rule, csv=csv)
+        map_relations(block, folder, rule=rule, csv=csv)
         return
     note_control(method or default_method(results)[0])
     found = tables(results, method=method, undecided=True, **chosen)
@@ -155,7 +161,7 @@ def note_unfinished(results: xr.DataTree) -> None:
         done = len(json.loads(results.attrs["manifest"])["tasks"])
         named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         warn(
-            f"This run is not finished: {done} of {done + len(left)} tasks are there ({named} are not). The same "
+            f"This run is not finished: {done} of {done + len(left)} tasks are there (not {named}). The same "
             "`headcats run` goes on with it."
         )
 
@@ -168,23 +174,29 @@ def merge_command(
 
     Example: [bold]headcats merge results/part1 results/part2 --out results/all[/]
     """
-    from headcats.results import merge, task_nodes
+    from headcats.results import merge, suite_blocks, task_nodes
 
     merged = merge(folders, out=destination)
-    out.print(f"Wrote [bold]{destination}[/]: {len(task_nodes(merged))} tasks.")
+    whole = suite_blocks(merged)
+    also = f" and {', '.join(whole)} of the whole suite" if whole else ""
+    out.print(f"Wrote [bold]{destination}[/]: {counted(len(task_nodes(merged)), 'task')}{also}.")
 
 
 def list_command(
     kind: Annotated[str, typer.Argument(help="tasks, suites, methods, rules, metrics, figures or presets.")],
+    of_suite: Annotated[str | None, typer.Option("--suite", help="Only the tasks of this suite.")] = None,
 ) -> None:
     """Everything of one kind that can be named, with one line on each.
 
-    Example: [bold]headcats list tasks[/]
+    Examples: [bold]headcats list tasks[/] · [bold]headcats list tasks --suite sentences[/]
     """
     if kind not in KINDS:
         raise UnknownNameError(unknown_name_message("kind", kind, KINDS))
+    if of_suite is not None and kind != "tasks":
+        raise OptionError(f"--suite chooses among tasks: headcats list tasks --suite {of_suite}.")
     rows = []
-    for name in names(KINDS[kind]):  # type: ignore[arg-type]
+    chosen = names(KINDS[kind]) if of_suite is None else [task.name for task in lookup("suite", of_suite)().tasks]  # type: ignore[arg-type]
+    for name in chosen:
         item = lookup(KINDS[kind], name)  # type: ignore[arg-type]
         group = f"{item.category} ({item.suite or 'no suite'})" if kind == "tasks" else ""
         rows.append([name, group, _first_line(item)] if group else [name, _first_line(item)])

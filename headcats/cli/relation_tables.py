@@ -1,5 +1,6 @@
 """The map of `ov_relation` as text: heads by category, what they share beside chance, relation by relation."""
 
+import json
 import warnings
 from pathlib import Path
 
@@ -25,6 +26,9 @@ def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> N
         OptionError: A rule other than a threshold.
     """
     threshold = _threshold(rule)
+    here = set(block["category"].values.tolist())  # and not those of the suite that were not run
+    listed = [entry for entry in json.loads(block.attrs["categories"]) if entry["name"] in here]
+    block = block.assign_attrs(categories=json.dumps(listed, ensure_ascii=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # said below
         members = relation_members(block, threshold=threshold)

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli.console import out, table, warn
+from headcats.cli.console import stopping
 from headcats.cli.reading import note_control
-from headcats.cli.settings import settings
+from headcats.cli.settings import check_named, settings
+from headcats.cli.validation_tables import print_validation
 
 Model = Annotated[
     str | None,
@@ -46,7 +47,9 @@ Memory = Annotated[
 SweepPath = Annotated[
     str | None, typer.Option("--path", help="auto (the fastest exact one, the default) or hooked (the reference).")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="No progress bar, and no lines on finished parts and the time left.")
+]
 
 
 def run_command(
@@ -55,10 +58,20 @@ def run_command(
     suite: SuiteName = None,
     methods: Annotated[
         str | None,
-        typer.Option("--methods", help="Methods as name[:option=value][@positions], separated by spaces or commas."),
+        typer.Option(
+            "--methods",
+            help="Methods, separated by spaces or commas, each as name, name:option=value,option=value or "
+            "name:option=value@positions (last, all or a token role), such as head_gating:preset=chg-mini,n_seeds=3 or "
+            "mean_ablation:reference=task@last. `headcats list methods` names them; default: those of the suite.",
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option("--preset", help="Options of a paper, see `headcats list presets`; others win.")
+        str | None,
+        typer.Option(
+            "--preset",
+            help="Options of a paper, see `headcats list presets`; other options win over it. --methods adds options "
+            "to the preset's method where it names that one, and takes its place otherwise.",
+        ),
     ] = None,
     n_prompts: NPrompts = None,
     destination: Annotated[
@@ -108,24 +121,31 @@ def run_command(
         "memory": memory,
     }
     chosen = settings(study_file, given, preset_name=preset)
+    check_named(chosen)
+    folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
+    with stopping(lambda: _stopped(folder)):
+        _run(chosen, folder, quiet=quiet)
+
+
+def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool) -> None:
     from headcats.cli.finished_run import tell
     from headcats.methods.spec import MethodSpec
     from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, run
 
-    folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
     if chosen["methods"] is None:
         chosen["methods"] = list(DEFAULT_METHODS)
     note_control(next(iter(chosen["methods"]), None))
+    specs = [MethodSpec.parse(method) for method in chosen["methods"]]  # misspelt ones are refused before a model loads
     loaded = _load(chosen)
-    specs = [MethodSpec.parse(method) for method in chosen["methods"]]
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
-    try:
-        results = run(loaded, out=folder, progress=False if quiet else None, **study)
-    except KeyboardInterrupt:
-        warn(f"Stopped. What is finished is in {folder}; the same command goes on from there.")
-        raise typer.Exit(130) from None
-    tell(results, specs, folder)
+    tell(run(loaded, out=folder, progress=False if quiet else None, **study), specs, folder)
+
+
+def _stopped(folder: Path) -> str:
+    if (folder / "manifest.json").exists():
+        return f"Stopped. What is finished is saved in {folder}; the same command goes on from there."
+    return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
 
 
 def validate_command(
@@ -170,6 +190,7 @@ def validate_command(
             "memory": memory,
         },
     )
+    check_named(chosen)
     from headcats.study import DEFAULT_PROMPTS, validate
 
     chosen.pop("out")
@@ -180,10 +201,7 @@ def validate_command(
     if as_json:
         typer.echo(json.dumps(entries, ensure_ascii=False, indent=1))
         return
-    metric = next((entry["metric"] for entry in entries.values() if "metric" in entry), "no metric")
-    _print_validation(entries, f"{loaded.name}: {study['suite']}, {study['corruption']}, gap in {metric}")
-    usable = sum(not entry["refusal"] for entry in entries.values())
-    out.print(f"\n{usable} of {len(entries)} tasks can be scored.")
+    print_validation(entries, f"{loaded.name}: {study['suite']}", corruption=study["corruption"])
 
 
 def _load(chosen: dict[str, Any]) -> Any:
@@ -204,40 +222,6 @@ def _load(chosen: dict[str, Any]) -> Any:
     budget(chosen["memory"], torch.device("cpu"))
     plan(suite_source=study.pop("suite"), **{"n_prompts": DEFAULT_PROMPTS, **study})
     return load_model(source, **(options | {"dtype": getattr(torch, options["dtype"])}))
-
-
-def _print_validation(entries: dict[str, dict[str, Any]], title: str) -> None:
-    columns = [
-        "task",
-        "category",
-        "pairs",
-        "prompts",
-        "dropped",
-        "queries",
-        "accuracy",
-        "corrupted",
-        "gap",
-        "95 % interval",
-    ]
-    rows, reasons = [], []
-    for name, entry in entries.items():
-        numbers = ["-"] * 5
-        if "gap" in entry:
-            shares = (f"{entry['accuracy']:.2f}", f"{entry['corrupted_accuracy']:.2f}", f"{entry['gap']:.2f}")
-            numbers = [str(entry["n_items"]), *shares, f"{entry['low']:.2f} to {entry['high']:.2f}"]
-        dropped = entry["word_pairs"]["dropped"], entry["prompts"]["dropped"]
-        kept = [str(entry[part]["kept"]) for part in ("word_pairs", "prompts")]
-        rows.append([name, entry["category"], *kept, str(sum(sum(one.values()) for one in dropped)), *numbers])
-        for part in ("word_pairs", "prompts", "reference_prompts"):
-            what, examples = part.replace("_", " "), entry[part]["examples"]
-            reasons += [
-                [name, f"{count} {what} dropped: {reason} (such as {examples[reason]})"]
-                for reason, count in entry[part]["dropped"].items()
-            ]
-        reasons += [[name, f"refused: {entry['refusal']}"]] if entry["refusal"] else []
-    out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
-    if reasons:
-        out.print(table("\nDropped and refused", ["task", "why"], reasons))
 
 
 def _names(text: str | None) -> list[str] | None:

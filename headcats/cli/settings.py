@@ -1,15 +1,18 @@
 """Options of a run: defaults, suite, preset, study file, command line, each winning over the one before."""
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.presets import preset
 from headcats.registry import unknown_name_message
 
 DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
-# None: what `headcats.study` takes, which loads torch and so is not asked here.
+# What `headcats.study` takes where DEFAULTS has None: it loads torch, and so is not asked here.
+OF_STUDY: dict[str, Any] = {"n_prompts": 64, "metrics": ["logit_diff"]}
 DEFAULTS: dict[str, Any] = {
     "model": "mini",
     "suite": "icl",
@@ -44,10 +47,12 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
     """Defaults, then those of the suite, then the preset, then the study file, then the command line.
 
     Raises:
-        OptionError: The file cannot be read or is no TOML, or a value is of another type than its option takes.
+        OptionError: The file cannot be read or is no TOML, a value is of another type than its option takes, or
+            methods that leave nothing of the preset.
         UnknownNameError: A key of the file that is no option, or an unknown preset.
     """
-    wanted = preset(preset_name) if preset_name is not None else {}
+    of_preset = preset(preset_name) if preset_name is not None else {}
+    wanted = dict(of_preset)
     if study_file is not None:
         try:
             stored = tomllib.loads(study_file.read_text(encoding="utf-8"))
@@ -59,10 +64,65 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
             _check_type(study_file, key, stored[key])
         wanted |= stored
     wanted |= {key: value for key, value in given.items() if value is not None}
+    if preset_name is not None and wanted["methods"] != of_preset["methods"]:
+        wanted["methods"] = _beside_preset(preset_name, of_preset, wanted["methods"])
     chosen = DEFAULTS | OF_SUITE.get(wanted.get("suite", DEFAULTS["suite"]), {}) | wanted
     if chosen["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
     return chosen
+
+
+def check_named(chosen: Mapping[str, Any]) -> None:
+    """A misspelt suite or task is refused before torch and a model are loaded.
+
+    Raises:
+        UnknownNameError: The message lists near matches.
+    """
+    from headcats.tasks import suite
+
+    suite(chosen["suite"]).named(chosen["tasks"])
+
+
+def _beside_preset(name: str, of_preset: Mapping[str, Any], named: Sequence[str]) -> list[str]:
+    """The methods to run where a preset and the user name some: options of the same method are put together.
+
+    Raises:
+        OptionError: Nothing of the preset would be left.
+    """
+    own = {_name(text): text for text in of_preset["methods"]}
+    joined = [_joined(own[_name(text)], text) if _name(text) in own else text for text in named]
+    lost = [text for method, text in own.items() if method not in map(_name, named)]
+    if lost and set(of_preset) == {"methods"}:
+        raise OptionError(
+            f"Preset {name} is nothing but {' and '.join(lost)}, which --methods {','.join(named)} does not name: "
+            f"leave out one of the two, or name both methods: --methods {','.join([*lost, *named])}."
+        )
+    if lost:
+        others = ", ".join(option for option in of_preset if option != "methods")
+        warn(
+            f"{' and '.join(lost)} of preset {name} is not run: {', '.join(joined)} is run instead, with the preset's "
+            f"{others}."
+        )
+    elif joined != list(named):
+        warn(f"With the options of preset {name}: {', '.join(joined)}.")
+    return joined
+
+
+def _name(text: str) -> str:
+    return text.partition("@")[0].partition(":")[0].strip()
+
+
+def _joined(first: str, second: str) -> str:
+    """Two texts on one method as one; where both name an option, the second wins."""
+    (rest, _, where), (more, _, there) = first.partition("@"), second.partition("@")
+    options = {
+        part.partition("=")[0].strip(): part
+        for text in (rest, more)
+        for part in filter(None, text.partition(":")[2].split(","))
+    }
+    positions = there or where
+    listed = f":{','.join(options.values())}" if options else ""
+    return f"{_name(first)}{listed}{f'@{positions}' if positions else ''}"
 
 
 def _check_type(study_file: Path, key: str, value: Any) -> None:

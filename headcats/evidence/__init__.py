@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "HeldOut": "examination",
-    "JudgedProtocols": "protocols",
+    "JudgedProtocols": "comparison.protocols",
     "Options": "examination",
     "Selection": "selection",
-    "SteeringSettings": "steering_prompts",
-    "agreement": "agreeing",
-    "category_structure": "models",
-    "disagreements": "method_agreeing",
+    "SteeringSettings": "steering.prompts",
+    "agreement": "comparison.agreeing",
+    "category_structure": "comparison.models",
+    "disagreements": "comparison.method_agreeing",
     "examine": "examination",
-    "half_agreement": "halves",
-    "judge_protocols": "protocols",
-    "method_agreement": "method_agreeing",
-    "method_scores": "method_grid",
+    "half_agreement": "comparison.halves",
+    "judge_protocols": "comparison.protocols",
+    "method_agreement": "comparison.method_agreeing",
+    "method_scores": "comparison.method_grid",
     "select": "selection",
     "most_specific": "selection",
-    "steer": "steering",
-    "steering_heads": "steering",
+    "steer": "steering.steer",
+    "steering_heads": "steering.steer",
 }
 
 __all__ = [
@@ -48,16 +48,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from headcats.evidence.agreeing import agreement
+    from headcats.evidence.comparison.agreeing import agreement
+    from headcats.evidence.comparison.halves import half_agreement
+    from headcats.evidence.comparison.method_agreeing import disagreements, method_agreement
+    from headcats.evidence.comparison.method_grid import method_scores
+    from headcats.evidence.comparison.models import category_structure
+    from headcats.evidence.comparison.protocols import JudgedProtocols, judge_protocols
     from headcats.evidence.examination import HeldOut, Options, examine
-    from headcats.evidence.halves import half_agreement
-    from headcats.evidence.method_agreeing import disagreements, method_agreement
-    from headcats.evidence.method_grid import method_scores
-    from headcats.evidence.models import category_structure
-    from headcats.evidence.protocols import JudgedProtocols, judge_protocols
     from headcats.evidence.selection import Selection, most_specific, select
-    from headcats.evidence.steering import steer, steering_heads
-    from headcats.evidence.steering_prompts import SteeringSettings
+    from headcats.evidence.steering.prompts import SteeringSettings
+    from headcats.evidence.steering.steer import steer, steering_heads
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
 """Gates on head outputs: fitted numbers between 0 and 1 that say which heads a data set needs."""
 
 from headcats.gates.contrast import contrastive_gates
-from headcats.gates.expected_time import telling_time
-from headcats.gates.fitting import GateFit, fit_gates
+from headcats.gates.expected_time import readable_time, telling_time
+from headcats.gates.fitting import Advance, GateFit, fit_gates, no_progress
 from headcats.gates.labelled import joined, labelled
 from headcats.gates.log_probs import mean_log_prob, texts_at_once
 from headcats.gates.seeds import fit_each
@@ -13,6 +13,7 @@ from headcats.gates.toggling import toggle_curves
 __all__ = [
     "PRESETS",
     "STAGES",
+    "Advance",
     "GateFit",
     "GateTexts",
     "GatingSettings",
@@ -25,6 +26,8 @@ __all__ = [
     "joined",
     "labelled",
     "mean_log_prob",
+    "no_progress",
+    "readable_time",
     "telling_time",
     "texts_at_once",
     "toggle_curves",

@@ -17,7 +17,7 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
     Args:
         what: What is fitted.
         advance: Called after every update.
-        fits: How many fits of this size are to come, this one included.
+        fits: How many fits of this size are to come, on all data sets, this one included.
     """
     started = 0.0
 
@@ -27,14 +27,17 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
             started = time.monotonic()
         elif done == _SKIPPED + _MEASURED:
             seconds = (time.monotonic() - started) / _MEASURED * of
-            rest = f", {_readable(fits * seconds)} for the {fits} seeds to come" if fits > 1 else ""
-            _log.info("%s: about %s%s (%d updates, measured on the first).", what, _readable(seconds), rest, of)
+            rest = f", {readable_time(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", what, readable_time(seconds), rest, of)
         advance(done, of, stage)
 
     return told
 
 
-def _readable(seconds: float) -> str:
+def readable_time(seconds: float) -> str:
+    """A duration as people say it: `80 s`, `5 min`, `2.5 h`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,6 +1,7 @@
 """The function probe: which heads a classifier of functions reads."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
@@ -142,6 +143,22 @@ class FunctionProbe:
         _settings(preset, tokens)
         tasks = tuple(task.name for task in inputs.tasks if task.name in inputs.pairs)
         return {f"seed {probe}": tasks for probe in range(n_seeds)}
+
+    def work(
+        self,
+        inputs: SuiteInputs,
+        part: str,
+        *,
+        preset: str = "cogmirrors2025",
+        n_seeds: int = 5,
+        tokens: str | None = None,
+    ) -> float:
+        """Trainings of a seed: one, and in the first seeds as many more as there are rounds of left-out tasks."""
+        if int(part.removeprefix("seed ")) >= _settings(preset, tokens).left_out_seeds:
+            return 1.0
+        counts = Counter(inputs.categories[task.name] for task in inputs.tasks if task.name in inputs.pairs)
+        shared = [n for n in counts.values() if n > 1]
+        return 1.0 + (max(shared) if len(shared) > 1 else 0)
 
     def on_part(
         self,

@@ -3,7 +3,7 @@
 import functools
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ import xarray as xr
 from headcats.errors import DataError, StatisticsWarning
 from headcats.gates import (
     PRESETS,
+    Advance,
     GateFit,
     GateTexts,
     GatingSettings,
@@ -24,6 +25,7 @@ from headcats.gates import (
     joined,
     labelled,
     mean_log_prob,
+    no_progress,
     telling_time,
     texts_at_once,
 )
@@ -129,9 +131,10 @@ class HeadGating:
             _DataSet(adapted, one, settings=settings, preset=label, name=name, seed=seed) for name, one in texts.items()
         ]
         parts, problems = [], []
-        for work in works:
+        for place, work in enumerate(works):
+            later = n_seeds * (len(works) - 1 - place)
             try:
-                fits = fit_each(functools.partial(work.fit, n_seeds=n_seeds), n_seeds)
+                fits = fit_each(functools.partial(work.fit_alone, fits=n_seeds + later), n_seeds)
             except DataError as problem:
                 problems.append(problem)
             else:
@@ -169,7 +172,7 @@ class HeadGating:
         texts = gate_texts(inputs.model, made, name=category)
         texts.left_out = "; ".join(filter(None, [texts.left_out, left_out]))
         work = _DataSet(inputs.model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
-        fit = work.fit(int(number), n_seeds, advance=inputs.advance)
+        fit = work.fit(int(number), advance=lambda done, of, stage: inputs.advance(done / of, stage))
         return work.block({int(number): fit}, n_seeds=n_seeds)
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -214,11 +217,7 @@ class _DataSet:
         self.left_out = texts.left_out
         self.texts, self.held_out = texts.split(settings.held_out, stream(seed, "head_gating", name, "held out"))
 
-    def fit(
-        self, number: int, n_seeds: int, *, advance: Callable[[float, str], None] = lambda share, what: None
-    ) -> GateFit:
-        what = f"head_gating ({self.preset}) on {self.name}, seed {number}"
-        told = telling_time(what, lambda done, of, stage: advance(done / of, stage), fits=n_seeds - number)
+    def fit(self, number: int, *, advance: Advance = no_progress) -> GateFit:
         return fit_gates(
             self.model,
             self.texts,
@@ -226,8 +225,13 @@ class _DataSet:
             settings=self.settings,
             names=(self.name, str(number)),
             seed=self.seed,
-            advance=told,
+            advance=advance,
         )
+
+    def fit_alone(self, number: int, *, fits: int) -> GateFit:
+        """A fit outside a study, which would tell how long it takes; `fits`: from the first seed of this data set."""
+        what = f"head_gating ({self.preset}) on {self.name}, seed {number}"
+        return self.fit(number, advance=telling_time(what, no_progress, fits=fits - number))
 
     def block(self, fits: Mapping[int, GateFit], *, n_seeds: int) -> xr.Dataset:
         opened = torch.ones(len(self.model.layers), self.model.max_heads)

@@ -132,6 +132,10 @@ class OVRelation:
         """One part per task; a task of finished prompts reads nothing and is refused."""
         return {task.name: (task.name,) if task.name in inputs.pairs else () for task in inputs.tasks}
 
+    def work(self, inputs: SuiteInputs, part: str, **options: Any) -> float:
+        """None of its own: the part that is done first computes them all."""
+        return 0.0
+
     def on_part(
         self, inputs: SuiteInputs, part: str, *, preset: str = "maps2025", first_mlp: str = "preset"
     ) -> xr.Dataset:

@@ -64,7 +64,9 @@ class SuiteMethod(Protocol):
     """A method that judges all heads over the tasks of a suite at once.
 
     Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
-    is refused, with the message; the others go on.
+    is refused, with the message; the others go on. Where parts differ in how long they take, the method may also have
+    `work(inputs, part, **options)`: how much work the part is, in any unit (0 for all where the part that is done first
+    does it for all); times are estimated by it.
 
     Attributes:
         scope: "suite".

@@ -10,7 +10,6 @@ from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
-from headcats.registry import names as registered
 from headcats.tasks import Suite, Task, suite
 
 # The second and third are controls of the first: how much of it is that a wrong task is gone, and not about the item.
@@ -114,7 +113,7 @@ def plan(
     chosen = suite(suite_source)
     return Study(
         suite=chosen,
-        tasks=_tasks(chosen, tasks),
+        tasks=chosen.named(tasks),
         methods=specs,
         metrics=tuple(dict.fromkeys(metrics)),
         n_prompts=n_prompts,
@@ -140,18 +139,3 @@ def check_options(options: Iterable[str]) -> None:
 # Options of `plan` that have a parameter of their own in `hc.run`, and its name there.
 _NAMED = {"suite_source": "suite", "methods": "methods", "n_prompts": "n_prompts", "seed": "seed"}
 _EXAMPLES = {"methods": "['denoising_patch']", "metrics": "['logit_diff']", "tasks": "['country_capital']"}
-
-
-def _tasks(chosen: Suite, names: Sequence[str] | None) -> tuple[Task, ...]:
-    if names is None:
-        return chosen.tasks
-    by_name = {task.name: task for task in chosen.tasks}
-    for name in names:
-        if name not in by_name and name in registered("task"):
-            raise UnknownNameError(
-                f"Task {name!r} is not in suite {chosen.name!r}. Score it alone with suite=[{name!r}], or add it: "
-                f"suite=hc.suite({chosen.name!r}).with_tasks({name!r})."
-            )
-        if name not in by_name:
-            raise UnknownNameError(unknown_name_message(f"task of suite {chosen.name!r}", name, by_name))
-    return tuple(task for task in chosen.tasks if task.name in set(names))

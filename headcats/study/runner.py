@@ -52,7 +52,8 @@ def run(
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
             methods extend the folder; another model, seed, n_prompts, template or corruption is refused.
-        progress: Show a progress bar; None looks whether anybody is there to see it.
+        progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, the time left
+            and every finished part are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
             results folder records which one ran, and what its self-check found.
         memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import xarray as xr
@@ -14,12 +15,14 @@ from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel
 from headcats.results import SUITE, ResultsFolder, join_parts
 from headcats.study.manifest import suite_fingerprint, versions
+from headcats.study.parts_clock import PartsClock
 from headcats.study.plan import Study
 from headcats.study.progress import progress_bar
 
 # Pairs asked of a task that generates them, as many as the prompts of a study are made from.
 _POOL = 1024
 _STEPS = 100  # of the progress bar, per part
+_NUMBER = re.compile(r"\d+(\.\d+)?")
 
 _log = logging.getLogger("headcats")
 
@@ -29,6 +32,21 @@ class _Begun(NamedTuple):
 
     fingerprints: dict[str, str]
     done: dict[str, xr.Dataset]
+
+
+def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
+    """What the methods of a study that judge heads over the whole suite read."""
+    pairs = {task.name: task.pairs(_POOL, seed=study.seed) for task in study.tasks}
+    return SuiteInputs(
+        model=model,
+        tasks=study.tasks,
+        categories={task.name: study.suite.category_of(task).name for task in study.tasks},
+        pairs={name: found for name, found in pairs.items() if isinstance(found[0], tuple)},
+        template=study.template,
+        n_demos=study.n_demos,
+        n_prompts=study.n_prompts,
+        seed=study.seed,
+    )
 
 
 class SuiteWork:
@@ -45,17 +63,7 @@ class SuiteWork:
         self.folder = folder
         self.manifest = manifest
         self.blocks: dict[tuple[str, str], xr.Dataset] = {}
-        pairs = {task.name: task.pairs(_POOL, seed=study.seed) for task in study.tasks}
-        self.inputs = SuiteInputs(
-            model=model,
-            tasks=study.tasks,
-            categories={task.name: study.suite.category_of(task).name for task in study.tasks},
-            pairs={name: found for name, found in pairs.items() if isinstance(found[0], tuple)},
-            template=study.template,
-            n_demos=study.n_demos,
-            n_prompts=study.n_prompts,
-            seed=study.seed,
-        )
+        self.inputs = suite_inputs(model, study)
         self._work = {spec.label: self._begun(spec) for spec in study.suite_methods}
 
     def _begun(self, spec: MethodSpec) -> _Begun:
@@ -84,33 +92,52 @@ class SuiteWork:
             entries.setdefault(part, {"fingerprint": str(stored.attrs["fingerprint"])})
         if done:
             self._save(spec)
+        missing = {part: self._work_of(spec, part) for part in fingerprints if part not in done}
+        if missing and not any(missing.values()):
+            missing[next(iter(missing))] = 1.0
+        tell = _log.info if show is not False else None
         with progress_bar(_STEPS * len(fingerprints), show=show, unit="%") as advance:
+            clock = PartsClock(spec.label, missing, of=len(fingerprints), tell=tell)
             for part, fingerprint in fingerprints.items():
                 if part in done:
                     advance(_STEPS, f"{spec.label} {part}")
-                elif (block := self._make(spec, part, fingerprint, advance)) is not None:
+                    continue
+                block = self._make(spec, part, fingerprint, advance, clock)
+                if block is not None:
                     done[part] = block
                     self._save(spec)
+                clock.finished(part, refused=block is None)
 
-    def refusals(self) -> dict[str, str]:
-        """`method part` -> why it was refused."""
+    def _work_of(self, spec: MethodSpec, part: str) -> float:
+        work = getattr(spec.method, "work", None)
+        return float(work(self.inputs, part, **dict(spec.options))) if work else 1.0
+
+    def refusals(self) -> dict[str, dict[str, str]]:
+        """Method -> part -> why it was refused."""
         entries = self.manifest["blocks"].get(SUITE, {})
-        return {
-            f"{spec.label} {part}": entry["refusal"]
+        found = {
+            spec.label: {
+                part: entry["refusal"]
+                for part, entry in entries.get(spec.label, {}).get("parts", {}).items()
+                if "refusal" in entry
+            }
             for spec in self.study.suite_methods
-            for part, entry in entries.get(spec.label, {}).get("parts", {}).items()
-            if "refusal" in entry
         }
+        return {label: parts for label, parts in found.items() if parts}
 
     def _entries(self, spec: MethodSpec) -> dict[str, Any]:
         blocks = self.manifest["blocks"].setdefault(SUITE, {})
         return blocks.setdefault(spec.label, {"parts": {}})["parts"]
 
-    def _make(self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None]) -> xr.Dataset | None:
+    def _make(
+        self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None], clock: PartsClock
+    ) -> xr.Dataset | None:
         started, reached = time.monotonic(), 0
+        clock.begin()
 
         def step(share: float, what: str) -> None:
             nonlocal reached
+            clock.reached(part, share)
             now = round(min(max(share, 0.0), 1.0) * _STEPS)
             advance(max(0, now - reached), f"{spec.label} {part} {what}".strip())
             reached = max(reached, now)
@@ -124,7 +151,7 @@ class SuiteWork:
             self._write_manifest()
             return None
         finally:
-            step(1.0, "")
+            advance(_STEPS - reached, f"{spec.label} {part}")
         entries[part]["seconds"] = round(time.monotonic() - started, 3)
         if versions() != self.manifest["versions"]:
             entries[part]["versions"] = versions()
@@ -158,10 +185,27 @@ def report_refused_parts(work: SuiteWork) -> None:
         DataError: Nothing at all was scored, on no task either.
     """
     refused = work.refusals()
-    listed = "\n".join(f"  {name}: {reason}" for name, reason in refused.items())
+    listed = "\n".join(line for label, reasons in refused.items() for line in _reasons(label, reasons))
     parts = [entry for method in work.manifest["blocks"].get(SUITE, {}).values() for entry in method["parts"].values()]
     scored = [entry for entry in [*parts, *work.manifest["tasks"].values()] if not entry.get("refusal")]
     if refused and not scored:
         raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{listed}")
     if refused:
-        _log.warning("%d of %d parts are not scored:\n%s", len(refused), len(parts), listed)
+        _log.warning("%d of %d parts are not scored:\n%s", sum(map(len, refused.values())), len(parts), listed)
+
+
+def _reasons(label: str, reasons: Mapping[str, str]) -> list[str]:
+    """One line per reason: parts that were refused alike, but for numbers, are named together."""
+    alike: dict[str, dict[str, str]] = {}
+    for part, reason in reasons.items():
+        alike.setdefault(_NUMBER.sub("#", reason), {})[part] = reason
+    lines = []
+    for found in alike.values():
+        first, *others = found
+        reason = found[first]
+        if len(set(found.values())) == 1:
+            counted = f" ({len(found)} parts)" if others else ""
+            lines.append(f"  {label} {', '.join(found)}{counted}: {reason}")
+        else:
+            lines.append(f"  {label} {first}: {reason} Alike, with other numbers: {', '.join(others)}.")
+    return lines

@@ -18,6 +18,7 @@ from headcats.results import ResultsFolder
 from headcats.study.assessment import base_runs
 from headcats.study.estimate import memory_plan
 from headcats.study.manifest import block_fingerprint, versions
+from headcats.study.parts_clock import PartsClock
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
@@ -58,26 +59,42 @@ class TaskWork:
         """All tasks of the study, one after the other."""
         if expected := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
             _log.info("Memory: %s.", expected.describe())
-        with progress_bar(self.heads * len(self.study.tasks) * len(self.study.task_methods), show=progress) as advance:
-            for task in self.study.tasks:
-                self.score_task(task, advance)
+        tasks = self.study.tasks
+        with progress_bar(self.heads * len(tasks) * len(self.study.task_methods), show=progress) as advance:
+            clock = PartsClock(
+                "",
+                {task.name: 1.0 for task in tasks},
+                of=len(tasks),
+                tell=_log.info if progress is not False else None,
+                noun=("task", "tasks"),
+            )
+            for task in tasks:
+                clock.begin()
+                if self.score_task(task, advance):
+                    clock.finished(task.name, refused=bool(self.manifest["tasks"][task.name]["refusal"]))
+                else:
+                    clock.there(task.name)
         self.report_refusals()
 
-    def score_task(self, task: Task, advance: Advance) -> None:
-        """The task methods of the study on one task; blocks that exist and fit are left as they are."""
+    def score_task(self, task: Task, advance: Advance) -> bool:
+        """The task methods of the study on one task; blocks that exist and fit are left as they are.
+
+        Returns:
+            Whether anything was left to do.
+        """
         prepared = self.preparation.prepared[task.name]
         missing = list(self._missing(prepared))
         advance(self.heads * (len(self.study.task_methods) - len(missing)), task.name)
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
         if not missing and task.name in self.manifest["checks"]:
-            return
+            return False
         runs = base_runs(self.model, prepared, memory=self.memory)
         self._announce(runs, [spec for spec, _ in missing])
         entry = task_entry(self.study, prepared, runs)
         if entry["refusal"]:
             self._save(task, entry)
             advance(self.heads * len(missing), task.name)
-            return
+            return True
         first = prepared.scored[0].select(range(min(_CHECKED_PROMPTS, len(prepared.scored[0]))))
         checks = {
             "hooks": check_hooks(self.model, first.clean, first.corrupted),
@@ -90,6 +107,7 @@ class TaskWork:
         checks["clean_unchanged"] = check_clean_unchanged(self.model, first.clean, before)
         self.manifest["checks"][task.name] = checks
         self._save(task, entry)
+        return True
 
     def report_refusals(self) -> None:
         """One log record that lists what is not scored and why; an error when that is everything."""

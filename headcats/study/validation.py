@@ -10,6 +10,8 @@ from headcats.study.assessment import assess, base_runs
 from headcats.study.estimate import memory_plan, seconds_expected
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
+from headcats.study.spoken import is_spoken, spoken_entry
+from headcats.study.suite_run import suite_inputs
 from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
 
@@ -42,7 +44,8 @@ def validate(
         Task name -> entry: `category`, `source`, `word_pairs`,
         `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
         where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
-        `seconds` (of the task's unpatched runs).
+        `seconds` (of the task's unpatched runs). Where every method judges heads over the whole suite, a task that is
+        answered in a sentence has no prompts to corrupt: its entry is that of `spoken_entry`.
 
     Raises:
         As `hc.run`.
@@ -52,12 +55,17 @@ def validate(
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     check_model(adapted)
-    preparation = Preparation(adapted, study)
+    preparation, inputs = Preparation(adapted, study), suite_inputs(adapted, study)
     entries = {}
     for task in study.tasks:
+        if is_spoken(study, task):
+            entries[task.name] = spoken_entry(study, task, inputs)
+            continue
         prepared, started = preparation.prepared[task.name], time.monotonic()
         entry = task_entry(study, prepared, base_runs(adapted, prepared, memory=memory))
         entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
+    if not study.task_methods:
+        return entries
     if expected := memory_plan(adapted, study, preparation, limit=memory, path=path):
         seconds = {name: entry["seconds"] for name, entry in entries.items() if not entry["refusal"]}
         minutes = seconds_expected(adapted, study, preparation, seconds, path=path) / 60

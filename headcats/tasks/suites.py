@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headcats.errors import DataError
-from headcats.registry import lookup, names, register
+from headcats.errors import DataError, UnknownNameError
+from headcats.registry import lookup, register, unknown_name_message
+from headcats.registry import names as registered
 from headcats.tasks.cognitive import FUNCTIONS
 from headcats.tasks.definition import Task
 
@@ -56,6 +57,26 @@ class Suite:
                 return category
         raise DataError(f"Task {task.name!r} has category {task.category!r}, which suite {self.name!r} lacks.")
 
+    def named(self, names: Sequence[str] | None) -> tuple[Task, ...]:
+        """The tasks of these names, in the order of the suite; None for all of them.
+
+        Raises:
+            UnknownNameError: A name that is no task of the suite; the message lists near matches, and what to do with a
+                task of another suite.
+        """
+        if names is None:
+            return self.tasks
+        by_name = {task.name: task for task in self.tasks}
+        for name in names:
+            if name not in by_name and name in registered("task"):
+                raise UnknownNameError(
+                    f"Task {name!r} is not in suite {self.name!r}. Score it alone with suite=[{name!r}], or add it: "
+                    f"suite=hc.suite({self.name!r}).with_tasks({name!r})."
+                )
+            if name not in by_name:
+                raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, by_name))
+        return tuple(task for task in self.tasks if task.name in set(names))
+
     def with_tasks(self, *tasks: Task | str) -> "Suite":
         """A suite with more tasks; a task of the same name is replaced, new categories go last."""
         added = {item.name: item for item in map(_as_task, tasks)}
@@ -99,7 +120,7 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
 
 def tasks_of_suite(name: str) -> list[Task]:
     """Registered tasks that name this suite as theirs, in the order of registration."""
-    return [item for item in (lookup("task", task_name) for task_name in names("task")) if item.suite == name]
+    return [item for item in (lookup("task", task_name) for task_name in registered("task")) if item.suite == name]
 
 
 STANDARD_CATEGORIES = (

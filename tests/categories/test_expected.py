@@ -22,7 +22,7 @@ MISTAKES = {
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.overlap(results)": f"hc.overlap takes {MEMBERS}; got {RESULTS}. Pass hc.categorize(hc.score(results, ",
     "hc.relation_members(results)": "hc.relation_members expects one table, an xarray.Dataset with `score` over (rela",
-    "hc.always_any(results)": 'got a part of results, an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
+    "hc.always_any(results)": 'part of results, an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
     "hc.importance_effects(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["function_probe"].',
     "hc.importance_effects(block)": "hc.importance_effects takes what function_probe returns, with `importance`; got ",
     "hc.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",

@@ -41,3 +41,9 @@ def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
     console.out.print(console.table("", COLUMNS, []))
     assert "category" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
+def test_one_is_no_plural(n, text):
+    assert console.counted(n, "task") == text
+    assert console.counted(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"

@@ -1,10 +1,15 @@
-"""Options of a run: who wins over whom, and what a bundled suite brings along."""
+"""Options of a run: who wins over whom, what a bundled suite brings along, and names that are refused early."""
+
+import subprocess
+import sys
 
 import pytest
 
 from headcats import registry
-from headcats.cli.settings import DEFAULTS, OF_SUITE, settings
+from headcats.cli.settings import DEFAULTS, OF_STUDY, OF_SUITE, check_named, settings
+from headcats.errors import OptionError, UnknownNameError
 from headcats.models.mini_cognitive.measurement import N_DEMOS
+from headcats.study import DEFAULT_PROMPTS, plan
 
 
 def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
@@ -45,3 +50,72 @@ def test_a_preset_names_its_suite_and_so_its_model():
     chosen = settings(None, {}, preset_name="cogmirrors2025")
     assert (chosen["suite"], chosen["model"]) == ("cognitive", "mini-cognitive")
     assert settings(None, {"suite": "icl"}, preset_name="cogmirrors2025")["model"] == "mini"
+
+
+def test_what_is_named_here_is_what_there_is():
+    """So that no name has to be asked of modules that load torch."""
+    assert OF_STUDY["n_prompts"] == DEFAULT_PROMPTS
+    assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'?"),
+        (["--tasks", "plurall"], "Unknown task of suite 'icl' 'plurall'. Did you mean 'plural'?"),
+    ],
+)
+def test_misspelt_names_are_refused_before_torch_is_loaded(options, said):
+    code = f"""
+import sys
+sys.argv = ["headcats", "run", *{options!r}]
+from headcats.cli import main
+try:
+    main()
+except SystemExit as stop:
+    print(stop.code, "torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == "2 False\n"
+    assert said in " ".join(done.stderr.split())
+
+
+def test_a_task_of_another_suite_is_named_as_such():
+    with pytest.raises(UnknownNameError, match="'say_sum' is not in suite 'icl'"):
+        check_named(DEFAULTS | {"tasks": ["say_sum"]})
+
+
+@pytest.mark.parametrize(
+    ("preset", "methods", "run", "said"),
+    [
+        (
+            "chg-mini",
+            ["head_gating:n_seeds=3"],
+            ["head_gating:preset=chg-mini,n_seeds=3"],
+            "With the options of preset",
+        ),
+        ("chg-mini", ["head_gating:preset=chg2025"], ["head_gating:preset=chg2025"], ""),
+        ("chg2025", ["head_gating", "ov_relation"], ["head_gating", "ov_relation"], ""),
+        (
+            "todd2024",
+            ["mean_ablation@last"],
+            ["mean_ablation@last"],
+            "function_vector_patch of preset todd2024 is not run: mean_ablation@last is run instead, with the preset's",
+        ),
+        ("todd2024", ["function_vector_patch@last"], ["function_vector_patch@last"], ""),
+    ],
+)
+def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods, run, said):
+    chosen = settings(None, {"methods": methods}, preset_name=preset)
+    assert chosen["methods"] == run
+    told = " ".join(capfd.readouterr().err.split())
+    assert said in told if said else told == ""
+
+
+def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
+    with pytest.raises(OptionError, match="leave out one of the two, or name both methods: --methods ov_relation,func"):
+        settings(None, {"methods": ["function_probe"]}, preset_name="maps2025")
+    study = tmp_path / "study.toml"
+    study.write_text('methods = ["function_probe"]')
+    with pytest.raises(OptionError, match="Preset chg-mini is nothing but head_gating:preset=chg-mini"):
+        settings(study, {}, preset_name="chg-mini")

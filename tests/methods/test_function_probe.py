@@ -196,6 +196,14 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     xr.testing.assert_identical(xr.load_dataset(tmp_path / "probe.nc", engine="h5netcdf"), joined)
 
 
+def test_the_seeds_that_leave_tasks_out_are_more_work(inputs: SuiteInputs) -> None:
+    method = hc.methods.function_probe
+    # Two functions of two tasks each: one training, and one for each of two rounds of left-out tasks.
+    assert [method.work(inputs, f"seed {number}", n_seeds=3) for number in range(3)] == [3.0, 1.0, 1.0]
+    alone = replace(inputs, pairs={name: found for name, found in inputs.pairs.items() if name != "up2"})
+    assert method.work(alone, "seed 0") == 1.0, "nothing is left out where one function alone has two tasks"
+
+
 def test_a_seed_alone_equals_itself_among_others(inputs: SuiteInputs) -> None:
     method = hc.methods.function_probe
     alone = method.on_part(inputs, "seed 1", n_seeds=2)

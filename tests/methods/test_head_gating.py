@@ -168,8 +168,14 @@ class TestPlainFunction:
             hc.methods.head_gating(model, DATA, preset=QUICK, n_seeds=2)
         told = [record.getMessage() for record in caplog.records if "head_gating" in record.getMessage()]
         first, second = (text.removesuffix(" (6 updates, measured on the first).") for text in told)
-        assert first == "head_gating (own) on data, seed 0: about 2 min, 4 min for the 2 seeds to come"
+        assert first == "head_gating (own) on data, seed 0: about 2 min, 4 min for the 2 fits to come"
         assert second == "head_gating (own) on data, seed 1: about 2 min"
+        caplog.clear()
+        with caplog.at_level(logging.INFO, "headcats"):
+            hc.methods.head_gating(model, {"one": DATA, "other": DATA}, preset=QUICK, n_seeds=2)
+        told = [record.getMessage() for record in caplog.records if "head_gating" in record.getMessage()]
+        assert ["8 min for the 4 fits to come" in told[0], "6 min for the 3 fits" in told[1]] == [True] * 2
+        assert ["4 min for the 2 fits to come" in told[2], "to come" in told[3]] == [True, False]
 
     @pytest.mark.parametrize(
         ("options", "error", "message"),

@@ -1,6 +1,7 @@
 """The bar is for people who look, and it ends where it should."""
 
 import contextlib
+import logging
 import sys
 
 import pytest
@@ -52,3 +53,16 @@ def test_the_steps_of_a_run_add_up_to_the_whole(model, options, steps, finished)
     for total, made in steps:
         assert total == sum(made) == 8 * 4 * 2
         assert min(made) >= 0
+
+
+def test_finished_tasks_are_told_where_no_bar_is_seen(model, options, finished, caplog):
+    with caplog.at_level(logging.INFO, "headcats"):
+        hc.run(model, **options, progress=False)
+        hc.run(model, out=finished, **options)
+        told = [record.getMessage() for record in caplog.records]
+        # Refused tasks are looked at again in a run that goes on, and nothing else.
+        assert all("always" not in line for line in told if "done" in line)
+        hc.run(model, **options)
+    lines = [record.getMessage() for record in caplog.records if "1 of 4 tasks done" in record.getMessage()]
+    assert lines[-1].startswith("always_a: ")
+    assert any("4 of 4 tasks done." in record.getMessage() for record in caplog.records)

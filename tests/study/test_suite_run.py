@@ -12,6 +12,7 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
 from headcats.methods.options import WholeNumber
 from headcats.results import ResultsFolder, load, merge, suite_blocks, task_nodes
+from headcats.study.parts_clock import PartsClock
 
 
 class Lengths:
@@ -64,8 +65,8 @@ def lengths(monkeypatch):
 TASKS = ["country_capital", "plural", "antonym"]
 
 
-def run(out=None, *, tasks=TASKS, methods=("lengths",), **options):
-    return hc.run("mini", methods=list(methods), tasks=list(tasks), n_prompts=4, out=out, progress=False, **options)
+def run(out=None, *, tasks=TASKS, methods=("lengths",), progress=False, **options):
+    return hc.run("mini", methods=list(methods), tasks=list(tasks), n_prompts=4, out=out, progress=progress, **options)
 
 
 def test_every_part_is_in_one_block_with_its_categories(lengths, tmp_path):
@@ -171,6 +172,60 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
     entry = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]["plural"]
     assert entry["refusal"] == "plural is too long; shorten it."
+
+
+@pytest.mark.parametrize(
+    ("reasons", "listed"),
+    [
+        (["too long"] * 3, "  lengths country_capital, plural, antonym (3 parts): too long"),
+        (
+            ["at .13 of 2", "at .50 of 2", "at .20 of 30"],
+            "  lengths country_capital: at .13 of 2 Alike, with other numbers: plural, antonym.",
+        ),
+        (
+            ["too long", "too short", "too long"],
+            "  lengths country_capital, antonym (2 parts): too long\n  lengths plural: too short",
+        ),
+    ],
+)
+def test_the_same_reason_is_told_once(lengths, monkeypatch, reasons, listed):
+    def refuse(inputs, part, *, extra=0):
+        raise DataError(reasons[TASKS.index(part)])
+
+    monkeypatch.setattr(lengths, "on_part", refuse)
+    with pytest.raises(DataError) as found:
+        run()
+    assert str(found.value) == f"Nothing can be scored on 'mini':\n{listed}"
+
+
+def test_a_line_is_told_of_finished_parts_unless_progress_is_unwanted(lengths, caplog, tmp_path):
+    with caplog.at_level(logging.INFO, "headcats"):
+        run(tmp_path / "r")
+        assert "parts" not in caplog.text
+        run(tmp_path / "r", progress=None)
+        assert "parts" not in caplog.text, "every part was there"
+        run(tmp_path / "r", methods=["lengths:extra=1"], progress=None)
+    lines = [record.getMessage() for record in caplog.records if "lengths:extra=1" in record.getMessage()]
+    assert lines[0] == "lengths:extra=1: 3 parts to do."
+    assert lines[-1].startswith("lengths:extra=1 antonym: ")
+    assert lines[-1].endswith("; 3 of 3 parts done.")
+
+
+def test_the_work_of_parts_is_that_which_the_method_tells(lengths, monkeypatch):
+    asked = []
+
+    class Asked(PartsClock):
+        def __init__(self, what, work, **rest):
+            asked.append(dict(work))
+            super().__init__(what, work, **rest)
+
+    monkeypatch.setattr("headcats.study.suite_run.PartsClock", Asked)
+    run(progress=None)
+    lengths.work = lambda inputs, part, *, extra=0: extra + len(inputs.pairs[part][0])
+    run(methods=["lengths:extra=2"], progress=None)
+    lengths.work = lambda inputs, part, *, extra=0: 0.0
+    run(methods=["lengths:extra=3"], progress=None)
+    assert [list(work.values()) for work in asked] == [[1.0] * 3, [4.0] * 3, [1.0, 0.0, 0.0]]
 
 
 def test_nothing_is_written_where_every_part_is_refused(lengths, tmp_path):

@@ -48,3 +48,28 @@ def test_the_bundled_model_can_do_its_suite(mini):
         assert entry["low"] > 0, task
         assert entry["word_pairs"]["dropped"] == {}, "the bundled tokenizer knows every word as one token"
         assert entry["prompts"] == {"kept": 16, "dropped": {}, "examples": {}}
+
+
+def test_sentences_are_judged_by_what_the_model_answers():
+    model = hc.load_model("mini-cognitive", device="cpu")
+    asked = {"suite": "sentences", "methods": ["token_probe"], "n_demos": 0, "n_prompts": 12}
+    entry = validate(model, tasks=["say_sum"], **asked)["say_sum"]
+    assert entry["refusal"] == ""
+    assert entry["questions"] == {"kept": 12, "dropped": {}, "examples": {}}
+    assert entry["n_right"] + entry["n_wrong"] == 12
+    assert entry["right"] == entry["n_right"] / 12
+    assert 0 < entry["n_right"] < 12, "half of the questions were taught"
+    assert entry["low"] < entry["right"] < entry["high"]
+    # The same questions as in a run, from the first on.
+    more = validate(model, tasks=["say_difference", "say_sum"], **asked | {"n_prompts": 13})
+    assert list(more) == ["say_sum", "say_difference"]
+    assert 0 <= more["say_sum"]["n_right"] - entry["n_right"] <= 1
+
+
+def test_sentences_that_cannot_be_asked_are_refused(model):
+    spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
+    found = validate(model, suite=[spoken], n_prompts=4, n_demos=0, methods=["token_probe"])["spoken"]
+    assert "n_right" not in found
+    assert found["refusal"].startswith("The expression 'w4.*' finds no exact answer in the right answer")
+    # Beside a method that scores tasks it needs prompts like any other.
+    assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2)["spoken"]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from headcats.errors import DataError
@@ -84,7 +84,7 @@ def probe_seed(
     right = main.right(held_out)
     items = np.array([item_of(text) for text in texts], dtype=object).astype(str)[held_out]
     accuracy, chance = clustered_accuracy(right, items), largest_share(labels.numpy()[held_out])
-    _check_above_chance(accuracy, chance)
+    _check_above_chance(accuracy, chance, items)
     by_task: dict[tuple[str, str], Bool[np.ndarray, " text"]] = {}
     for number, tasks in enumerate(rounds):
         out = np.array([task_of(text) in tasks for text in texts])
@@ -130,11 +130,19 @@ def _left_out(by_task: dict[tuple[str, str], Bool[np.ndarray, " text"]]) -> tupl
     )
 
 
-def _check_above_chance(accuracy: Accuracy, chance: float) -> None:
+def _check_above_chance(accuracy: Accuracy, chance: float, items: Shaped[np.ndarray, " tested"]) -> None:
     if accuracy.low > chance:
         return
+    right = f"The function probe is right for {accuracy.share:.3f} of the held-out texts"
+    interval = f"{accuracy.low:.3f} to {accuracy.high:.3f}"
+    if not clustered_accuracy(np.ones(len(items), dtype=bool), items).low > chance:
+        n = len(np.unique(items))
+        raise DataError(
+            f"{right}, but they ask {n} query item{'s' * (n != 1)}, too few to tell it from guessing the most frequent "
+            f"function ({chance:.3f}), whatever the probe does (95 % interval {interval}): no importance is given. "
+            "Give more texts with different query items per function."
+        )
     raise DataError(
-        f"The function probe is right for {accuracy.share:.3f} of the held-out texts (95 % interval {accuracy.low:.3f} "
-        f"to {accuracy.high:.3f}), and guessing the most frequent function for {chance:.3f}: not above chance, so no "
-        "importance is given. Give more texts per function, or take functions that differ for this model."
+        f"{right} (95 % interval {interval}), and guessing the most frequent function for {chance:.3f}: not above "
+        "chance, so no importance is given. Give more texts per function, or take functions that differ for this model."
     )

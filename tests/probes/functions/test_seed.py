@@ -42,6 +42,18 @@ def test_shuffled_functions_are_refused() -> None:
         probe_seed(shuffled, FUNCTIONS, settings=QUICK, seed=0, probe=0)
 
 
+def test_too_few_items_are_called_that() -> None:
+    """All right on four items is no more than guessing between two functions may give."""
+    features = features_of(texts_of(("a", "b"), n=10), {Head(0, 3): {"a": 50.0}, Head(1, 1): {"b": 50.0}})
+    with pytest.raises(DataError) as found:
+        probe_seed(features, ("a", "b"), settings=QUICK, seed=0, probe=0)
+    assert str(found.value).startswith(
+        "The function probe is right for 1.000 of the held-out texts, but they ask 4 query"
+    )
+    assert "too few to tell it from guessing" in str(found.value)
+    assert "not above chance" not in str(found.value)
+
+
 def test_tasks_that_differ_without_their_functions_are_told_from_functions() -> None:
     texts = texts_of(FUNCTIONS, n=60)
     tasks = sorted({text.task for text in texts})

@@ -6,7 +6,7 @@ import pytest
 from toys import tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence.steering_prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
+from headcats.evidence.steering.prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
 from headcats.models import HookedModel, adapt
 from headcats.scores import first_half
 from headcats.tasks import Task

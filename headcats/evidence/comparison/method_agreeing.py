@@ -8,8 +8,8 @@ from scipy import stats
 
 from headcats import estimates
 from headcats.errors import DataError, OptionError
-from headcats.evidence.agreeing import chance_jaccard, jaccard, rank_correlation
-from headcats.evidence.method_reading import method_reading
+from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard, rank_correlation
+from headcats.evidence.comparison.method_reading import method_reading
 from headcats.streams import stream
 
 DRAWS = 4_999

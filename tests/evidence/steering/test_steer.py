@@ -14,8 +14,8 @@ from toys import WORDS, tiny_model, word_tokenizer
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import SteeringSettings, steer, steering_heads
-from headcats.evidence.steering_prompts import steering_prompts
-from headcats.evidence.steering_reading import steering_reading
+from headcats.evidence.steering.prompts import steering_prompts
+from headcats.evidence.steering.reading import steering_reading
 from headcats.models import HookedModel, adapt
 from headcats.scores import first_half
 from headcats.tasks import Task, make_suite

@@ -8,8 +8,8 @@ import pytest
 import torch
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
-from headcats.evidence.steered_accuracy import function_vectors, right_answers, steered_task
-from headcats.evidence.steering_prompts import Rows
+from headcats.evidence.steering.accuracy import function_vectors, right_answers, steered_task
+from headcats.evidence.steering.prompts import Rows
 from headcats.models import Head, adapt
 
 SETS = [(Head(0, 1), Head(2, 3)), (Head(1, 0),)]
@@ -69,7 +69,7 @@ def test_the_number_of_prompts_in_a_forward_does_not_matter(monkeypatch: pytest.
     together = right_answers(model, tokens, answer, vectors, layer=1)
     assert together.any()
     assert not together.all()
-    monkeypatch.setattr("headcats.evidence.steered_accuracy._ROWS", 4)
+    monkeypatch.setattr("headcats.evidence.steering.accuracy._ROWS", 4)
     assert torch.equal(right_answers(model, tokens, answer, vectors, layer=1), together)
     torch.testing.assert_close(5 * function_vectors(model, [tokens], SETS), vectors)
 

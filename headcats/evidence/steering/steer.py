@@ -12,9 +12,9 @@ import xarray as xr
 from headcats import estimates
 from headcats.categories.expected import RESULTS, check_is
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning
-from headcats.evidence.steered_accuracy import steered_task
-from headcats.evidence.steering_prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
-from headcats.evidence.steering_reading import steering_reading
+from headcats.evidence.steering.accuracy import steered_task
+from headcats.evidence.steering.prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
+from headcats.evidence.steering.reading import steering_reading
 from headcats.models import Head, HookedModel, adapt
 from headcats.registry import lookup
 from headcats.results import task_nodes

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.categories.expected import MEMBERS, RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.evidence.agreeing import SIGNS, agreement
+from headcats.evidence.comparison.agreeing import SIGNS, agreement
 from headcats.scores import first_half, of_items
 
 _log = logging.getLogger("headcats")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headcats import estimates
 from headcats.estimates import PromptEffects
-from headcats.evidence.steering_prompts import Rows
+from headcats.evidence.steering.prompts import Rows
 from headcats.models import Head, HookedModel
 
 _ROWS = 256  # prompts, each once for every vector, in one forward pass

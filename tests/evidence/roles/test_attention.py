@@ -13,8 +13,8 @@ from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
-from headcats.evidence import role_attention
-from headcats.evidence.role_attention import attention_by_role
+from headcats.evidence.roles import attention
+from headcats.evidence.roles.attention import attention_by_role
 from headcats.figures import data, layer_token
 from headcats.models import HookedModel
 from headcats.probes.tokens.settings import PRESETS
@@ -112,7 +112,7 @@ def test_texts_go_through_the_model_a_few_at_a_time(
     asked: tuple[ScriptedModel, list[hc.Question], xr.Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, questions, found = asked
-    monkeypatch.setattr(role_attention, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(attention, "TOKENS_AT_ONCE", 40)
     xr.testing.assert_allclose(attention_by_role(model, questions), found, atol=1e-6)
 
 
@@ -183,7 +183,7 @@ def test_models_without_patterns_or_tokenizer_are_refused_before_they_answer(
     bare.tokenizer = None
     with pytest.raises(ModelError, match="has no tokenizer"):
         attention_by_role(bare, questions)
-    monkeypatch.setattr(role_attention, "_PATTERN", "attn.hook_nothing")
-    monkeypatch.setattr(role_attention, "answer_questions", lambda *given, **options: pytest.fail("answered"))
+    monkeypatch.setattr(attention, "_PATTERN", "attn.hook_nothing")
+    monkeypatch.setattr(attention, "answer_questions", lambda *given, **options: pytest.fail("answered"))
     with pytest.raises(ModelError, match="hook_nothing"):
         attention_by_role(model, questions)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.categories.expected import OVERLAP, check_named
 from headcats.errors import DataError
-from headcats.evidence.agreeing import chance_jaccard, jaccard
+from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard
 from headcats.scores import screen_label
 
 

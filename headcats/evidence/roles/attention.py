@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence.layer_role import by_layer_and_role, parts_of, shared_roles
+from headcats.evidence.roles.patching import by_layer_and_role, parts_of, shared_roles
 from headcats.models import HookedModel, adapt, check_model
 from headcats.models.hooks import Edit
 from headcats.probes.tokens.answers import Answer, answer_questions

@@ -11,8 +11,8 @@ from planted import planted_model, slot_batch
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.evidence.layer_role import patching_by_role
-from headcats.evidence.role_attention import attention_by_role
+from headcats.evidence.roles.attention import attention_by_role
+from headcats.evidence.roles.patching import patching_by_role
 from headcats.models import adapt
 from headcats.prompts.batch import PromptBatch
 
@@ -128,7 +128,7 @@ def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.Monkey
     model = planted_model({(1, 2): 1})
     batch = slot_batch(1, n=20, task="t")
     whole, looks = patching_by_role(model, batch), attention_by_role(model, batch)
-    monkeypatch.setattr("headcats.evidence.layer_role._AT_ONCE", 12)
+    monkeypatch.setattr("headcats.evidence.roles.patching._AT_ONCE", 12)
     assert abs(patching_by_role(model, batch).effect - whole.effect).max() < 1e-6
     assert abs(attention_by_role(model, batch).attention - looks.attention).max() < 1e-6
 

@@ -1,0 +1,1 @@
+"""What a verdict on heads depends on: protocols, halves of the prompts, models, and methods of other kinds."""

@@ -1,0 +1,1 @@
+"""Layer x token role: what patching does there, and where attention goes."""

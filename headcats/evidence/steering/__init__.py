@@ -1,0 +1,1 @@
+"""Steering: the mean output of a few heads, added to prompts without demonstrations."""

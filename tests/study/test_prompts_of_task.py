@@ -1,0 +1,63 @@
+"""Prompts of a task on their own: those of a run, with roles; what is missing is said."""
+
+import numpy as np
+import pytest
+from counting import SUITE, counting_suite, several_tokens
+
+import headcats as hc
+from headcats.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
+from headcats.prompts.pair import PromptPair
+from headcats.tasks import Task
+
+SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
+
+
+def test_they_are_the_prompts_that_a_run_scores(model, finished):
+    batches = hc.task_prompts(model, "always_a", **SMALL)
+    block = hc.load(finished)["always_a"]["denoising_patch@last"]
+    swept = [hc.sweep(model, batch, "denoising_patch", metrics=["logit_diff"], positions="last") for batch in batches]
+    assert [item for batch in batches for item in batch.items] == block["item"].values.tolist()
+    np.testing.assert_allclose(
+        np.concatenate([one["patched"].values for one in swept], axis=1), block["patched"].values, atol=1e-5
+    )
+    other = hc.task_prompts(model, "always_a", seed=1, **SMALL)
+    assert [batch.fingerprint() for batch in other] != [batch.fingerprint() for batch in batches]
+
+
+def test_they_have_roles(model):
+    (batch, *_) = hc.task_prompts(model, "always_a", **SMALL)
+    assert {"x1", "y2", "x_query", "between_query"} <= set(batch.labels[0])
+    assert {"y1", "x_query"} <= set(hc.attention_by_role(model, batch)["role"].values.tolist())
+    assert hc.patching_by_role(model, batch, roles=["y1", "x_query"]).sizes["role"] == 2
+
+
+def test_what_cannot_be_written_is_said(model):
+    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
+    with pytest.raises(DataError, match=r"Task 'long' has no prompts: no usable word pair .*answer of several tokens"):
+        hc.task_prompts(model, "long", **SMALL | {"suite": suite})
+    with pytest.raises(UnknownNameError, match="Did you mean 'always_a'"):
+        hc.task_prompts(model, "alway_a", **SMALL)
+    with pytest.raises(OptionError, match="n_prompts"):
+        hc.task_prompts(model, "always_a", **SMALL | {"n_prompts": 0})
+    with pytest.raises(TypeError, match="Unknown option 'metrics'"):
+        hc.task_prompts(model, "always_a", metrics=["prob"], **SMALL)
+
+
+def test_the_papers_template_on_the_bundled_model(mini):
+    with pytest.raises(OptionError, match=r"Template 'question' writes 'Q: ' and .*It can write arrow: choose"):
+        hc.task_prompts(mini, "plural", n_prompts=8, template=hc.preset("todd2024")["template"])
+
+
+def test_fewer_prompts_than_asked_for_are_counted(model):
+    def some(n, *, seed):
+        queries = ["w1", "w2", "w3", "w4"]
+        ends = ["", "", "", ",w5"]  # the last corrupted prompt is longer than the clean one
+        return [
+            PromptPair(query, query, f"{query} →", f"{query}{end} →", " w40", " w41", "other")
+            for query, end in zip(queries, ends, strict=True)
+        ]
+
+    suite = counting_suite().with_tasks(Task("finished", "knowledge", "made up", some))
+    with pytest.warns(TokenizationWarning, match="fewer prompts than the 8 asked for: 3 kept; 1 clean and corrupted"):
+        batches = hc.task_prompts(model, "finished", **SMALL | {"suite": suite})
+    assert sum(map(len, batches)) == 3
