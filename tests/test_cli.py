@@ -144,7 +144,7 @@ UNKNOWN = {
     "suite": (["run", "--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'"),
     "task": (["run", "--tasks", "plurals"], "Unknown task of suite 'icl' 'plurals'. Did you mean 'plural'"),
     # The model is not there either: names are looked at before a model is loaded.
-    "method": (["run", "--model", "nowhere", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean 'mean_abl"),
+    "method": (["run", "--model", "nowhere", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean"),
     "method option": (["run", "--methods", "mean_ablation:ref=task"], "Unknown option of mean_ablation 'ref'"),
     "option value": (["run", "--methods", "mean_ablation:reference=tasks"], "takes 'suite', 'task'.*got 'tasks'"),
     "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
