@@ -8,7 +8,7 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headcats.gates.fitting import climb, drawn, start
+from headcats.gates.fitting import check_better, climb, drawn, pushed, start
 from headcats.gates.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
 from headcats.gates.seeds import fit_each
 from headcats.gates.settings import GatingSettings, Stage, find_settings
@@ -53,6 +53,7 @@ def contrastive_gates(
 
     Raises:
         DataError: Texts that the model cannot take, fewer than two items of a kind, or no seed that does not diverge.
+            A seed diverges if a loss is no number or what is lowered, on held-out texts, is not below its random start.
         UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
         ModelError: A model that gives no gradient or cannot be trusted.
 
@@ -105,8 +106,7 @@ def _fit(
             apart = lost - kept
             # Below the floor the clamp is flat: then texts are forgotten enough.
             pull = of_lost if apart >= settings.forget_floor else torch.zeros_like(of_lost)
-            # A difference that is no number must not pass for one below the floor.
-            return kept - (max(apart, settings.forget_floor) if np.isfinite(apart) else apart), of_kept - pull
+            return -_lowered(kept, lost, settings.forget_floor), of_kept - pull
 
         theta = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=lambda updates: None)
         gates = (torch.ones_like(theta), begin.detach().sigmoid(), theta.sigmoid())
@@ -114,4 +114,18 @@ def _fit(
             kind: [mean_log_prob(model, held, one, at_once=at_once[kind]) for one in gates]
             for kind, (_, held) in kinds.items()
         }
+        before, after = (
+            _lowered(found["retain"][when], found["forget"][when], settings.forget_floor)
+            - pushed(one, stage.push, settings=settings, exists=exists)
+            for when, one in ((1, begin), (2, theta))
+        )
+        what = "what is lowered, on held-out texts (loss of what is retained, what sets the forgotten apart, and push),"
+        check_better(before, after, what=what, stage=stage.name, names=names)
     return gates[-1] + torch.where(exists, 0.0, float("nan")), found
+
+
+def _lowered(kept: float, lost: float, floor: float) -> float:
+    """What a fit lowers, less the push, from the mean log-probabilities of both kinds."""
+    apart = lost - kept
+    # A difference that is no number must not pass for one below the floor.
+    return (max(apart, floor) if np.isfinite(apart) else apart) - kept

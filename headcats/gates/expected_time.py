@@ -4,6 +4,7 @@ import logging
 import time
 
 from headcats.gates.fitting import Advance
+from headcats.wording import readable_time
 
 # The first update also pays for what is done once.
 _SKIPPED, _MEASURED = 1, 3
@@ -32,12 +33,3 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
         advance(done, of, stage)
 
     return told
-
-
-def readable_time(seconds: float) -> str:
-    """A duration as people say it: `80 s`, `5 min`, `2.5 h`."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +22,9 @@ Advance = Callable[[int, int, str], None]
 
 # theta of a gate drawn as 0 or 1 would be infinite.
 _EDGE = 1e-6
+# How far a pushed stage may raise what it lowers, as a share of what pushing all gates from one end of the clamp to the
+# other is worth: where G0 is as far as the push goes already, the noise of batches moves it a little.
+_NOISE = 0.1
 
 
 def no_progress(done: int, of: int, stage: str) -> None:
@@ -64,13 +68,17 @@ def fit_gates(
         advance: See `Advance`.
 
     Raises:
-        DataError: The fit diverges: a loss is no number, or G0 is not better than the random start.
+        DataError: The fit diverges: a loss is no number, G0 is not better than the random start, or G+ or G- ends
+            above G0 in what it was to lower, loss and push together.
     """
     exists = existing_heads(model)
     with leaving_no_graph(model):
         theta = start(exists, names=names, seed=seed)
         at_once = texts_at_once(model, texts, held_out)
         losses = {"start": -mean_log_prob(model, held_out, theta.sigmoid(), at_once=at_once)}
+        checked = texts.select(
+            drawn(len(texts), max(settings.batch, len(held_out)), stream(seed, "head_gating", *names, "checked"))
+        )
         found: dict[str, Tensor] = {}
         for number, stage in enumerate(settings.stages):
             draws = stream(seed, "head_gating", *names, stage.name)
@@ -86,6 +94,15 @@ def fit_gates(
             found[stage.name] = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
             losses[stage.name] = -mean_log_prob(model, held_out, found[stage.name].sigmoid(), at_once=at_once)
             check_fit(losses, names=names)
+            if stage.push:
+                before, after = (
+                    Lowered(
+                        -mean_log_prob(model, checked, one.sigmoid(), at_once=at_once),
+                        pushed(one, stage.push, settings=settings, exists=exists),
+                    )
+                    for one in (begin, found[stage.name])
+                )
+                check_pushed(before, after, stage, settings=settings, names=names)
     missing = torch.where(exists, 0.0, float("nan"))
     return GateFit({name: theta.sigmoid() + missing for name, theta in found.items()}, losses)
 
@@ -132,7 +149,7 @@ def climb(
         if not np.isfinite(value) or not bool(uphill.isfinite().all()):
             raise DataError(_diverged(names, f"the loss of update {update + 1} of {stage.name} is {-value}"))
         with torch.enable_grad():
-            push = stage.push * theta.clamp(-settings.clamp, settings.clamp)[exists].mean()
+            push = _push(theta, stage.push, settings=settings, exists=exists)
         theta.grad = -uphill - torch.autograd.grad(push, theta)[0]
         torch.nn.utils.clip_grad_norm_([theta], settings.max_norm)
         for group in adam.param_groups:
@@ -140,6 +157,15 @@ def climb(
         adam.step()
         done(update + 1)
     return theta.detach()
+
+
+def _push(theta: Tensor, strength: float, *, settings: GatingSettings, exists: Tensor) -> Tensor:
+    return strength * theta.clamp(-settings.clamp, settings.clamp)[exists].mean()
+
+
+def pushed(theta: Tensor, strength: float, *, settings: GatingSettings, exists: Tensor) -> float:
+    """`lambda * mean_heads clamp(theta)`, in nats: what a push of that strength takes off the loss."""
+    return float(_push(theta.detach(), strength, settings=settings, exists=exists))
 
 
 def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
@@ -151,14 +177,73 @@ def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
     stage, loss = next(reversed(losses.items()))
     if not np.isfinite(loss):
         raise DataError(_diverged(names, f"the loss of held-out texts after {stage} is {loss}"))
-    if stage == "g0" and not loss < losses["start"]:
-        before = f"the loss of held-out texts is {loss:.4g} nats after {stage} and was {losses['start']:.4g} before"
-        raise DataError(_diverged(names, before))
+    if stage == "g0":
+        check_better(losses["start"], loss, what="the loss of held-out texts", stage=stage, names=names)
+
+
+def check_better(before: float, after: float, *, what: str, stage: str, names: tuple[str, ...]) -> None:
+    """Refuse a fit from a random start that is not better after it: what is to be lowered is not below its start.
+
+    Args:
+        before: What is to be lowered, on held-out texts, at the random start.
+        after: The same after the stage.
+        what: What it is, for the message.
+        stage: Name of the stage.
+        names: Data set and number of the fit.
+
+    Raises:
+        DataError: The message names both numbers.
+    """
+    if not after < before:
+        raise DataError(_diverged(names, f"{what} is {after:.4g} nats after {stage} and was {before:.4g} before"))
+
+
+class Lowered(NamedTuple):
+    """What a pushed stage lowers, in nats: the loss of texts that are fitted, less the push."""
+
+    loss: float
+    push: float
+
+    @property
+    def value(self) -> float:
+        """The loss less the push."""
+        return self.loss - self.push
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g} nats ({self.loss:.4g} less {self.push:.4g})"
+
+
+def check_pushed(
+    before: Lowered, after: Lowered, stage: Stage, *, settings: GatingSettings, names: tuple[str, ...]
+) -> None:
+    """Refuse G+ or G- that ends above G0 in what it was to lower, `loss - push`.
+
+    The loss alone may rise, since the push is to cost something, but not by more than the push gains. A tenth of what
+    the push can gain at most, `2 * lambda * clamp`, passes as noise. The texts are those that are fitted: what is
+    learnt of them and does not hold for others is no divergence.
+
+    Args:
+        before: At G0, with the push of the stage.
+        after: At the gates after the stage.
+        stage: G+ or G-.
+        settings: Constants.
+        names: Data set and number of the fit.
+
+    Raises:
+        DataError: The message names loss and push, before and after.
+    """
+    if after.value - before.value <= _NOISE * 2 * abs(stage.push) * settings.clamp:
+        return
+    what = (
+        f"{stage.name} ends above its start in what it lowers, the loss less the push: {after} after, {before} before"
+    )
+    raise DataError(_diverged(names, what))
 
 
 def _diverged(names: tuple[str, ...], what: str) -> str:
     return (
         f"The fit of gates to data set {names[0]!r}, seed {names[1]}, diverged: {what}. Look whether the model can "
         "predict these targets (open_loss of another seed); give more texts, load the model in float32, or take "
-        "smaller learning rates (GatingSettings). Other seeds are not touched."
+        "smaller learning rates or a smaller max_norm, or more updates where it hardly moved (GatingSettings). Other "
+        "seeds are not touched."
     )

@@ -1,5 +1,6 @@
 """The constants of Causal Head Gating, and the presets named after where they come from."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -58,8 +59,15 @@ class GatingSettings:
     def __post_init__(self) -> None:
         if min(self.batch, self.updates, self.n_texts) < 1 or not 0 < self.held_out < 1:
             raise OptionError(f"batch, updates and n_texts must be at least 1, held_out between 0 and 1; got {self}.")
-        if min(*self.first_rates, *self.later_rates, self.push, self.clamp, self.max_norm) <= 0:
-            raise OptionError(f"Learning rates, push, clamp and max_norm must be above 0; got {self}.")
+        for name in ("first_rates", "later_rates"):
+            if len(rates := getattr(self, name)) != 2:
+                raise OptionError(f"{name} must be two learning rates, of the first and the last update; got {rates}.")
+        above = (*self.first_rates, *self.later_rates, self.push, self.clamp, self.max_norm)
+        if not all(math.isfinite(number) and number > 0 for number in above) or not math.isfinite(self.forget_floor):
+            raise OptionError(
+                "Learning rates, push, clamp and max_norm must be finite numbers above 0, and forget_floor must be a "
+                f"finite number; got {self}."
+            )
 
     @property
     def stages(self) -> tuple[Stage, Stage, Stage]:

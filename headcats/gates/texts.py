@@ -88,7 +88,10 @@ class GateTexts:
         return self._where(lambda item: item not in held), self._where(lambda item: item in held)
 
     def _where(self, keep: Callable[[str], bool]) -> "GateTexts":
-        places = [place for place, item in enumerate(self.items) if keep(item)]
+        return self.select([place for place, item in enumerate(self.items) if keep(item)])
+
+    def select(self, places: Sequence[int]) -> "GateTexts":
+        """The texts of these places, in this order."""
         return GateTexts([self.rows[place] for place in places], [self.items[place] for place in places])
 
 

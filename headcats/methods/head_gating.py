@@ -2,40 +2,22 @@
 
 import functools
 import math
+import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
-import torch
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
-from headcats.gates import (
-    PRESETS,
-    Advance,
-    GateFit,
-    GateTexts,
-    GatingSettings,
-    NextTokenData,
-    find_settings,
-    fit_each,
-    fit_gates,
-    gate_texts,
-    joined,
-    labelled,
-    mean_log_prob,
-    no_progress,
-    telling_time,
-    texts_at_once,
-)
+from headcats.gates import PRESETS, GatingSettings, NextTokenData, find_settings, fit_each, gate_texts, joined
+from headcats.gates.data_set import DataSet
+from headcats.gates.saved import asked_for
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.methods.suite_inputs import SuiteInputs
-from headcats.models import HookedModel, adapt, check_model
-from headcats.models.graphs import leaving_no_graph
+from headcats.models import adapt, check_model
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
-from headcats.streams import stream
 
 _N_SEEDS = WholeNumber(default=10, least=1)
 
@@ -89,11 +71,12 @@ class HeadGating:
         preset: str | GatingSettings = "chg2025",
         n_seeds: int = 10,
         seed: int = 0,
+        out: str | os.PathLike[str] | None = None,
     ) -> xr.Dataset:
         """Gates fitted to any data of next tokens.
 
         Seeds are fitted one after another: they share no computation, so a seed gives the same bits alone. How long
-        it takes is logged after the first updates.
+        it takes is logged after the first updates. With `out`, a call that was stopped goes on where it stopped.
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
@@ -102,6 +85,8 @@ class HeadGating:
             preset: "chg2025", "chg-mini", or constants of your own (`GatingSettings`).
             n_seeds: Random starts, numbered from 0.
             seed: Seed of every random choice.
+            out: Folder in which every seed is saved when it is fitted; seeds that are there are read. None saves
+                nothing.
 
         Returns:
             `g0, g_plus, g_minus, facilitation, interference, irrelevance (dataset, seed, layer, head)` in [0, 1], NaN
@@ -114,9 +99,11 @@ class HeadGating:
             DataError: No data, data that the model cannot take, fewer than two items, or every fit diverges.
             ModelError: A model that gives no gradient or cannot be trusted, or texts without a tokenizer.
             UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
+            StorageError: `out` holds fits to other data or with other settings, or cannot be written.
 
         Warns:
-            StatisticsWarning: Seeds that diverge and are left out of a data set, and data sets of which none is left.
+            StatisticsWarning: Seeds that diverge and are left out of a data set, data sets of which none is left, and
+                texts that could not be used.
         """
         settings, adapted = find_settings(preset), adapt(model)
         n_seeds = check_whole(_N_SEEDS, n_seeds, name="n_seeds", method=self.name)
@@ -128,22 +115,29 @@ class HeadGating:
         # All of them before the first fit: what cannot be read should not wait until hours of others are over.
         texts = {name: gate_texts(adapted, one, name=name) for name, one in sets.items()}
         works = [
-            _DataSet(adapted, one, settings=settings, preset=label, name=name, seed=seed) for name, one in texts.items()
+            DataSet(adapted, one, settings=settings, preset=label, name=name, seed=seed) for name, one in texts.items()
         ]
-        parts, problems = [], []
+        parts: list[xr.Dataset] = []
+        problems = []
         for place, work in enumerate(works):
             later = n_seeds * (len(works) - 1 - place)
+            fit = functools.partial(work.alone, n_seeds=n_seeds, later=later)
+            if out is not None:
+                fit = functools.partial(work.saved(out).get, fit=fit)
             try:
-                fits = fit_each(functools.partial(work.fit_alone, fits=n_seeds + later), n_seeds)
+                found = fit_each(fit, n_seeds)
             except DataError as problem:
                 problems.append(problem)
             else:
-                parts.append(work.block(fits, n_seeds=n_seeds))
+                parts += [asked_for(one, n_seeds=n_seeds) for one in found.values()]
         if not parts:
             raise problems[0]
         for left_out in problems:
             warnings.warn(f"Data set left out, no seed is left: {left_out}", StatisticsWarning, stacklevel=2)
-        return joined(parts)
+        fits = joined(parts)
+        if fits.attrs["left_out"]:
+            warnings.warn(f"Texts left out: {fits.attrs['left_out']}.", StatisticsWarning, stacklevel=2)
+        return fits
 
     def parts(self, inputs: SuiteInputs, *, preset: str = "chg2025", n_seeds: int = 10) -> dict[str, tuple[str, ...]]:
         """`<category>/<seed>` -> tasks of the category, all seeds of a category before the next.
@@ -171,7 +165,7 @@ class HeadGating:
         made, left_out = _texts(inputs, category, settings)
         texts = gate_texts(inputs.model, made, name=category)
         texts.left_out = "; ".join(filter(None, [texts.left_out, left_out]))
-        work = _DataSet(inputs.model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
+        work = DataSet(inputs.model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
         fit = work.fit(int(number), advance=lambda done, of, stage: inputs.advance(done / of, stage))
         return work.block({int(number): fit}, n_seeds=n_seeds)
 
@@ -205,57 +199,6 @@ class HeadGating:
         if block.attrs["left_out"]:
             lines.append(f"Left out: {block.attrs['left_out']}")
         return lines
-
-
-class _DataSet:
-    """One data set, split into texts to fit and texts held out, the same for every seed."""
-
-    def __init__(
-        self, model: HookedModel, texts: GateTexts, *, settings: GatingSettings, preset: str, name: str, seed: int
-    ) -> None:
-        self.model, self.settings, self.preset, self.name, self.seed = model, settings, preset, name, seed
-        self.left_out = texts.left_out
-        self.texts, self.held_out = texts.split(settings.held_out, stream(seed, "head_gating", name, "held out"))
-
-    def fit(self, number: int, *, advance: Advance = no_progress) -> GateFit:
-        return fit_gates(
-            self.model,
-            self.texts,
-            self.held_out,
-            settings=self.settings,
-            names=(self.name, str(number)),
-            seed=self.seed,
-            advance=advance,
-        )
-
-    def fit_alone(self, number: int, *, fits: int) -> GateFit:
-        """A fit outside a study, which would tell how long it takes; `fits`: from the first seed of this data set."""
-        what = f"head_gating ({self.preset}) on {self.name}, seed {number}"
-        return self.fit(number, advance=telling_time(what, no_progress, fits=fits - number))
-
-    def block(self, fits: Mapping[int, GateFit], *, n_seeds: int) -> xr.Dataset:
-        opened = torch.ones(len(self.model.layers), self.model.max_heads)
-        with leaving_no_graph(self.model):
-            at_once = texts_at_once(self.model, self.texts, self.held_out)
-        described = {
-            "method": HeadGating.name,
-            "preset": self.preset,
-            "settings": ", ".join(f"{key}={value}" for key, value in asdict(self.settings).items()),
-            "seed": str(self.seed),
-            "n_seeds": str(n_seeds),
-            "model": self.model.name,
-            "model_class": self.model.model_class,
-            "left_out": f"{self.name}: {self.left_out}" if self.left_out else "",
-        }
-        return labelled(
-            self.model,
-            fits,
-            dataset=self.name,
-            n=len(self.texts),
-            n_held_out=len(self.held_out),
-            open_loss=-mean_log_prob(self.model, self.held_out, opened, at_once=at_once),
-            provenance=described,
-        )
 
 
 def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tuple[list[AnsweredText], str]:

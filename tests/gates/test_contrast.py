@@ -23,6 +23,13 @@ SETTINGS = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01)
 RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_batch(4, 6, seed=3),)
 
 
+@pytest.fixture
+def unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What random weights say of texts that were not fitted does not get better."""
+    monkeypatch.setattr("headcats.gates.contrast.check_better", lambda *numbers, **names: None)
+
+
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize("floor", [-5.0, 0.0, 5.0])
 def test_updates_follow_the_formula(toy: Toy, floor: float) -> None:
     settings = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01, forget_floor=floor)
@@ -51,6 +58,7 @@ def test_updates_follow_the_formula(toy: Toy, floor: float) -> None:
         assert found[kind].sel(seed=1).values.tolist() == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_one_seed_equals_itself_among_others_and_the_result_is_labelled() -> None:
     model = tiny_model("gpt2", n_layers=2).model
     some, one = (contrastive_gates(model, list(RETAIN), list(FORGET), preset=SETTINGS, n_seeds=n) for n in (2, 1))
@@ -74,6 +82,15 @@ def test_the_head_of_what_is_forgotten_is_shut() -> None:
     assert float(gates.sel(layer=1, head=2)) < 0.2
     assert float(found.retain.sel(seed=0, when="fitted")) > float(found.retain.sel(seed=0, when="open"))
     assert float(found.forget.sel(seed=0, when="fitted")) < float(found.forget.sel(seed=0, when="open")) - 1
+
+
+@pytest.mark.parametrize("floor", [-5.0, 0.0])
+def test_a_fit_that_is_not_better_than_its_start_is_refused(floor: float) -> None:
+    model, first = planted_model({(0, 1): 1, (1, 2): 2}), answered_slots(32)
+    second = AnsweredBatch(first.tokens[:, [0, 2, 1, 3, 4]], first.targets, first.texts)
+    still = GatingSettings(updates=1, first_rates=(1e-9, 1e-9), forget_floor=floor)
+    with pytest.raises(DataError, match=r"seed 0, diverged: what is lowered, .* after contrast and was .* before"):
+        contrastive_gates(model, [first], [second], preset=still, n_seeds=1)
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from toys import Toy, tiny_model
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.gates import GateFit, GatingSettings, fit_each, fit_gates, gate_texts
-from headcats.gates.fitting import check_fit, climb, start
+from headcats.gates.fitting import Lowered, check_fit, check_pushed, climb, pushed, start
 from headcats.gates.log_probs import existing_heads
 from headcats.gates.settings import Stage
 from headcats.models import HookedModel, adapt
@@ -173,6 +173,27 @@ class TestDivergence:
         with pytest.raises(DataError, match="the loss of held-out texts after g_minus is"):
             check_fit({"start": 2.0, "g0": 1.0, "g_minus": loss}, names=("data", "0"))
         check_fit({"start": 2.0, "g0": 1.0, "g_minus": 3.0}, names=("data", "0"))
+
+    def test_rates_that_throw_the_gates_about(self) -> None:
+        model = adapt(helping_and_disturbing())
+        texts, held = (gate_texts(model, [answered_slots(n, seed=n)], name="slots") for n in (96, 32))
+        settings = GatingSettings(updates=25, batch=16, first_rates=(0.5, 0.1), later_rates=(30.0, 30.0))
+        with pytest.raises(
+            DataError, match=r"g_plus ends above its start in .* nats \(.* less .*\) after, .* before.*max_norm"
+        ):
+            fit_gates(model, texts, held, settings=settings, names=("slots", "0"), seed=0)
+
+    def test_a_push_may_cost_what_it_gains(self) -> None:
+        settings, stage, exists = GatingSettings(), Stage("g_minus", -0.1, (0.5, 0.1)), torch.tensor([[True, False]])
+        before, after = (
+            pushed(torch.tensor([[theta, 9.0]]), stage.push, settings=settings, exists=exists) for theta in (2.0, -9.0)
+        )
+        assert (before, after) == pytest.approx((-0.2, 0.4))
+        # The push gains .6, and .08 more passes as noise.
+        check_pushed(Lowered(1, before), Lowered(1.67, after), stage, settings=settings, names=("data", "0"))
+        for loss in (1.69, float("nan")):
+            with pytest.raises(DataError, match=r"g_minus ends above .* less 0\.4\) after, 1\.2 nats \(1 less -0\.2"):
+                check_pushed(Lowered(1, before), Lowered(loss, after), stage, settings=settings, names=("data", "0"))
 
     def test_the_same_loss_is_no_progress(self) -> None:
         with pytest.raises(DataError, match="diverged"):

@@ -56,7 +56,21 @@ def test_presets_are_found_by_name() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"batch": 0}, {"updates": 0}, {"n_texts": 0}, {"held_out": 1.0}, {"push": 0.0}, {"first_rates": (0.1, -0.1)}],
+    [
+        {"batch": 0},
+        {"updates": 0},
+        {"n_texts": 0},
+        {"held_out": 1.0},
+        {"push": 0.0},
+        {"first_rates": (0.1, -0.1)},
+        {"push": float("nan")},
+        {"max_norm": float("nan")},
+        {"max_norm": float("inf")},
+        {"clamp": float("inf")},
+        {"first_rates": (float("inf"), 1.0)},
+        {"later_rates": (0.5, float("nan"))},
+        {"forget_floor": float("nan")},
+    ],
 )
 def test_constants_that_no_fit_can_be_made_with(wrong: dict) -> None:
     with pytest.raises(OptionError, match="must be"):

@@ -3,7 +3,6 @@
 import itertools
 import json
 import logging
-import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.gates import PRESETS, GatingSettings
+from headcats.gates import PRESETS, GatingSettings, fit_gates
 from headcats.methods.head_gating import head_gating
 from headcats.methods.options import WholeNumber
 from headcats.methods.suite_inputs import SuiteInputs
@@ -145,7 +144,7 @@ class TestPlainFunction:
     def test_data_that_cannot_be_split_are_refused_before_the_first_fit(
         self, model: HookedModel, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(sys.modules["headcats.methods.head_gating"], "fit_gates", None)
+        monkeypatch.setattr("headcats.gates.data_set.fit_gates", None)
         with pytest.raises(DataError, match="two items"):
             hc.methods.head_gating(model, {"good": DATA, "one text": [token_batch(1)]}, preset=QUICK)
         with pytest.raises(DataError, match="No data set was given"):
@@ -154,7 +153,8 @@ class TestPlainFunction:
     def test_what_was_left_out_of_any_data_set_is_told(self, model: HookedModel) -> None:
         texts = [AnsweredText(f"w{i} → w{i + 1}", (Span(4, 7),)) for i in range(6)]
         strange = AnsweredText("strange → w1", (Span(10, 12),), key="strange one")
-        ds = hc.methods.head_gating(model, {"whole": texts, "less": [*texts, strange]}, preset=QUICK, n_seeds=1)
+        with pytest.warns(StatisticsWarning, match=r"^Texts left out: less: 6 kept; 1 word unknown"):
+            ds = hc.methods.head_gating(model, {"whole": texts, "less": [*texts, strange]}, preset=QUICK, n_seeds=1)
         assert ds.attrs["left_out"].startswith("less: 6 kept; 1 word unknown to the tokenizer (e.g. 'strange one')")
         assert json.loads(ds.attrs["provenance"])["left_out"] == ds.attrs["left_out"]
         assert head_gating.summary(ds)[-1] == f"Left out: {ds.attrs['left_out']}"
@@ -283,9 +283,7 @@ def test_a_study_goes_on_at_the_seed_where_it_was_stopped(tmp_path: Path, monkey
     monkeypatch.setitem(PRESETS, "chg-mini", QUICK)
     monkeypatch.setattr("headcats.gates.fitting.check_fit", lambda losses, *, names: None)
     model, fitted, stop_at = hc.load_model(counting_folder(tmp_path / "model"), device="cpu"), [], "Linguistic/0"
-    # As an attribute of the package, the method hides the module.
-    module = sys.modules["headcats.methods.head_gating"]
-    real = module.fit_gates
+    real = fit_gates
 
     def watched(*args: Any, names: tuple[str, ...], **options: Any) -> Any:
         if "/".join(names) == stop_at:
@@ -293,7 +291,7 @@ def test_a_study_goes_on_at_the_seed_where_it_was_stopped(tmp_path: Path, monkey
         fitted.append("/".join(names))
         return real(*args, names=names, **options)
 
-    monkeypatch.setattr(module, "fit_gates", watched)
+    monkeypatch.setattr("headcats.gates.data_set.fit_gates", watched)
 
     def run(out: Path) -> xr.Dataset:
         tasks = ["always_a", "always_b", "always_c"]

@@ -1,0 +1,67 @@
+"""Fits of a call that are saved one by one, so that a call that was stopped goes on where it stopped."""
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+
+import xarray as xr
+
+from headcats.errors import StorageError
+from headcats.gates.settings import GatingSettings
+from headcats.gates.texts import GateTexts
+from headcats.models import HookedModel
+from headcats.results import ResultsFolder
+
+METHOD = "head_gating"
+
+
+class SavedSeeds:
+    """Seeds of one data set in a folder, each written when it is fitted.
+
+    Args:
+        folder: Where they lie; made at the first write.
+        name: Name of the data set.
+        fingerprint: Of all that a fit depends on besides its number.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, name: str, fingerprint: str) -> None:
+        self._folder, self._name, self._fingerprint = ResultsFolder(folder), name, fingerprint
+        self._found = self._folder.read_parts(METHOD)
+
+    def get(self, number: int, fit: Callable[[int], xr.Dataset]) -> xr.Dataset:
+        """The seed of this number: read where it was fitted before, else fitted and saved.
+
+        Raises:
+            StorageError: What lies there is of other data, settings or another model; or it cannot be written.
+        """
+        part = f"{self._name}/{number}"
+        stored = self._found.get(part)
+        if stored is None:
+            fitted = fit(number)
+            self._folder.write_part(METHOD, part, fitted.assign_attrs(fingerprint=self._fingerprint))
+            return fitted
+        if stored.attrs["fingerprint"] != self._fingerprint:
+            raise StorageError(
+                f"{self._folder.part_path(METHOD, part)} was fitted to other texts, with other settings or on another "
+                "model: name another folder with out=, or remove it."
+            )
+        return stored
+
+
+def fingerprint(model: HookedModel, texts: GateTexts, *, settings: GatingSettings, seed: int) -> str:
+    """Hash of the model's weights, the tokens, targets and items of the texts, the settings and the seed."""
+    told = [model.weights_hash(), str(model.dtype), asdict(settings), seed, texts.items]
+    found = hashlib.blake2b(json.dumps(told).encode("utf-8"), digest_size=16)
+    for tokens, targets in texts.rows:
+        found.update(tokens.numpy().tobytes() + targets.numpy().tobytes())
+    return found.hexdigest()
+
+
+def asked_for(block: xr.Dataset, *, n_seeds: int) -> xr.Dataset:
+    """The same, as part of a call for so many seeds: an earlier call may have asked for another number."""
+    told = json.loads(block.attrs["provenance"]) | {"n_seeds": str(n_seeds)}
+    kept = {name: value for name, value in block.attrs.items() if name not in ("fingerprint", "label", "part", "task")}
+    attrs = kept | {"n_seeds": str(n_seeds), "provenance": json.dumps(told, ensure_ascii=False)}
+    return xr.Dataset(block.data_vars, block.coords, attrs)
