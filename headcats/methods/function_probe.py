@@ -1,38 +1,29 @@
 """The function probe: which heads a classifier of functions reads."""
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from typing import Any
 
-import torch
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.errors import DataError, StatisticsWarning
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
-from headcats.probes.functions.features import HeadFeatures, head_features
+from headcats.probes.functions.prepared import PreparedTexts, prepare
 from headcats.probes.functions.results import NAME, labelled, most_are_here, sentences, verdict
 from headcats.probes.functions.seed import probe_seed
 from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
-from headcats.probes.functions.splits import usable_functions
+from headcats.probes.functions.splits import rounds_of
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
 from headcats.sweeps.labels import of_model
 
 _SEEDS = WholeNumber(default=5, least=1)
 _TOKENS = ("top5", "all")
-
-
-class _Prepared(NamedTuple):
-    """Features of the texts of all functions that can be told apart."""
-
-    features: HeadFeatures
-    functions: tuple[str, ...]
-    left_out: dict[str, str]
-    """Function or task -> why it is not there."""
 
 
 class FunctionProbe:
@@ -69,7 +60,7 @@ class FunctionProbe:
         self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, "tokens": _TOKENS}
         self.__name__ = self.name
         # Features of the last study: all its parts read the same.
-        self._kept: tuple[Any, _Prepared] | None = None
+        self._kept: tuple[Any, PreparedTexts] | None = None
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
@@ -109,6 +100,9 @@ class FunctionProbe:
                 more have a probe that does not converge or is not above chance on held-out items.
             ModelError: No tokenizer, heads of different sizes in different layers, or as in `hc.sweep`.
             UnknownNameError, OptionError: An unknown preset, or a value out of range.
+
+        Warns:
+            StatisticsWarning: Functions, texts and seeds that are left out, where others are left.
         """
         adapted, settings = adapt(model), _settings(preset, tokens)
         check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
@@ -119,7 +113,7 @@ class FunctionProbe:
                 f"function_probe takes a list of hc.AnsweredText; got one with a {type(other).__name__} in it. "
                 "From a file: texts, report = hc.cogqa_texts(path)."
             )
-        prepared = _prepare(adapted, texts, settings, {})
+        prepared = prepare(adapted, texts, settings, left_out={})
         found, refused = {}, {}
         for probe in range(n_seeds):
             try:
@@ -132,9 +126,12 @@ class FunctionProbe:
             first = next(iter(refused.values()))
             raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
         block = labelled(prepared.features, prepared.functions, found, layers=adapted.layers, n_heads=adapted.max_heads)
-        return _with_provenance(
+        block = _with_provenance(
             block, adapted, prepared, settings, preset=preset, seeds=(seed, n_seeds), refused=refused
         )
+        for said in _not_used(json.loads(block.attrs["provenance"])):
+            warnings.warn(said, StatisticsWarning, stacklevel=2)
+        return block
 
     def parts(
         self, inputs: SuiteInputs, *, preset: str = "cogmirrors2025", n_seeds: int = 5, tokens: str | None = None
@@ -157,8 +154,7 @@ class FunctionProbe:
         if int(part.removeprefix("seed ")) >= _settings(preset, tokens).left_out_seeds:
             return 1.0
         counts = Counter(inputs.categories[task.name] for task in inputs.tasks if task.name in inputs.pairs)
-        shared = [n for n in counts.values() if n > 1]
-        return 1.0 + (max(shared) if len(shared) > 1 else 0)
+        return 1.0 + rounds_of(counts)
 
     def on_part(
         self,
@@ -213,19 +209,23 @@ class FunctionProbe:
     def summary(self, block: xr.Dataset) -> list[str]:
         """Accuracies, verdict, agreement of the seeds, and what was left out or dropped."""
         told = json.loads(block.attrs["provenance"])
-        left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
-        refused = [f"Refused: {name}. {why}" for name, why in told["refused"].items()]
         missing = told["n_seeds"] - block.sizes["seed"]
         here = [f"{missing} of {told['n_seeds']} seeds are not here: refused, or not run yet."] if missing else []
-        dropped = [f"Texts: {told['texts']}."] if told.get("dropped") else []
-        return [*sentences(block), *here, *left_out, *dropped, *refused]
+        return [*sentences(block), *here, *_not_used(told)]
 
-    def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> _Prepared:
+    def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> PreparedTexts:
         texts, left_out = _texts(inputs)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
         if self._kept is None or self._kept[0] != key:
-            self._kept = key, _prepare(inputs.model, texts, settings, left_out, inputs)
+            self._kept = key, prepare(inputs.model, texts, settings, left_out=left_out, advance=inputs.advance)
         return self._kept[1]
+
+
+def _not_used(told: Mapping[str, Any]) -> list[str]:
+    """What was left out or dropped by what a result tells of itself, one sentence each."""
+    left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
+    dropped = [f"Texts: {told['texts']}."] if told.get("dropped") else []
+    return [*left_out, *dropped, *(f"Refused: {name}. {why}" for name, why in told["refused"].items())]
 
 
 def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> FunctionProbeSettings:
@@ -250,31 +250,10 @@ def _texts(inputs: SuiteInputs) -> tuple[list[AnsweredText], dict[str, str]]:
     return texts, left_out
 
 
-def _prepare(
-    model: HookedModel,
-    texts: Sequence[AnsweredText],
-    settings: FunctionProbeSettings,
-    left_out: Mapping[str, str],
-    inputs: SuiteInputs | None = None,
-) -> _Prepared:
-    usable_functions(texts, least_items=settings.least_items)  # before the model runs
-    advance = inputs.advance if inputs else lambda share, what: None
-    features = head_features(
-        model, texts, top_tokens=settings.top_tokens, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
-    )
-    functions, skipped = usable_functions(features.texts, least_items=settings.least_items)
-    kept = [place for place, text in enumerate(features.texts) if text.category in functions]
-    why = {name: f"{items} query items of at least {settings.least_items}" for name, items in skipped.items()}
-    used = HeadFeatures(
-        features.values[torch.tensor(kept)], features.heads, tuple(features.texts[i] for i in kept), features.report
-    )
-    return _Prepared(used, functions, {**left_out, **why})
-
-
 def _with_provenance(
     block: xr.Dataset,
     model: HookedModel,
-    prepared: _Prepared,
+    prepared: PreparedTexts,
     settings: FunctionProbeSettings,
     *,
     preset: str | FunctionProbeSettings,

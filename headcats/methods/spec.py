@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
+from headcats.method_text import MethodText
 from headcats.methods.options import default_value, read_value
 from headcats.registry import lookup, unknown_name_message
 
@@ -48,24 +49,20 @@ class MethodSpec:
             OptionError: A value that the option does not take, an option given twice, positions for a method that has
                 none, or a method that a study cannot run.
         """
-        rest, _, positions = str(text).partition("@")
-        name, _, listed = rest.partition(":")
-        method = lookup("method", name.strip())
+        written = MethodText.read(text)
+        name, positions = written.name, written.positions
+        method = lookup("method", name)
         scope = getattr(method, "scope", None)
         if scope not in ("task", "suite"):
             raise OptionError(f"Method {name!r} does not score the tasks of a study; call hc.methods.{name} itself.")
-        if scope == "suite" and positions.strip():
-            raise OptionError(f"Method {name.strip()} takes no positions: write it without @{positions.strip()}.")
-        options, given = {}, set()
-        for part in filter(None, listed.split(",")):
-            key, _, value = (word.strip() for word in part.partition("="))
+        if scope == "suite" and positions:
+            raise OptionError(f"Method {name} takes no positions: write it without @{positions}.")
+        options = {}
+        for key, value in written.options.items():
             if key not in method.options:
                 raise UnknownNameError(unknown_name_message(f"option of {name}", key, method.options))
-            if key in given:
-                raise OptionError(f"Option {key!r} of {name} is given twice.")
-            given.add(key)
-            read = read_value(method.options[key], value, name=key, method=name.strip())
+            read = read_value(method.options[key], value, name=key, method=name)
             if read != default_value(method.options[key]):
                 options[key] = read
-        where = "" if scope == "suite" else positions.strip() or method.positions
+        where = "" if scope == "suite" else positions or method.positions
         return cls(method, where, tuple(sorted(options.items())))

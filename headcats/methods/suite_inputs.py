@@ -29,7 +29,8 @@ class SuiteInputs:
         n_demos: Demonstrations per prompt.
         n_prompts: Prompts per task that the study asks for; methods that fit something may use more.
         seed: Seed of every random choice.
-        advance: To be called with the share of a part that is done (0 to 1) and what is being done.
+        advance: To be called with the share of a part that is done (0 to 1) and what is being done. Times are told by
+            it, so the share is to grow evenly; it is 0 as long as that cannot be said.
     """
 
     model: HookedModel

@@ -1,23 +1,27 @@
 """Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError
-from headcats.methods.options import Option, WholeNumber
+from headcats.errors import DataError, StatisticsWarning
+from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
+from headcats.probes.tokens.convergence import not_converged
 from headcats.probes.tokens.map import token_map
 from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.reading import reading
 from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.registry import register
 from headcats.streams import stream
+from headcats.wording import counted
 
 # Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
 _QUESTIONS = WholeNumber(default=1000, least=1)
+_MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 
 
 class TokenProbe:
@@ -28,8 +32,9 @@ class TokenProbe:
     items and judged on the others: AUC .5 is chance, 1 means that every wrong answer scores above every right one.
 
     Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the
-    tokens before, first in, last in and after the exact answer; and the eighth to the last token from the end (-8 to
-    -1). Two roles may still be one token in many answers (`same_position`). Answers without an exact answer are left
+    tokens before, first in, last in and after the exact answer; and the eighth to the last token of the text, counted
+    from its end (-8 to -1), which lie in the question where the answer is shorter (`in_question`). Two roles may still
+    be one token in many answers (`same_position`). Answers without an exact answer are left
     out and counted, like those of fewer than 5 tokens or with an exact answer of fewer than 2 tokens or at an end of
     the answer, whose roles coincide.
 
@@ -54,6 +59,7 @@ class TokenProbe:
             "preset": tuple(PRESETS),
             "representation": tuple(REPRESENTATIONS),
             "questions": _QUESTIONS,
+            "max_iter": _MAX_ITER,
         }
         self.__name__ = self.name
 
@@ -67,6 +73,7 @@ class TokenProbe:
         *,
         preset: str | TokenProbeSettings = "orgad2025",
         representation: str = "mlp_post",
+        max_iter: int | None = None,
         seed: int = 0,
     ) -> xr.Dataset:
         """The map of one model and one list of questions.
@@ -77,24 +84,31 @@ class TokenProbe:
             preset: "orgad2025", or `hc.TokenProbeSettings` of your own.
             representation: "mlp_post" (MLP activations before the down projection), "mlp_out", "resid_post" or "head_z"
                 (outputs of all heads of the layer, before the output projection).
+            max_iter: Steps of the solver after which a probe counts as not converged; None takes the preset's.
             seed: Seed of the split, the shuffled labels and the intervals.
 
         Returns:
             Over `(layer, role)`: `auc, low, high`; `within_task, within_low, within_high`; `shuffled, ..._low,
             ..._high` and `shuffled_within, ..._low, ..._high`; 95 % intervals by resampled query items of the held-out
-            part. `same_position (role, other_role)`: share of the answers in which two roles are one token. Numbers
-            `task_baseline` (with `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by
-            the limit), `n_not_converged` (their cells are NaN, and named in the attribute `not_converged`),
-            `n_tasks_of_one_class` (they have no pairs within). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
+            part. `same_position (role, other_role)`: share of the answers in which two roles are one token;
+            `in_question (role)`: share in which the role is a token of the question. Numbers `task_baseline` (with
+            `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by the limit),
+            `n_not_converged` (their cells are NaN, and named in the attribute `not_converged`), `n_tasks_of_one_class`
+            (they have no pairs within). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
             `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the
             four roles of the exact answer, one per line.
 
         Raises:
             DataError: Nothing to predict (fewer than 20 right or wrong answers), token roles that coincide in most
-                answers, or no usable question.
+                answers, no usable question, or probes that do not converge in more than half of the cells.
             ModelError: A model without tokenizer, or one that cannot be trusted.
             UnknownNameError, OptionError: An unknown preset or representation, or one that the model does not have.
+
+        Warns:
+            StatisticsWarning: Questions that are left out, and probes that did not converge, where others are left.
         """
+        if max_iter is not None:
+            check_whole(_MAX_ITER, max_iter, name="max_iter", method=self.name)
         adapted = adapt(model)
         check_model(adapted)
         listed = list(questions)
@@ -103,7 +117,11 @@ class TokenProbe:
             raise DataError(
                 f"token_probe takes Question(prompt, answer, exact, task, item); got {type(wrong_kind).__name__}."
             )
-        return token_map(adapted, listed, preset=preset, representation=representation, seed=seed)
+        found = token_map(adapted, listed, preset=preset, representation=representation, seed=seed, max_iter=max_iter)
+        for said in (_left_out(found), not_converged(found)):
+            if said:
+                warnings.warn(said, StatisticsWarning, stacklevel=2)
+        return found
 
     def parts(
         self,
@@ -112,6 +130,7 @@ class TokenProbe:
         preset: str = "orgad2025",
         representation: str = "mlp_post",
         questions: int = _QUESTIONS.default,
+        max_iter: int | None = None,
     ) -> dict[str, tuple[str, ...]]:
         """One part, named after the representation: all tasks that say how an exact answer is found."""
         return {representation: tuple(t.name for t in inputs.tasks if _exact_of(t) and t.name in inputs.pairs)}
@@ -124,6 +143,7 @@ class TokenProbe:
         preset: str = "orgad2025",
         representation: str = "mlp_post",
         questions: int = _QUESTIONS.default,
+        max_iter: int | None = None,
     ) -> xr.Dataset:
         """The map of the tasks that say how an exact answer is found, up to `questions` of each; the others are named.
 
@@ -137,7 +157,13 @@ class TokenProbe:
                 "(`exact=` of hc.task); none of these tasks does. The suite 'sentences' has such tasks."
             )
         found = token_map(
-            inputs.model, asked, preset=preset, representation=part, seed=inputs.seed, advance=inputs.advance
+            inputs.model,
+            asked,
+            preset=preset,
+            representation=part,
+            seed=inputs.seed,
+            max_iter=max_iter,
+            advance=inputs.advance,
         )
         used = {question.task for question in asked}
         skipped = [task.name for task in inputs.tasks if task.name not in used]
@@ -166,6 +192,11 @@ class TokenProbe:
     def summary(self, block: xr.Dataset) -> list[str]:
         """The best cell, what the task alone gives, the controls, and what was left out."""
         return reading(block)
+
+
+def _left_out(found: xr.Dataset) -> str:
+    n, of = int(found.n_left_out), int(found.n_left_out) + int(found.n)
+    return f"{n} of {counted(of, 'question')} left out: {found.attrs['left_out']}." if n else ""
 
 
 def _exact_of(task: Any) -> str | None:

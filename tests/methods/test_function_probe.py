@@ -15,7 +15,7 @@ from planted import planted_model
 from toys import tiny_model, word_tokenizer
 
 import headcats as hc
-from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import Head, HookedModel
 from headcats.probes.functions import settings as function_settings
@@ -91,13 +91,25 @@ def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) 
     texts = slot_texts()
     few = [replace(text, category="few", task="few") for text in texts[:9]]
     long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
-    found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
+    with pytest.warns(StatisticsWarning) as told:
+        found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
+    assert [str(one.message).partition(" (e.g.")[0] for one in told] == [
+        "Left out: few (9 query items of at least 10).",
+        "Texts: 171 kept; 1 word unknown to the tokenizer",
+    ]
     assert found.function.values.tolist() == ["high", "low", "middle"]
     assert found.n.values.tolist() == [54] * 3
     assert json.loads(found.attrs["provenance"])["left_out"] == {"few": "9 query items of at least 10"}
     summary = hc.methods.function_probe.summary(found)
     assert "Left out: few (9 query items of at least 10)." in summary
     assert any(line.startswith("Texts: 171 kept; 1 ") for line in summary)
+
+
+def test_functions_none_of_whose_texts_can_be_used_are_named(planted: HookedModel) -> None:
+    lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
+    with pytest.warns(StatisticsWarning):
+        found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=QUICK, n_seeds=1)
+    assert "Left out: lost (none of its texts can be used)." in hc.methods.function_probe.summary(found)
 
 
 def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
@@ -128,7 +140,8 @@ def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypa
         return whole(*args, probe=probe, **kwargs)
 
     monkeypatch.setattr(module, "probe_seed", refusing)
-    found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
+    with pytest.warns(StatisticsWarning, match=r"^Refused: seed 0\. did not converge$"):
+        found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
     assert found.seed.values.tolist() == [1, 2]
     told = hc.methods.function_probe.summary(found)
     assert "Refused: seed 0. did not converge" in told

@@ -12,7 +12,7 @@ from scripted import EXACT, ScriptedModel, scripted
 from sklearn.metrics import roc_auc_score
 
 import headcats as hc
-from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
+from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.probes.tokens import fit as tokens_fit
 from headcats.probes.tokens import map as tokens_map
@@ -20,6 +20,11 @@ from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.settings import PRESETS
 from headcats.registry import lookup
 from headcats.tasks import Task
+
+# Some scripted answers are too short on purpose.
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:\d+ of \d+ questions left out. .*answer of fewer than 5 tokens:headcats.errors.StatisticsWarning"
+)
 
 ROLE, HOOK = "exact_answer_last", "blocks.1.hook_resid_post"
 PAPER = PRESETS["orgad2025"]
@@ -210,7 +215,7 @@ def test_probes_that_do_not_converge_are_counted_named_and_nan(monkeypatch: pyte
         return None if len(calls) in (1, 4) else fit(*arguments)
 
     monkeypatch.setattr(tokens_map, "probe_scores", failing)
-    with small():
+    with small(), pytest.warns(StatisticsWarning, match=r"^2 probes did not converge .*token_probe:max_iter="):
         found = hc.methods.token_probe(model, questions, representation="resid_post")
     assert int(found.n_not_converged) == 2
     assert found.attrs["not_converged"].splitlines() == [
@@ -221,6 +226,63 @@ def test_probes_that_do_not_converge_are_counted_named_and_nan(monkeypatch: pyte
     assert np.isnan(found.shuffled_within.sel(layer=0, role=ROLE))
     assert int(np.isfinite(found.auc).sum()) == int(np.isfinite(found.shuffled).sum()) == 3
     assert "2 probes did not converge" in "\n".join(hc.methods.token_probe.summary(found))
+
+
+@pytest.mark.parametrize(("converges", "which"), [((), "None"), ((0, 3), "Only 1")])
+def test_a_map_of_probes_that_do_not_converge_is_refused(
+    monkeypatch: pytest.MonkeyPatch, converges: tuple[int, ...], which: str
+) -> None:
+    model, questions = scripted(60)
+    calls = iter(range(100))
+
+    def scores(features: Any, wrong: Any, test: np.ndarray, settings: Any) -> Any:
+        return np.arange(test.sum()) if next(calls) in converges else None
+
+    monkeypatch.setattr(tokens_map, "probe_scores", scores)
+    told = rf"{which} of the 4 probes of the map converged after max_iter=7 iterations.*token_probe:max_iter="
+    with small(), pytest.raises(DataError, match=told):
+        hc.methods.token_probe(model, questions, representation="resid_post", max_iter=7)
+
+
+def test_a_map_of_too_few_iterations_is_not_a_result_of_a_study() -> None:
+    model, questions = scripted(60)
+    inputs = inputs_of(model, questions)
+    with small(), pytest.raises(DataError, match=r"after max_iter=1 iteration,.*Raise max_iter above 1 "):
+        hc.methods.token_probe.on_part(inputs, "mlp_post", max_iter=1)
+    with pytest.raises(OptionError, match="'max_iter' of token_probe takes a whole number of at least 1; got 0"):
+        hc.methods.token_probe(model, questions, max_iter=0)
+
+
+def test_few_probes_that_did_not_converge_are_named_and_many_counted(planted: xr.Dataset) -> None:
+    failed = [f"layer 0, {role}" for role in PAPER.roles[:5]]
+    block = planted.assign_attrs(not_converged="\n".join(failed)).assign(n_not_converged=5)
+    (said,) = [line for line in hc.methods.token_probe.summary(block) if "converge" in line]
+    assert said.startswith(
+        "5 probes did not converge and have no number: layer 0, last_q; layer 0, first_answer; layer 0, second_answer; "
+        "and 2 more. Raise max_iter above 1000 "
+    )
+
+
+def test_questions_that_are_left_out_are_said(planted: xr.Dataset) -> None:
+    model, questions = scripted(60)
+    with small(), pytest.warns(StatisticsWarning, match=r"^5 of 60 questions left out: .*5 answer of fewer than 5 tok"):
+        hc.methods.token_probe(model, questions, representation="resid_post")
+
+
+def test_roles_that_fall_together_are_said(planted: xr.Dataset) -> None:
+    early = [role for role in planted.role.values if role.startswith("-") and planted.in_question.sel(role=role) > 0]
+    assert float(planted.in_question.sel(role="last_q")) == 1
+    assert float(planted.in_question.sel(role="first_answer")) == 0
+    assert "-8" in early
+    text = "\n".join(hc.methods.token_probe.summary(planted))
+    share = float(planted.in_question.sel(role="-8"))
+    assert share > 0
+    assert f"-8 lies in the question in {100 * share:.0f} % of the answers" in text
+    assert "The same token: " in text
+    same = planted.same_position.where(np.triu(np.ones(planted.same_position.shape), k=1) == 1).drop_sel(role="last_q")
+    best = same.argmax(("role", "other_role"))
+    one, other = same.role[best["role"]].item(), same.other_role[best["other_role"]].item()
+    assert f"The same token: {one} is {other} in {100 * float(same.max()):.0f} %," in text
 
 
 def test_unknown_names_and_kinds_are_refused() -> None:
@@ -262,7 +324,10 @@ def test_a_study_gets_one_part_named_after_the_representation() -> None:
     assert method.parts(inputs) == {"mlp_post": ("task_0",)}
     assert method.parts(inputs, representation="head_z") == {"head_z": ("task_0",)}
     shares: list[float] = []
-    inputs = dataclasses.replace(inputs, advance=lambda share, what: shares.append(share))
+    phases: list[str] = []
+    inputs = dataclasses.replace(
+        inputs, advance=lambda share, what: (shares.append(share), phases.append(what.split()[0].rstrip(",")))
+    )
     with small():
         block = method.on_part(inputs, "head_z", representation="head_z", questions=50)
     assert block.attrs["hook"] == "attn.hook_z"
@@ -272,6 +337,8 @@ def test_a_study_gets_one_part_named_after_the_representation() -> None:
     assert block.item.values[0] in {one.prompt.removesuffix(" →") for one in questions}
     assert shares == sorted(shares)
     assert shares[-1] == 1
+    assert {phase for share, phase in zip(shares, phases, strict=True) if share} == {"probes"}
+    assert {"answers", "representations"} <= set(phases), "which take as long as they take, and are no share of it"
     xr.testing.assert_identical(method.join({"head_z": block}), block)
     assert "Tasks that do not say how the exact answer is found: other." in method.summary(block)
 
@@ -289,3 +356,4 @@ def test_its_options_are_names_and_a_number() -> None:
     assert (method.scope, method.name, method.figure) == ("suite", "token_probe", "layer_token")
     assert method.options["preset"] == ("orgad2025",)
     assert method.options["representation"] == ("mlp_post", "mlp_out", "resid_post", "head_z")
+    assert method.options["max_iter"].default == 1000

@@ -158,8 +158,11 @@ def _check_converged(loss: float, n_classes: int, settings: FunctionProbeSetting
         f"The function probe did not converge: after {settings.epochs} epochs its training loss is {loss:.3f}, and "
         f"guessing between {n_classes} functions gives ln({n_classes}) = {math.log(n_classes):.3f}. "
         + (
-            "The loss is not a number: look for infinite head outputs (a 16-bit model; load it in float32)."
-            if math.isnan(loss)
-            else "Give more texts per function or more epochs, or check that the functions differ at all."
+            f"The loss is {'not a number' if math.isnan(loss) else 'infinite'}: take a smaller learning_rate than "
+            f"{settings.learning_rate:g} (FunctionProbeSettings), or look for "
+            "infinite head outputs (a 16-bit model; load it in float32)."
+            if not math.isfinite(loss)
+            else "Give more texts per function or more epochs, take a smaller learning_rate than "
+            f"{settings.learning_rate:g} (FunctionProbeSettings), or check that the functions differ at all."
         )
     )

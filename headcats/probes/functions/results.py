@@ -156,17 +156,18 @@ def sentences(probes: xr.Dataset) -> list[str]:
     first = (
         f"{probes.sizes['seed']} probes of {probes.sizes['function']} functions: right for "
         f"{_span(probes['accuracy'])} of the texts of held-out items (lowest end of a 95 % interval "
-        f"{float(probes['accuracy_low'].min()):.3f}, chance {float(probes['chance'].max()):.3f})."
+        f"{float(probes['accuracy_low'].min()):.3f}, {_chance(probes['chance'])})."
     )
     said = [first]
     tested = int(probes["left_out_accuracy"].notnull().sum())
     if tested:
         said.append(
             f"On tasks that were left out of the training: {_span(probes['left_out_accuracy'])} (lowest end of a 95 % "
-            f"interval over tasks {float(probes['left_out_low'].min()):.3f}, chance "
-            f"{float(probes['left_out_chance'].max()):.3f}; {tested} of {probes.sizes['seed']} probes)."
+            f"interval over tasks {float(probes['left_out_low'].min()):.3f}, "
+            f"{_chance(probes['left_out_chance'])}; {tested} of {probes.sizes['seed']} probes)."
         )
-    said.append(f"Verdict: {probes.attrs['verdict']}.")
+    why = _why_not_tested(probes) if probes.attrs["verdict"] == NOT_TESTED else ""
+    said.append(f"Verdict: {probes.attrs['verdict']}{why}.")
     if probes.sizes["seed"] > 1:
         said.append(
             "Rank correlation of absolute importance between seeds: "
@@ -197,6 +198,20 @@ def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:
 def _mean_correlation(values: Float[np.ndarray, "seed cell"]) -> float:
     pairs = list(itertools.combinations(values, 2))
     return float(np.mean([spearmanr(one, other).statistic for one, other in pairs])) if pairs else float("nan")
+
+
+def _chance(values: xr.DataArray) -> str:
+    """Chance, as figures give it: the mean of the probes, each of which holds out other texts."""
+    return f"chance {float(values.mean()):.3f}" + (", mean of the probes" if values.notnull().sum() > 1 else "")
+
+
+def _why_not_tested(probes: xr.Dataset) -> str:
+    functions = [str(name) for name in probes["task_function"].values]
+    several = [name for name in dict.fromkeys(functions) if functions.count(name) > 1]
+    if len(several) > 1:
+        return ": no probe that leaves tasks out is here (the first seeds do)"
+    who = f"only {several[0]} has" if several else "none has"
+    return f": that takes two functions with two tasks or more each, and {who} them"
 
 
 def _span(values: xr.DataArray) -> str:

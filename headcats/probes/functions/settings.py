@@ -1,5 +1,6 @@
 """The constants of the function probe, in one place, under the name of the paper."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -49,6 +50,12 @@ class FunctionProbeSettings:
             raise OptionError(
                 "top_tokens of the function probe must be at least 0 and dropout in [0, 1); got "
                 f"{self.top_tokens} and {self.dropout}."
+            )
+        rate, decay = self.learning_rate, self.weight_decay
+        if not (math.isfinite(rate) and rate > 0 and math.isfinite(decay) and decay >= 0):
+            raise OptionError(
+                "learning_rate of the function probe must be a finite number above 0, and weight_decay one of at least "
+                f"0; got {rate} and {decay}."
             )
         if self.folds < 2 or self.least_items < self.folds:
             raise OptionError(

@@ -91,18 +91,27 @@ def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> l
     tasks: dict[str, list[str]] = {}
     for function, task in sorted({task_of(text) for text in texts}):
         tasks.setdefault(function, []).append(task)
-    shared = {function: found for function, found in tasks.items() if len(found) > 1}
-    if len(shared) < 2:
-        return []
+    rounds = rounds_of({function: len(found) for function, found in tasks.items()})
     mixed: Mapping[str, list[str]] = {
         function: [
             found[place]
             for place in stream(seed, "function_probe", "left out", function, str(probe)).permutation(len(found))
         ]
-        for function, found in shared.items()
+        for function, found in tasks.items()
+        if len(found) > 1
     }
-    rounds = max(map(len, mixed.values()))
     return [
         frozenset((function, found[number]) for function, found in mixed.items() if number < len(found))
         for number in range(rounds)
     ]
+
+
+def rounds_of(tasks: Mapping[str, int]) -> int:
+    """How many rounds leave tasks out: as many as the function with the most tasks has, 0 where fewer than two
+    functions have two tasks.
+
+    Args:
+        tasks: Function -> number of its tasks.
+    """
+    several = [n for n in tasks.values() if n > 1]
+    return max(several) if len(several) > 1 else 0

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import xarray as xr
@@ -12,6 +12,8 @@ from headcats.errors import DataError
 from headcats.models import HookedModel
 from headcats.probes.tokens.answers import Answer, answer_questions
 from headcats.probes.tokens.auc import Area, JudgedPrompts
+from headcats.probes.tokens.coincidence import role_places
+from headcats.probes.tokens.convergence import Probe, check_converged
 from headcats.probes.tokens.fit import probe_scores
 from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.representations import hook_name, representations
@@ -36,14 +38,16 @@ def token_map(
     preset: str | TokenProbeSettings,
     representation: str,
     seed: int,
+    max_iter: int | None = None,
     advance: Advance = lambda share, what: None,
 ) -> xr.Dataset:
     """See `headcats.methods.token_probe`."""
     settings, preset = settings_of(preset), preset if isinstance(preset, str) else "custom"
+    settings = settings if max_iter is None else replace(settings, max_iter=max_iter)
     for layer in model.layers:
         hook_name(model, layer, representation)
     answers, report = answer_questions(
-        model, questions, settings, preset=preset, advance=lambda share: advance(0.3 * share, "answers")
+        model, questions, settings, preset=preset, advance=lambda share: advance(0.0, f"answers {share:.0%}")
     )
     wrong = np.array([one.wrong for one in answers], dtype=bool)
     tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
@@ -54,6 +58,7 @@ def token_map(
     cells, failed, judged = _cells(
         model, answers, wrong, test, settings, representation=representation, seed=seed, advance=advance
     )
+    check_converged(failed, cells[0].size, max_iter=settings.max_iter)
     baseline = judged.area(task_error_rates(wrong, tasks, test)[test])
     layers, roles = list(model.layers), list(settings.roles)
     provenance = {
@@ -67,12 +72,12 @@ def token_map(
         "questions": len(questions),
         "left_out": report.dropped,
         "cut": sum(one.cut for one in answers),
-        "not_converged": failed,
+        "not_converged": [str(probe) for probe in failed],
     }
     return xr.Dataset(
         {
             **{name: (("layer", "role"), values) for name, values in zip(_CELLS, cells, strict=True)},
-            "same_position": (("role", "other_role"), _same_position(answers, roles)),
+            **role_places([one.shape for one in answers], roles),
             "task_baseline": baseline.value,
             "task_baseline_low": baseline.low,
             "task_baseline_high": baseline.high,
@@ -105,7 +110,7 @@ def token_map(
             "exact_roles": "\n".join(EXACT_ROLES),
             "model": model.name,
             "left_out": report.summary(),
-            "not_converged": "\n".join(failed),
+            "not_converged": "\n".join(map(str, failed)),
             "tasks_of_one_class": "\n".join(judged.one_class),
             "provenance": json.dumps(provenance, ensure_ascii=False),
         },
@@ -122,7 +127,7 @@ def _cells(
     representation: str,
     seed: int,
     advance: Advance,
-) -> tuple[np.ndarray, list[str], JudgedPrompts]:
+) -> tuple[np.ndarray, list[Probe], JudgedPrompts]:
     """`(variable, layer, role)`, the probes that did not converge, and the held-out prompts."""
     tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
     judged = JudgedPrompts(
@@ -133,29 +138,30 @@ def _cells(
         draws=stream(seed, "token_probe", "bootstrap"),
     )
     mixed = shuffled_labels(wrong, tasks, test, seed=seed)
-    sides = (("", wrong, judged), (" (shuffled labels)", mixed, judged.relabelled(mixed[test])))
+    sides = ((False, wrong, judged), (True, mixed, judged.relabelled(mixed[test])))
     values = np.full((len(_CELLS), len(model.layers), len(settings.roles)), np.nan)
-    failed: list[str] = []
+    failed: list[Probe] = []
     features = representations(
         model,
         [one.tokens for one in answers],
         [[one.shape.position(role) for role in settings.roles] for one in answers],
         representation=representation,
-        advance=lambda share: advance(0.3 + 0.2 * share, "representations"),
+        advance=lambda share: advance(0.0, f"representations {share:.0%}"),
     )
     for row, (layer, found) in enumerate(features):
         for column, role in enumerate(settings.roles):
             areas: list[Area] = []
-            for suffix, labels, items_judged in sides:
+            for shuffled, labels, items_judged in sides:
                 scores = probe_scores(found[:, column], labels, test, settings)
                 if scores is None:
-                    failed.append(f"layer {layer}, {role}{suffix}")
+                    failed.append(Probe(layer, role, shuffled))
                     areas += [Area(np.nan, np.nan, np.nan)] * 2
                 else:
                     areas += [items_judged.area(scores), items_judged.area_within(scores)]
             values[:, row, column] = np.concatenate(areas)
             share = (row * len(settings.roles) + column + 1) / values[0].size
-            advance(0.5 + 0.5 * share, f"probes, layer {layer}")
+            # Shares are those of the probes: how long answering takes beside them, nobody knows before.
+            advance(share, f"probes, layer {layer}")
     return values, failed, judged
 
 
@@ -179,12 +185,6 @@ def _check_side(wrong: Bool[np.ndarray, " prompt"], name: str, items: Sequence[s
             f"The {name} part has {kind} answers: the {len(set(items))} query items cannot be split so that right and "
             "wrong answers are on both sides. Ask about more items."
         )
-
-
-def _same_position(answers: Sequence[Answer], roles: Sequence[str]) -> np.ndarray:
-    """Share of the answers in which two roles are the same token."""
-    places = np.array([[one.shape.position(role) for role in roles] for one in answers])
-    return np.asarray((places[:, :, None] == places[:, None, :]).mean(0))
 
 
 def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:

@@ -3,7 +3,12 @@
 import numpy as np
 import xarray as xr
 
+from headcats.probes.tokens.coincidence import coincidences
+from headcats.probes.tokens.convergence import not_converged
 from headcats.probes.tokens.settings import LAST_Q
+
+# Pairs of roles that are named where they are the same token; all stand in `same_position`.
+_PAIRS = 8
 
 
 def reading(block: xr.Dataset) -> list[str]:
@@ -27,9 +32,9 @@ def reading(block: xr.Dataset) -> list[str]:
         lines.append(f"All held-out answers right, or all wrong, so no pairs within: {', '.join(alone.splitlines())}.")
     if int(block.n_cut):
         lines.append(f"Answers cut at the limit: {int(block.n_cut)}.")
-    if int(block.n_not_converged):
-        named = "; ".join(str(attrs["not_converged"]).splitlines())
-        lines.append(f"{int(block.n_not_converged)} probes did not converge and have no number: {named}.")
+    lines += [f"{said[0].upper()}{said[1:]}." for said in coincidences(block, at_most=_PAIRS)]
+    if failed := not_converged(block):
+        lines.append(failed)
     return lines
 
 

@@ -9,6 +9,7 @@ import xarray as xr
 from function_worlds import QUICK, features_of, texts_of
 
 from headcats.errors import DataError
+from headcats.figures.probe_words import accuracies
 from headcats.models import Head
 from headcats.probes.functions import seed as function_seed
 from headcats.probes.functions.accuracy import clustered_accuracy
@@ -106,7 +107,31 @@ def test_functions_of_one_task_each_are_not_tested_across_tasks() -> None:
     found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
     block = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
     assert block.attrs["verdict"] == "not tested across tasks"
-    assert len(sentences(block)) == 2
+    why = "two functions with two tasks or more each, and none has them."
+    assert sentences(block)[1:] == [f"Verdict: not tested across tasks: that takes {why}"]
+    twice = texts_of(FUNCTIONS[:1]) + texts_of(FUNCTIONS[1:], tasks=1)
+    one = probe_seed(
+        features := features_of(twice, {Head(1, 1): dict.fromkeys(FUNCTIONS, 9.0)}),
+        FUNCTIONS,
+        settings=QUICK,
+        seed=0,
+        probe=0,
+    )
+    block = labelled(features, FUNCTIONS, {0: one}, layers=(0, 1, 2), n_heads=4)
+    assert sentences(block)[1].endswith("and only a has them.")
+
+
+def test_chance_is_the_mean_of_the_probes_as_in_figures() -> None:
+    features = features_of(texts_of(FUNCTIONS), {Head(1, 1): dict.fromkeys(FUNCTIONS, 9.0)})
+    found = probe_seed(features, FUNCTIONS, settings=QUICK, seed=0, probe=0)
+    other = replace(found, chance=0.35, left_out_chance=0.45)
+    block = labelled(features, FUNCTIONS, {0: found, 1: other}, layers=(0, 1, 2), n_heads=4)
+    first, left_out, *_ = sentences(block)
+    assert "chance 0.300, mean of the probes" in first
+    assert "chance 0.350, mean of the probes" in left_out
+    assert "(chance 0.300)" in accuracies(block)[0]
+    alone = labelled(features, FUNCTIONS, {0: found}, layers=(0, 1, 2), n_heads=4)
+    assert sentences(alone)[0].endswith("chance 0.250).")
 
 
 def test_a_seed_at_chance_decides_the_verdict_and_missing_heads_are_nan() -> None:

@@ -57,3 +57,13 @@ def test_unknown_presets_and_impossible_settings_are_refused() -> None:
     for wrong in ({"epochs": 0}, {"dropout": 1.0}, {"top_tokens": -1}, {"folds": 1}, {"least_items": 4}):
         with pytest.raises(OptionError, match=next(iter(wrong))):
             FunctionProbeSettings(**wrong)
+    for wrong in (
+        {"learning_rate": -1.0},
+        {"learning_rate": 0.0},
+        {"learning_rate": float("nan")},
+        {"learning_rate": float("inf")},
+        {"weight_decay": -0.1},
+        {"weight_decay": float("nan")},
+    ):
+        with pytest.raises(OptionError, match=f"{next(iter(wrong))} .*got"):
+            FunctionProbeSettings(**wrong)

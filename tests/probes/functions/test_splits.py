@@ -5,7 +5,7 @@ import pytest
 from function_worlds import texts_of
 
 from headcats.errors import DataError
-from headcats.probes.functions.splits import held_out_texts, left_out_tasks, usable_functions
+from headcats.probes.functions.splits import held_out_texts, left_out_tasks, rounds_of, usable_functions
 
 FUNCTIONS = ("a", "b", "c")
 
@@ -40,7 +40,7 @@ def test_a_function_whose_items_cannot_be_divided_is_named() -> None:
 def test_each_task_is_left_out_once_and_never_two_of_one_function() -> None:
     texts = [*texts_of(("a",), tasks=4), *texts_of(("b", "c"), tasks=2), *texts_of(("d",), tasks=1)]
     rounds = left_out_tasks(texts, seed=0, probe=0)
-    assert len(rounds) == 4
+    assert len(rounds) == rounds_of({"a": 4, "b": 2, "c": 2, "d": 1}) == 4
     everything = [task for tasks in rounds for task in tasks]
     assert len(everything) == len(set(everything)) == 4 + 2 + 2
     for tasks in rounds:
@@ -51,6 +51,7 @@ def test_each_task_is_left_out_once_and_never_two_of_one_function() -> None:
 
 def test_with_tasks_in_one_function_only_nothing_is_left_out() -> None:
     assert left_out_tasks([*texts_of(("a",)), *texts_of(("b",), tasks=1)], seed=0, probe=0) == []
+    assert rounds_of({"a": 3, "b": 1}) == rounds_of({}) == 0
 
 
 def test_functions_with_too_few_items_are_skipped_and_named() -> None:
