@@ -21,6 +21,7 @@ _HOMES = {
     "make_suite": "headcats.tasks",
     "suite": "headcats.tasks",
     "task": "headcats.tasks",
+    "task_texts": "headcats.tasks.texts",
     "cumulative": "headcats.sweeps",
     "joint_sweep": "headcats.sweeps",
     "sweep": "headcats.sweeps",
@@ -127,6 +128,7 @@ __all__ = [
     "sweep",
     "task",
     "task_prompts",
+    "task_texts",
     "toggle_curves",
 ]
 
@@ -167,6 +169,7 @@ if TYPE_CHECKING:
     from headcats.study import run, run_evidence, task_prompts
     from headcats.sweeps import cumulative, joint_sweep, sweep
     from headcats.tasks import Suite, Task, make_suite, suite, task
+    from headcats.tasks.texts import task_texts
 
 
 def __getattr__(name: str) -> Any:

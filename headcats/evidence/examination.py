@@ -19,6 +19,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.rules import Rule
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
+from headcats.wording import counted, readable_time
 
 _log = logging.getLogger("headcats")
 _PROBED_SETS = 32
@@ -185,9 +186,9 @@ def _say_how_long(model: HookedModel, held: HeldOut, needed: Mapping[str, set[He
     share = blocks_needed(probe, few, positions=options.positions, n_layers=model.n_layers)
     expected = seconds[-1] * sum(blocks.values()) / share
     _log.info(
-        "Time: at most about %s for %d ablations (sets of heads x tasks) at positions '%s', judged by a few of them.",
-        f"{expected / 60:.0f} minutes" if expected >= 120 else f"{expected:.0f} seconds",
-        sum(map(len, needed.values())),
+        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', judged by a few of them.",
+        readable_time(expected),
+        counted(sum(map(len, needed.values())), "ablation"),
         options.positions,
     )
 

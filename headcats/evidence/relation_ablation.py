@@ -43,7 +43,7 @@ def relation_ablation(
     Args:
         model: As for `hc.sweep`.
         relations: What `ov_relation` returned.
-        prompts: Task -> texts with a marked answer of one token at their end (see `few_shot_texts`); others are
+        prompts: Task -> texts with a marked answer of one token at their end (`hc.task_texts` makes them); others are
             dropped and counted.
         settings: A preset of `ov_relation`, or settings of your own.
         seed: Seed of the random heads.

@@ -21,6 +21,7 @@ from headcats.figures.panel_order import panel_names
 from headcats.figures.placing import below_caption, captioned_figure, folded, in_rows, title_width
 from headcats.registry import unknown_name_message
 from headcats.scores import always_any as reduced_gates
+from headcats.wording import counted
 
 SCORES = ("facilitation", "interference", "irrelevance")
 COMPOSITE = "composite"
@@ -85,6 +86,11 @@ def _datasets(gates: xr.Dataset) -> list[str]:
     return sorted(names, key=list(SHORT).index) if set(names) <= set(SHORT) else names
 
 
+def _asked(gates: xr.Dataset) -> int:
+    """Seeds that a run was asked for; those of the table where it does not say."""
+    return int(gates.attrs.get("n_seeds", gates.sizes["seed"]))
+
+
 def _frame(gates: xr.Dataset, score: str, *, threshold: float) -> pd.DataFrame:
     reduced = reduced_gates(gates, threshold=threshold)
     panels = []
@@ -122,7 +128,7 @@ def _draw(gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: floa
     right = _LEFT + step[0] + max(size[0], step[0] - _BETWEEN)
     beside = LEGEND[0] if score == COMPOSITE else _BAR
     width = max(right + 16 + beside + _RIGHT, title_width(title))
-    lines = folded(_caption(frame, score, threshold=threshold), width=width - 32)
+    lines = folded(_caption(frame, score, threshold=threshold, asked=_asked(gates)), width=width - 32)
     top = below_caption(title, lines)
     bar = max(n_rows * step[1] - head_room - _TICKS - _NAME, 150)
     height = max(top + n_rows * step[1], top + head_room + max(bar, LEGEND[1] if score == COMPOSITE else 0)) + _BOTTOM
@@ -212,13 +218,33 @@ def _share(values: pd.Series, threshold: float) -> str:
     return f"{100 * float((known >= threshold).mean()):.1f} %" if len(known) else "none"
 
 
-def _caption(frame: pd.DataFrame, score: str, *, threshold: float) -> list[str]:
-    seeds = sorted(set(frame["seeds"]))
-    many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    parts = [f"Always = smallest, Any = largest score of {many} seed{'' if seeds == [1] else 's'}"]
+def _caption(frame: pd.DataFrame, score: str, *, threshold: float, asked: int) -> list[str]:
+    parts = _seeds(frame, asked=asked)
     short = [name for name in SHORT if name in set(frame["dataset"])]
     parts += [f"{SHORT[name]} = {name}" for name in short]
     parts.append(f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}")
     if frame["facilitation"].isna().any():
         parts.append("× no value")
+    return parts
+
+
+def _seeds(frame: pd.DataFrame, *, asked: int) -> list[str]:
+    """Of how many seeds the scores are the smallest and largest: of how many each row, where these are not the same."""
+    found = {
+        SHORT.get(str(name), str(name)): int(n)
+        for name, n in frame.groupby("dataset", sort=False)["seeds"].first().items()
+    }
+    asked = max(asked, *found.values())
+    least, most = min(found.values()), max(found.values())
+    span = f"{least} to {counted(most, 'seed')}" if least < most else counted(most, "seed")
+    parts = [f"Always = smallest, Any = largest score of {span}"]
+    if most == 1:
+        parts.append("with one seed, Always and Any are the same")
+    if least < asked:
+        rows = ", ".join(
+            f"{html.escape(name, quote=False)} {n} of {counted(asked, 'seed')}" for name, n in found.items()
+        )
+        parts.append(f"not all seeds are here: {rows}")
+    if least < most:
+        parts.append("Always shrinks and Any grows with seeds, so these rows cannot be compared")
     return parts

@@ -41,8 +41,7 @@ def require(
     """
     expected = "; ".join(f"`{name}` over ({', '.join(dims)})" for name, dims in _by_dims(variables).items())
     refuse_results(data, by=figure, expected=expected, table=table)
-    if not isinstance(data, xr.Dataset):
-        raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
+    _check_type(data, figure=figure, source=source)
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
             came = [f"{key} {_dims(var)}" for key, var in data.data_vars.items() if key == name or name not in data]
@@ -90,13 +89,14 @@ def chosen(
     wanted = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     over = f"over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
     refuse_results(data, by=figure, expected=f"{wanted} {over}", table=table)
-    require(data, {}, figure=figure, source=source, table=table, counted=())
+    _check_type(data, figure=figure, source=source)
     for name in names:
         if name in data.data_vars:
             others = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
             if set(grid) <= set(data[name].dims) and len(others) <= 1 and set(others) <= set(rows):
-                counted = tuple(dim for dim in grid if dim in ("layer", "head"))
-                require(data, {}, figure=figure, source=source, table=table, counted=counted)
+                for dim in grid:
+                    if dim in ("layer", "head"):
+                        _check_counted(data, dim, figure=figure)
                 return name, others[0] if others else None
     came = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
     more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
@@ -136,6 +136,11 @@ def of_frame(frame: pd.DataFrame, values: pd.Series, *, fill: Any) -> Shaped[np.
 def head_name(layer: int, head: int) -> str:
     """The name of a head, e.g. `L9H6`."""
     return f"L{layer}H{head}"
+
+
+def _check_type(data: Any, *, figure: str, source: str) -> None:
+    if not isinstance(data, xr.Dataset):
+        raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
 
 
 def _check_counted(data: xr.Dataset, dim: str, *, figure: str) -> None:

@@ -64,7 +64,8 @@ def importance_grid(
     **The probe's `importance` is signed (a head can speak against a function) and shown by its absolute value, with
     seeds averaged after taking it. Every other score is shown as it is, values below 0 in the colour of 0, its seeds
     averaged.** A triangle marks heads whose score is negative, by at least half of the scale; circles mark the
-    largest of each panel, which its second line names; heads without a number are grey with a cross.
+    largest of each panel, which its second line names (of a `score` with a `threshold` over the panels, as
+    `ov_relation` has it, only heads that reach it); heads without a number are grey with a cross.
 
     Args:
         importance: `importance (function | category | task | method, layer, head)`, with or without `seed`, as
@@ -135,10 +136,17 @@ def _shown(importance: xr.Dataset, name: str, row: str | None) -> _Shown:
     elif row == "function":
         tasks = xr.DataArray([function_tasks(importance, str(name)) for name in values[row].values], dims=row)
     table["tasks"] = tasks.broadcast_like(nothing)
+    if _has_threshold(importance, name, row):
+        table["threshold"] = importance["threshold"].reset_coords(drop=True)
     order = panel_names(values, row, categories=importance.attrs.get("categories"), figure="importance_grid")
     table = table.rename({row: "panel"} if row != "panel" else {})
     table = table.assign_coords(panel=[str(label) for label in table["panel"].values])
     return _Shown(name, table.sel(panel=order), interval)
+
+
+def _has_threshold(importance: xr.Dataset, name: str, row: str) -> bool:
+    """Whether the table says from which score on a head of a panel counts, as that of `ov_relation` does."""
+    return name == "score" and "threshold" in importance and importance["threshold"].dims == (row,)
 
 
 def _frame(shown: _Shown) -> pd.DataFrame:
@@ -155,6 +163,8 @@ def _frame(shown: _Shown) -> pd.DataFrame:
         one["negative"] = one["score"] < 0
         most = max(1, min(_NAMED, int(one["shown"].notna().sum()) // 4))
         one["named"] = (one["rank"] <= most) & (one["shown"] > 0)
+        if "threshold" in here:
+            one["named"] &= one["shown"] >= float(here["threshold"])
         one["tasks"] = here["tasks"].to_numpy().ravel()
         panels.append(one)
     return pd.concat(panels, ignore_index=True)
@@ -177,7 +187,9 @@ def _draw(
     limits = rising_limit(frame["shown"].to_numpy(), clip=clip)
     right = _LEFT + (columns - 1) * step[0] + size[0]
     width = max(right + 22 + _BAR + _RIGHT, 620, title_width(title))
-    lines = folded([*accuracies(importance)], width=width - 32) + folded(_caption(frame, limits[0]), width=width - 32)
+    lines = folded([*accuracies(importance)], width=width - 32) + folded(
+        _caption(frame, limits[0], least="threshold" in values), width=width - 32
+    )
     top = below_caption(title, lines)
     bar = max(rows * step[1] - _TITLE - _TICKS - _NAME, 150)
     height = max(top + rows * step[1], top + _TITLE + bar + 12) + _BOTTOM
@@ -197,7 +209,7 @@ def _draw(
         add_text(
             fig, html.escape(name, quote=False), canvas=canvas, at=(middle, panel.top - 34), size=14, anchor="center"
         )
-        nobody = "none above 0" if here["shown"].notna().any() else "no value"
+        nobody = _nobody(values.sel(panel=name)) if here["shown"].notna().any() else "no value"
         named = ", ".join(here[here["named"]].sort_values("rank")["name"]) or nobody
         add_text(fig, named, canvas=canvas, at=(middle, panel.top - 16), size=11, anchor="center", quiet=True)
         _add_panel(fig, here, shown, cell=cell, limit=limits[0], axes=axes, note=screen_hover(importance))
@@ -252,8 +264,13 @@ def _add_panel(
     add_crosses(fig, of_frame(frame, frame["shown"].isna(), fill=False), cell=cell, axes=axes)
 
 
-def _caption(frame: pd.DataFrame, limit: float) -> list[str]:
-    parts = ["○ largest of a panel, named above it"]
+def _nobody(panel: xr.Dataset) -> str:
+    return f"none reaches {float(panel['threshold']):.3g}" if "threshold" in panel else "none above 0"
+
+
+def _caption(frame: pd.DataFrame, limit: float, *, least: bool) -> list[str]:
+    reach = " among the heads that reach its threshold" if least else ""
+    parts = [f"○ largest of a panel{reach}, named above it"]
     if (frame["negative"] & (frame["score"] <= -limit / 2)).any():
         parts.append("▼ negative, by at least half of the scale")
     if frame["shown"].isna().any():

@@ -43,11 +43,11 @@ def layer_token(
     """A quantity of every layer at every token role, a black rectangle around the exact answer.
 
     x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2 (on every layer of up to 16).
-    AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, clipped at
-    the 99th percentile of their size. Attention: Blues from 0, clipped likewise. Dots mark cells whose interval lies
-    above chance (.5 for AUCs, 0 for effects), triangles below it; a ring the largest value of the map, which the line
-    above it names. The rectangle holds, as in the paper, the token before the exact answer and the one after it, too;
-    the caption says what it holds.
+    AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, as far as
+    the largest of them. Attention: Blues from 0, clipped at the 99th percentile, with "+" behind the last tick where
+    values lie beyond. Dots mark cells whose interval lies above chance (.5 for AUCs, 0 for effects), triangles below
+    it; a ring the largest value of the map, which the line above it names. The rectangle holds, as in the paper, the
+    token before the exact answer and the one after it, too; the caption says what it holds, and what roles mean.
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
@@ -57,7 +57,7 @@ def layer_token(
         highlight: Roles inside the rectangle (or one of them); if not given, those of the attribute `exact_roles` (one
             per line), or without it those whose names begin with `exact_answer_`. Roles that are not neighbours get
             several.
-        title: Written above the map; if none is given, what the map shows.
+        title: Written above the map; if none is given, what the map shows, and of which task and model.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,

@@ -9,16 +9,28 @@ import pandas as pd
 import xarray as xr
 
 from headcats.figures.layer_token_scale import QUANTITIES
+from headcats.figures.prompt_roles import explained_prompt_roles
+from headcats.probes.tokens.coincidence import coincidences
+from headcats.probes.tokens.convergence import Probe
 from headcats.probes.tokens.settings import AFTER, BEFORE, LAST_Q
+from headcats.wording import counted
 
 EXACT = "exact_answer_"
+# Pairs of roles that the caption names where they are the same token.
+_PAIRS = 3
 _FROM_THE_END = re.compile(r"-[1-9]\d*")
 
 
 def title_of(token_map: xr.Dataset, name: str) -> str:
-    """What a map of that variable shows; of patches also what was patched, where the table says so."""
+    """What a map of that variable shows, of patches also what was patched, and of which task and model it is.
+
+    Each where the table says so.
+    """
     patched = str(token_map.attrs.get("quantity", "")) if name == "effect" else ""
-    return QUANTITIES[name].title + (f" ({html.escape(patched, quote=False)})" if patched else "")
+    task, model = (str(token_map.attrs.get(key, "")) for key in ("task", "model"))
+    title = QUANTITIES[name].title + (f" ({patched})" if patched else "")
+    title += (f", {task}" if task else "") + (f", model {model}" if model else "")
+    return html.escape(title, quote=False)
 
 
 def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Sequence[str]) -> list[str]:
@@ -42,10 +54,22 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
         if (frame["mark"] == mark).any():
             parts.append(said)
     parts += ["○ largest"] + ([f"black rectangle: {_boxed(inside)}"] if inside else [])
-    parts += _explained([str(role) for role in token_map["role"].values])
+    roles = [str(role) for role in token_map["role"].values]
+    parts += [*_explained(roles), *explained_prompt_roles(roles)]
+    parts += coincidences(token_map, at_most=_PAIRS)
     if frame["value"].isna().any():
-        parts.append("× no value")
+        parts.append(_without_value(token_map, frame, name))
     return parts
+
+
+def _without_value(token_map: xr.Dataset, frame: pd.DataFrame, name: str) -> str:
+    failed = set(str(token_map.attrs.get("not_converged", "")).splitlines())
+    empty = frame[frame["value"].isna()]
+    names = (str(Probe(row.layer, row.role, name.startswith("shuffled"))) for row in empty.itertuples())
+    stopped = sum(one in failed for one in names) if QUANTITIES[name].scale == "auc" else 0
+    if not stopped:
+        return "× no value"
+    return f"× no value: in {stopped} of {counted(len(frame), 'cell')} because the probe did not converge"
 
 
 def _texts(token_map: xr.Dataset, name: str) -> list[str]:
@@ -54,8 +78,8 @@ def _texts(token_map: xr.Dataset, name: str) -> list[str]:
         return []
     n = int(token_map["n"])
     if "n_wrong" in token_map:
-        return [f"{n} answers, {int(token_map['n_wrong'])} wrong"]
-    return [f"mean over heads and {n} texts"] if name == "attention" else [f"{n} prompts"]
+        return [f"{counted(n, 'answer')}, {int(token_map['n_wrong'])} wrong"]
+    return [f"mean over heads and {counted(n, 'text')}" if name == "attention" else counted(n, "prompt")]
 
 
 def _boxed(inside: Sequence[str]) -> str:
@@ -68,10 +92,10 @@ def _boxed(inside: Sequence[str]) -> str:
 def _explained(roles: Sequence[str]) -> list[str]:
     """What roles mean whose names do not say it."""
     parts = [f"{LAST_Q}: last token of the question"] if LAST_Q in roles else []
-    counted = [role for role in roles if _FROM_THE_END.fullmatch(role)]
-    if counted:
-        named = counted[0] if len(counted) == 1 else f"{counted[0]} … {counted[-1]}"
-        parts.append(f"{named}: tokens of the answer counted from its end, -1 is the last")
+    last = [role for role in roles if _FROM_THE_END.fullmatch(role)]
+    if last:
+        named = last[0] if len(last) == 1 else f"{last[0]} … {last[-1]}"
+        parts.append(f"{named}: tokens counted from the end of the text, -1 is the last")
     return parts
 
 

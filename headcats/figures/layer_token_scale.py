@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcats.figures.colour_bar import (
-    colour_limit,
     fixed_colour_axis,
     rising_colour_axis,
     rising_limit,
@@ -56,7 +55,7 @@ def quantity_colour_axis(
         axis = fixed_colour_axis((0.5, 1.0), clipped=clipped, colours="Blues", at=at, length=length, name=quantity.name)
         return axis, (-np.inf, 0.78)
     if quantity.scale == "signed":
-        limits = colour_limit(values)
+        limits = _whole_range(values)
         return signed_colour_axis(limits, at=at, length=length, name=quantity.name), (
             -0.55 * limits[0],
             0.55 * limits[0],
@@ -66,3 +65,9 @@ def quantity_colour_axis(
         -np.inf,
         0.55 * rising[0],
     )
+
+
+def _whole_range(effects: np.ndarray) -> tuple[float, bool, bool]:
+    """Symmetric limit that nothing lies beyond: a few cells of such a map hold nearly all of the effect."""
+    sizes = np.abs(effects[np.isfinite(effects)])
+    return float(sizes.max(initial=0.0)) or 1.0, False, False

@@ -49,7 +49,7 @@ def accuracies(probe: xr.Dataset) -> list[str]:
     """
     parts = [f"{said[0]} {_accuracy(probe, name, *said[1:])}" for name, said in _ACCURACIES.items() if name in probe]
     if parts and probe.sizes.get("seed", 1) > 1:
-        parts.append(f"{probe.sizes['seed']} probe seeds: mean accuracy, widest interval")
+        parts.append(f"{probe.sizes['seed']} probe seeds: mean accuracy and chance, widest interval")
     return parts
 
 

@@ -1,7 +1,9 @@
 """Texts with marked answers, for methods that judge heads by the tokens of an answer, not by pairs of prompts."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import torch
@@ -10,8 +12,12 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
-from headcats.prompts.pair import Span, check_span
+from headcats.prompts.pair import Span
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
+from headcats.wording import counted
+
+# Characters of a text in a message.
+_SHOWN = 60
 
 
 @dataclass(frozen=True)
@@ -20,7 +26,8 @@ class AnsweredText:
 
     Attributes:
         text: Question and answer, as the model reads them.
-        spans: Character ranges of the answer; a token belongs to it if its last character does.
+        spans: Targets, as (start, end) in characters, the end not included: `[(2, 5)]`. A token belongs to the answer
+            if its last character does.
         key: Name of the text; errors and drop reports use it.
         item: What is asked. Texts with the same item are one cluster in every statistic and split; one without ("") is
             a cluster of its own.
@@ -28,21 +35,45 @@ class AnsweredText:
         category: Category, function or data set it counts for, or "".
 
     Raises:
-        DataError: No span, or a span outside the text.
+        DataError: No span, a span outside the text, or something else than pairs of whole numbers.
     """
 
     text: str
-    spans: tuple[Span, ...]
+    spans: Sequence[tuple[int, int]]
     key: str = ""
     item: str = ""
     task: str = ""
     category: str = ""
 
     def __post_init__(self) -> None:
-        if not self.spans:
-            raise DataError(f"Answered text {self.key or self.text!r} marks no answer: give at least one span.")
-        for span in self.spans:
-            check_span(f"Answered text {self.key or self.text!r}", "answer", span, self.text)
+        spans = _read_spans(self.spans, self.text, what=f"Answered text {self.key or self.text!r}")
+        object.__setattr__(self, "spans", spans)
+
+
+def _read_spans(spans: Any, text: str, *, what: str) -> tuple[Span, ...]:
+    pairs = list(spans) if isinstance(spans, Sequence) else [spans]
+    if not pairs:
+        raise DataError(f"{what} marks no answer: give at least one span.")
+    if not all(map(_is_pair, pairs)):
+        raise DataError(
+            f"{what}: its targets are pairs (start, end) of characters in a list, AnsweredText(text, [(2, 5)]); got "
+            f"{spans!r}."
+        )
+    for number, (start, end) in enumerate(pairs, start=1):
+        if not 0 <= start < end <= len(text):
+            raise DataError(
+                f"{what}: target {number} spans characters {start} to {end}, but the text {_shown(text)} has "
+                f"{counted(len(text), 'character')}: give (start, end) within it, the start before the end."
+            )
+    return tuple(Span(int(start), int(end)) for start, end in pairs)
+
+
+def _is_pair(one: Any) -> bool:
+    return isinstance(one, Sequence) and len(one) == 2 and all(isinstance(end, Integral) for end in one)
+
+
+def _shown(text: str) -> str:
+    return repr(textwrap.shorten(text, _SHOWN, placeholder=" ..."))
 
 
 @dataclass(frozen=True)

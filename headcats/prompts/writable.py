@@ -8,10 +8,14 @@ from headcats.prompts.template import Template
 from headcats.prompts.tokens import encode, unknown_id
 from headcats.registry import lookup, names
 
+OPTION = '--template {name} (template="{name}")'
+"""How a run is told the template."""
 _LOOKED_AT = 8  # word pairs
 
 
-def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> None:
+def check_writable(
+    template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
+) -> None:
     """Refuse a template whose own text has tokens that the tokenizer does not know.
 
     Without this every word of every task would seem to be at fault.
@@ -20,6 +24,7 @@ def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str
         template: How a prompt is written.
         tokenizer: A Hugging Face tokenizer.
         pairs: (input, output) pairs to write with it; the first few are looked at. None are fine, too.
+        option: How the user names another template, with `{name}` for it.
 
     Raises:
         OptionError: It cannot be written; the message names the templates that can.
@@ -29,8 +34,7 @@ def check_writable(template: Template, tokenizer: Any, pairs: Sequence[tuple[str
         return
     others = [name for name in names("template") if not _unknown_text(lookup("template", name), tokenizer, pairs)]
     if others:
-        named = others[0]
-        advice = f'It can write {", ".join(others)}: choose --template {named} (template="{named}").'
+        advice = f"It can write {', '.join(others)}: choose {option.format(name=others[0])}."
     else:
         advice = f"It can write none of {', '.join(names('template'))}: take another model."
     raise OptionError(

@@ -6,7 +6,7 @@ different parts of one method over the suite, the method itself is loaded.)
 
 from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, slug
 from headcats.results.merging import join_parts, merge
-from headcats.results.one_table import refuse_results
+from headcats.results.one_table import refuse_results, tables_of
 from headcats.results.tree import load, suite_blocks, task_nodes, tree, unfinished_tasks
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "refuse_results",
     "slug",
     "suite_blocks",
+    "tables_of",
     "task_nodes",
     "tree",
     "unfinished_tasks",

@@ -56,8 +56,9 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         for task, entries in manifest["blocks"].items():
             together = merged["blocks"].setdefault(task, {})
             for label, entry in entries.items():
-                both = together.get(label, {}).get("parts", {}) | entry.get("parts", {})
-                together[label] = entry | ({"parts": both} if both else {})
+                before = together.get(label, {})
+                both = {name: before.get(name, {}) | entry.get(name, {}) for name in ("parts", "tasks")}
+                together[label] = entry | {name: found for name, found in both.items() if found}
         for key, block in ResultsFolder(path).read_blocks().items():
             if key[0] == SUITE:
                 of_suite.setdefault(key[1], []).append(block)

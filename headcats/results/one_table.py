@@ -1,6 +1,7 @@
 """What a function says that was handed the results of a whole run in place of one table of them."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import xarray as xr
@@ -8,6 +9,18 @@ import xarray as xr
 from headcats.errors import DataError
 from headcats.results.folder import SUITE
 from headcats.results.tree import suite_blocks
+
+_TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
+
+
+def tables_of(method: str, labels: Iterable[str]) -> list[str]:
+    """How the tables of one method over the suite are written, one for each choice of its options that was run.
+
+    Args:
+        method: Its name, without options.
+        labels: The keys of `hc.suite_blocks`.
+    """
+    return [f'hc.suite_blocks(results)["{label}"]' for label in labels if label.partition(":")[0] == method]
 
 
 def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
@@ -17,7 +30,8 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
         data: What the user passed.
         by: Name of the function or figure that reads a table.
         expected: What it reads, e.g. `` `auc` over (layer, role)``.
-        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`.
+        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`. Where the results hold
+            that method with options, the message has these.
 
     Raises:
         DataError: with what was expected and how to get it; for a run's results also the methods whose tables it holds.
@@ -33,6 +47,7 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
         return
     there = ""
     if held is not None and "suite_blocks" in table:
-        names = ", ".join(map(str, held)) or "nothing: no method over the whole suite was run"
-        there = f" Here hc.suite_blocks gives {names}."
+        labels = [str(label) for label in held]
+        there = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no method over the whole suite was run'}."
+        table = _TABLE.sub(lambda named: " or ".join(tables_of(named[1], labels)) or named[0], table)
     raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {came}. Pass {table}.{there}")

@@ -110,7 +110,7 @@ def _how_to_add(method: str) -> str:
     """How a method that exists comes into results, "" for one that does not."""
     if method not in names("method"):
         return ""
-    return f" To add it: headcats run --methods {method} --out FOLDER, or hc.run(..., methods=[{method!r}], out=...)."
+    return f" To add it, repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder."
 
 
 def _how_to_measure(metric: str, known: list[str]) -> str:

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headcats.results import suite_blocks
+from headcats.results import suite_blocks, tables_of
 
 _READERS = {
     "ov_relation": "hc.relation_members",
@@ -20,16 +20,14 @@ def instead_of_scores(results: xr.DataTree, method: str) -> str:
         method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
     """
     name = method.partition(":")[0]
-    tables = [
-        f'hc.suite_blocks(results)["{label}"]' for label in suite_blocks(results) if label.partition(":")[0] == name
-    ]
+    tables = tables_of(name, suite_blocks(results))
     if not tables and name not in _READERS:
         return ""
     call = _READERS.get(name)
     asked = (
         f"Read {' or '.join(f'{call}({table})' if call else table for table in tables)}."
         if tables
-        else _how_to_have(name)
+        else _how_to_have(method)
     )
     return f"{name!r} judges heads over the whole suite, so there are no scores of single tasks. {asked}"
 

@@ -69,10 +69,7 @@ class Suite:
         by_name = {task.name: task for task in self.tasks}
         for name in names:
             if name not in by_name and name in registered("task"):
-                raise UnknownNameError(
-                    f"Task {name!r} is not in suite {self.name!r}. Score it alone with suite=[{name!r}], or add it: "
-                    f"suite=hc.suite({self.name!r}).with_tasks({name!r})."
-                )
+                raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_where(name, self.name)}")
             if name not in by_name:
                 raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, by_name))
         return tuple(task for task in self.tasks if task.name in set(names))
@@ -158,6 +155,19 @@ def _as_task(item: Task | str) -> Task:
     if isinstance(item, str):
         return lookup("task", item)
     raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {item!r}.")
+
+
+def _where(name: str, asked: str) -> str:
+    """The end of a sentence on a task that the suite asked for lacks: which suite has it, and how to add it."""
+    home = lookup("task", name).suite
+    of = f"hc.suite({asked!r})" if asked in registered("suite") else "your_suite"
+    added = f"suite={of}.with_tasks({name!r})"
+    if home in registered("suite"):
+        return (
+            f" but in suite {home!r}: choose that one (--suite {home}, in Python suite={home!r}) or, in Python, add "
+            f"it: {added}."
+        )
+    return f", nor in another one: in Python, add it: {added}."
 
 
 def _new_category(name: str, known: Sequence[Category]) -> Category:

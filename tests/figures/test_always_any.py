@@ -224,7 +224,22 @@ def test_a_data_set_with_fewer_seeds_says_so() -> None:
         short[name][1, 1] = np.nan
     fig = always_any(short)
     assert data(fig).groupby("dataset").seeds.first().to_dict() == {"one": 2, "two": 1}
-    assert any("of 1 to 2 seeds" in text for text in texts_of(fig))
+    caption = " ".join(texts_of(fig)).replace("&nbsp;", " ")
+    assert "of 1 to 2 seeds" in caption
+    assert "not all seeds are here: one 2 of 2 seeds, two 1 of 2 seeds" in caption
+    assert "Always shrinks and Any grows with seeds, so these rows cannot be compared" in caption
+    whole = " ".join(texts_of(always_any(gates)))
+    assert "not all seeds" not in whole
+    assert "cannot be compared" not in whole
+
+
+def test_an_unfinished_run_says_how_many_seeds_are_here() -> None:
+    begun = by_hand().isel(seed=[0]).assign_attrs(n_seeds="10")
+    caption = " ".join(texts_of(always_any(begun))).replace("&nbsp;", " ")
+    assert "largest score of 1 seed " in caption
+    assert "with one seed, Always and Any are the same" in caption
+    assert "not all seeds are here: Math 1 of 10 seeds" in caption
+    assert "cannot be compared" not in caption
 
 
 def test_heads_that_a_layer_lacks_are_transparent() -> None:

@@ -1,3 +1,5 @@
+import contextlib
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -6,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError
+from headcats.figures import cells
 from headcats.figures.cells import on_grid, require
 
 INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
@@ -15,6 +18,18 @@ INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
     with pytest.raises(DataError, match=f"xarray.Dataset as hc.overlap returns it.*got a {type(given_data).__name__}"):
         require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap", table="")
+
+
+@pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset as.*got a NoneType")])
+def test_results_are_looked_for_once(came: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(cells, "refuse_results", lambda data, *, expected, **named: looked.append(expected))
+    refused = pytest.raises(DataError, match=f"(?i){message}") if message else contextlib.nullcontext()
+    with refused:
+        cells.chosen(
+            came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", source="it", table=""
+        )
+    assert looked == ["`effect` over (layer, head) and at most one of category (with or without seed)"]
 
 
 @given(INDEX, INDEX)

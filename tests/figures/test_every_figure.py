@@ -130,6 +130,17 @@ def test_whole_results_are_refused_with_the_call_that_gives_the_table(name: str)
 
 
 @pytest.mark.usefixtures("without_type_checks")
+def test_the_advice_names_the_tables_that_are_there() -> None:
+    block = EXAMPLES["layer_token"](2, 2)
+    labels = ["head_gating:preset=chg-mini", "head_gating:preset=chg-mini,n_seeds=2", "token_probe"]
+    results = xr.DataTree.from_dict({f"/{SUITE}/{label}": block for label in labels})
+    with pytest.raises(DataError) as refused:
+        drawn("always_any", results)
+    tables = [f'hc.suite_blocks(results)["{label}"]' for label in labels[:2]]
+    assert f"Pass {tables[0]} or {tables[1]}. Here hc.suite_blocks gives" in str(refused.value)
+
+
+@pytest.mark.usefixtures("without_type_checks")
 def test_results_without_a_method_over_the_suite_say_so() -> None:
     root, block = xr.Dataset(attrs={"manifest": "{}"}), EXAMPLES["layer_token"](2, 2)
     results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": block})

@@ -138,6 +138,24 @@ def test_the_largest_heads_are_named_above_their_panel_and_ringed() -> None:
     assert data(fig).query("named").name.value_counts().to_dict() == {"L5H7": 8, "L5H6": 8, "L5H5": 8}
 
 
+def test_only_heads_that_reach_the_threshold_of_their_panel_are_ringed() -> None:
+    score = np.zeros((2, 4, 4))
+    score[:, 0, 0], score[:, 1, 1] = 0.3, 0.2
+    dims = ("task", "layer", "head")
+    table = xr.Dataset({"score": (dims, score), "threshold": ("task", [0.25, 0.4])}, coords={"task": ["one", "two"]})
+    table = table.assign_coords(layer=range(4), head=range(4))
+    fig = importance_grid(table)
+    assert [(list(t.x), list(t.y)) for t in fig.data if t.name == "largest"] == [([0], [0])]
+    assert data(fig).query("named").panel.tolist() == ["one"]
+    texts = texts_of(fig)
+    assert "none reaches 0.4" in texts
+    assert "L0H0" in texts
+    assert any("largest of a panel among the heads that reach its threshold" in text for text in texts)
+    without = importance_grid(table.drop_vars("threshold"))
+    assert "L0H0, L1H1" in texts_of(without)
+    assert not any("threshold" in text for text in texts_of(without))
+
+
 def test_accuracies_stand_below_the_title() -> None:
     one = importance_grid(probe_of(counted(6, 8)), title="Probe")
     texts = " ".join(texts_of(one))

@@ -70,11 +70,49 @@ def test_the_caption_explains_roles_whose_names_do_not() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
     said = texts_of(layer_token(table))
     assert "last_q: last token of the question" in said
-    assert "-2 … -1: tokens of the answer counted from its end, -1 is the last" in said
-    assert "-1: tokens of the answer counted from its end" in texts_of(layer_token(table.sel(role=["-1"])))
+    assert "-2 … -1: tokens counted from the end of the text, -1 is the last" in said
+    assert "-1: tokens counted from the end of the text" in texts_of(layer_token(table.sel(role=["-1"])))
     without = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
-    assert "counted from its end" not in without
+    assert "counted from the end" not in without
     assert "last_q" not in without
+
+
+def test_the_caption_says_which_roles_are_the_same_token() -> None:
+    roles = ["last_q", "exact_answer_last", "-2", "-1"]
+    same = np.eye(4)
+    for one, other, share in ((1, 2, 0.66), (0, 2, 0.2), (1, 3, 0.002)):
+        same[one, other] = same[other, one] = share
+    table = token_map_of(np.full((4, 4), 0.7), roles=roles).assign_coords(other_role=roles)
+    table["same_position"] = (("role", "other_role"), same)
+    assert "the same token: exact_answer_last is -2 in 66 % of the answers, last_q is -2 in 20 %" in texts_of(
+        layer_token(table)
+    )
+    table["in_question"] = ("role", [1, 0, 0.4, 0])
+    said = texts_of(layer_token(table)).replace("&nbsp;", " ")
+    assert "-2 lies in the question in 40 % of the answers" in said
+    assert "the same token: exact_answer_last is -2 in 66 %, exact_answer_last is -1 in under 1 %" in said
+    assert "last_q is" not in said
+    alone = texts_of(layer_token(table.sel(role=["last_q", "-1"])))
+    assert "the same token" not in alone
+    assert "in the question in" not in alone
+
+
+def test_the_caption_explains_roles_of_prompts() -> None:
+    said = texts_of(layer_token(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
+    assert "y1: output of a demonstration" in said
+    assert "between_query: text behind the query, where the answer is read" in said
+
+
+def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
+    values = np.full((6, 22), 0.01)
+    values[1, -1], values[0, 4] = 0.906, -0.4
+    roles = [f"x{i}" for i in range(22)]
+    table = token_map_of(values, roles=roles)[["auc"]].rename(auc="effect")
+    axis = layer_token(table).layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (-0.906, 0.906)
+    assert axis.colorbar.ticktext == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
+    nothing = layer_token(table * 0).layout.coloraxis
+    assert (nothing.cmin, nothing.cmax) == (-1, 1)
 
 
 def test_a_map_without_a_given_title_says_what_it_shows() -> None:
@@ -91,7 +129,12 @@ def test_a_map_without_a_given_title_says_what_it_shows() -> None:
     assert layer_token(table, variable="within_task").layout.title.text == "Probe for wrong answers, within tasks"
     assert "AUC: how well a probe tells wrong answers from right ones" in texts_of(layer_token(table))
     assert "AUC" not in texts_of(fig)
+    assert "mean over heads and 1 text&" in texts_of(layer_token(attention.assign(n=1)))
+    assert "1 prompt&" in texts_of(layer_token(effects.assign(n=1)))
+    assert "1 answer, 1 wrong" in texts_of(layer_token(table.assign(n=1, n_wrong=1)))
     assert layer_token(attention, title="Mine").layout.title.text == "Mine"
+    told = layer_token(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
+    assert told == "Effect of patching (resid), copy, model a&lt;b&gt;"
 
 
 def test_auc_is_blue_from_a_half_to_1() -> None:
@@ -198,6 +241,19 @@ def test_cells_without_a_number_leave_the_rest_readable() -> None:
     assert "no value" in texts_of(fig)
     assert {name for name, *_ in marks(fig)} == {"no value"}
     assert data(fig).largest.sum() == 0
+
+
+def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() -> None:
+    values = BY_HAND.copy()
+    values[0, :2] = np.nan
+    table = token_map_of(values, roles=THREE)
+    failed = ["layer 0, x", "layer 0, exact_answer_first", "layer 1, y (shuffled labels)"]
+    told = texts_of(layer_token(table.assign_attrs(not_converged="\n".join(failed))))
+    assert "× no value: in 2 of 6 cells because the probe did not converge" in told
+    table["shuffled"] = table["shuffled"].where((table.layer != 1) | (table.role != "y"))
+    shown = layer_token(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
+    assert "× no value: in 1 of 6 cells" in texts_of(shown)
+    assert "converge" not in texts_of(layer_token(table))
 
 
 def test_a_single_role_may_be_named_alone() -> None:

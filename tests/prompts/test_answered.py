@@ -1,5 +1,7 @@
 """Texts with marked answers as tokens: every token in its place, and nothing lost without being counted."""
 
+import re
+
 import pytest
 import torch
 
@@ -61,8 +63,31 @@ def test_an_answer_between_two_tokens_is_none(tokenizer) -> None:
 
 @pytest.mark.parametrize("spans", [(), (Span(3, 99),), (Span(2, 2),), (Span(-1, 2),)])
 def test_spans_outside_the_text_are_refused(spans) -> None:
-    with pytest.raises(DataError, match=r"'why'( marks no answer|: role 'answer' spans characters .* a text of 5)"):
+    with pytest.raises(DataError, match=r"'why'( marks no answer|: target 1 spans characters .* 'abcde' has 5 char)"):
         AnsweredText("abcde", spans, key="why")
+
+
+def test_the_target_outside_the_text_is_named_with_what_to_do() -> None:
+    told = r"'4 7': target 2 spans characters 2 to 9, but the text '4 7' has 3 characters: give \(start, end\)"
+    with pytest.raises(DataError, match=told):
+        AnsweredText("4 7", (Span(2, 3), Span(2, 9)))
+
+
+@pytest.mark.parametrize("slip", [(2, 5), 2, "ab", [(2, 5, 6)], [2, 5], [("2", "5")], None])
+def test_a_slip_in_the_targets_shows_their_form(slip: object) -> None:
+    # Built without __init__, whose types are checked in tests alone.
+    one = object.__new__(AnsweredText)
+    for name, value in {"text": "abcdefg", "spans": slip, "key": ""}.items():
+        object.__setattr__(one, name, value)
+    with pytest.raises(DataError, match=rf"AnsweredText\(text, \[\(2, 5\)\]\); got {re.escape(repr(slip))}\."):
+        one.__post_init__()
+
+
+def test_targets_may_come_in_a_list() -> None:
+    listed = AnsweredText("abcdefg", [(2, 5)])
+    assert listed == AnsweredText("abcdefg", (Span(2, 5),))
+    assert listed.spans == (Span(2, 5),)
+    assert hash(listed) == hash(AnsweredText("abcdefg", (Span(2, 5),)))
 
 
 def test_batches_of_tokens() -> None:

@@ -23,8 +23,11 @@ class Kept(logging.Handler):
 def warned():
     """What transformers logs; it passes nothing on to the root logger."""
     handler, logger = Kept(), logging.getLogger("transformers")
+    level = logger.level
     logger.addHandler(handler)
+    logger.setLevel(logging.WARNING)  # loading a model leaves it higher
     yield handler.messages
+    logger.setLevel(level)
     logger.removeHandler(handler)
 
 

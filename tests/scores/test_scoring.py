@@ -129,7 +129,7 @@ def test_unknown_names_list_what_the_results_hold() -> None:
         score(two_tasks(), method="denoising_patch", metric="prob")
     with pytest.raises(UnknownNameError, match=r"Known: logit_diff\.$"):  # no run has a metric of that name
         score(two_tasks(), method="denoising_patch", metric="probability")
-    with pytest.raises(UnknownNameError, match="To add it: headcats run --methods mean_ablation --out"):
+    with pytest.raises(UnknownNameError, match=r"To add it, repeat the run .* --methods mean_ablation \(methods="):
         score(two_tasks(), method="mean_ablation")
     with pytest.raises(OptionError, match="alpha"):
         score(two_tasks(), method="denoising_patch", alpha=0.0)

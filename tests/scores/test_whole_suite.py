@@ -36,6 +36,12 @@ def test_scores_of_a_method_over_the_suite(method: str, reader: str) -> None:
         hc.score(results(), method=method)
 
 
+def test_the_options_that_were_asked_for_are_in_the_advice() -> None:
+    advice = re.escape('hc.run(model, methods=["head_gating:preset=chg-mini"], out=...)')
+    with pytest.raises(UnknownNameError, match=f"'head_gating' judges heads over the whole suite.*{advice}"):
+        hc.score(results(), method="head_gating:preset=chg-mini")
+
+
 def test_scores_of_a_method_over_the_suite_from_elsewhere() -> None:
     with pytest.raises(UnknownNameError, match=r'Read hc\.suite_blocks\(results\)\["theirs:k=1"\]\.'):
         hc.score(results("theirs:k=1"), method="theirs:k=1")

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headcats.wording import counted
+
 LEVEL = 0.05
 
 
@@ -17,10 +19,9 @@ def method_reading(table: xr.Dataset, differing: pd.DataFrame) -> list[str]:
     methods = [str(name) for name in table["method"].values]
     groups = [str(name) for name in table["group"].values]
     n_heads = int(table["n_heads"].max())
-    many = "group" if len(groups) == 1 else "groups"
     first = (
-        f"{len(methods)} methods on {n_heads} heads, in {len(groups)} {many}: rank correlation over all heads (median "
-        f"over groups), overlap of the top {table.attrs['top']}."
+        f"{len(methods)} methods on {n_heads} heads, in {counted(len(groups), 'group')}: rank correlation over all "
+        f"heads (median over groups), overlap of the top {table.attrs['top']}."
     )
     lines = [first]
     pairs = [(i, j) for i in range(len(methods)) for j in range(i)]

@@ -16,6 +16,7 @@ from headcats.registry import unknown_name_message
 from headcats.results import task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
+from headcats.wording import counted
 
 _log = logging.getLogger("headcats")
 
@@ -98,7 +99,7 @@ def judge_protocols(
     if not chosen:
         raise _nothing_chosen(list(_protocols(results, plans)), method=method, positions=positions, metric=metric)
     count = sum(not _is_control(one) for one in chosen)
-    _log.info("Judging %d protocol%s.", count, "" if count == 1 else "s")
+    _log.info("Judging %s.", counted(count, "protocol"))
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     said: dict[str, dict[str, None]] = {}
@@ -190,11 +191,7 @@ def scored_tasks(results: xr.DataTree) -> list[str]:
 
 def _in_words(plan: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"{len(value)} task{'' if len(value) == 1 else 's'}"
-        if key == "tasks"
-        else str(value)
-        if key in _SPEAKING
-        else f"{key} {value}"
+        counted(len(value), "task") if key == "tasks" else str(value) if key in _SPEAKING else f"{key} {value}"
         for key, value in plan.items()
     )
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence.roles.patching import by_layer_and_role, parts_of, shared_roles
+from headcats.evidence.roles.patching import by_layer_and_role, parts_of, shared_roles, tasks_of
 from headcats.models import HookedModel, adapt, check_model
 from headcats.models.hooks import Edit
 from headcats.probes.tokens.answers import Answer, answer_questions
@@ -82,9 +82,10 @@ def attention_by_role(
 
 def _of_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[str] | None) -> xr.Dataset:
     used, left_out = shared_roles(batches, roles)
+    attrs = {"method": "attention", "left_out": "\n".join(left_out), **tasks_of(batches)}
     parts = ((part.clean, torch.stack([part.positions(role) for role in used])) for part in parts_of(batches))
     values = _mean_attention(model, parts, n_roles=len(used))
-    return by_layer_and_role(model, used, values, {"method": "attention", "left_out": "\n".join(left_out)})
+    return by_layer_and_role(model, used, values, attrs)
 
 
 def _of_answers(

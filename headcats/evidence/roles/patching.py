@@ -89,6 +89,7 @@ def patching_by_role(
     shape = (len(adapted.layers), len(used))
     values = {name: (("layer", "role"), getattr(found, name).reshape(shape)) for name in ("effect", "low", "high")}
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
+    attrs |= tasks_of(listed)
     return by_layer_and_role(adapted, used, {**values, "gap": found.gap, "n": found.n, "n_items": found.n_items}, attrs)
 
 
@@ -153,6 +154,12 @@ def shared_roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) ->
     if not shared:
         raise DataError(f"No role is in every prompt; roles of some: {', '.join(known)}.")
     return shared, [role for role in known if role not in shared]
+
+
+def tasks_of(batches: Sequence[PromptBatch]) -> dict[str, str]:
+    """The attribute `task`: names of the tasks of the prompts, where they have names."""
+    names = list(dict.fromkeys(batch.task for batch in batches if batch.task))
+    return {"task": ", ".join(names)} if names else {}
 
 
 def by_layer_and_role(

@@ -1,7 +1,8 @@
 """The prompts of steering: few-shot ones that a function vector is made of, zero-shot ones that it is added to."""
 
-from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -10,12 +11,14 @@ from headcats.models import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered
 from headcats.prompts.encode import DropReport, usable_pairs
 from headcats.prompts.few_shot import few_shot_texts
+from headcats.prompts.writable import check_writable
 from headcats.registry import lookup
 from headcats.scores import first_half
 from headcats.tasks import Task
 
-PAPERS_TEMPLATE = "question"
-"""The template of Todd et al. (2024)."""
+PAPERS_TEMPLATE, PAPERS_DEMOS = "question", 10
+"""Template and demonstrations of Todd et al. (2024)."""
+_OPTION = 'settings=hc.SteeringSettings(template="{name}")'
 _POOL = 1024  # pairs asked of a task that generates them
 
 
@@ -24,15 +27,15 @@ class SteeringSettings:
     """How a model is steered; the defaults are those of Todd et al. (2024), but for `n_prompts` and `n_draws`, ours.
 
     Attributes:
-        n_demos: Demonstrations per prompt that the function vector is made of.
-        template: How a prompt is written. None: as in the run that the heads come from, where they tell it (those of
-            `hc.steering_heads` do), else as in the paper, "question".
+        n_demos: Demonstrations per prompt that the function vector is made of. None: as many as in the run that the
+            heads come from, where they tell it (those of `hc.steering_heads` do), else as in the paper, 10.
+        template: How a prompt is written. None: as in that run, likewise, else as in the paper, "question".
         n_reference: Prompts that the function vector is the mean over.
         n_prompts: Zero-shot prompts per task, at most; each asks another query.
         n_draws: Sets of random other heads.
     """
 
-    n_demos: int = 10
+    n_demos: int | None = None
     template: str | None = None
     n_reference: int = 100
     n_prompts: int = 100
@@ -40,8 +43,25 @@ class SteeringSettings:
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
-            if name != "template" and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            if name == "template" or (name == "n_demos" and value is None):
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+def settings_as_told(settings: SteeringSettings, told: Mapping[Any, Any]) -> SteeringSettings:
+    """The settings with nothing left open: what they leave to the run that ranked the heads is taken from it.
+
+    Args:
+        settings: What the user asked for.
+        told: What the heads tell of their run: attributes of what `hc.steering_heads` returns. A run without
+            demonstrations tells no number of them.
+    """
+    return replace(
+        settings,
+        template=str(settings.template or told.get("template") or PAPERS_TEMPLATE),
+        n_demos=int(settings.n_demos or told.get("n_demos") or PAPERS_DEMOS),
+    )
 
 
 class SteeringPrompts(NamedTuple):
@@ -77,21 +97,23 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
         OptionError: The model's tokenizer does not know the template's own text.
         UnknownNameError: An unknown template.
     """
-    template = lookup("template", settings.template or PAPERS_TEMPLATE)
+    settings = settings_as_told(settings, {})
+    template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
     made = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    check_writable(template, model.tokenizer, made, option=_OPTION)
     pairs, report = usable_pairs(made, model.tokenizer, template=template)
     if not pairs:
         raise DataError(f"no usable word pair ({report.summary()})")
     halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
     for pair in pairs:
         halves[not first_half(pair[0], seed=seed)].append(pair)
-    if len(halves[0]) <= settings.n_demos or not halves[1]:
+    if len(halves[0]) <= demos or not halves[1]:
         raise DataError(
             f"{len(halves[0])} of its {len(pairs)} word pairs are there to be shown and {len(halves[1])} to be asked; "
-            f"{settings.n_demos} demonstrations and their query need {settings.n_demos + 1}: use fewer demonstrations, "
+            f"{demos} demonstrations and their query need {demos + 1}: use fewer demonstrations, "
             "or another seed"
         )
-    wanted = (settings.n_reference, settings.n_demos), (min(settings.n_prompts, len(halves[1])), 0)
+    wanted = (settings.n_reference, demos), (min(settings.n_prompts, len(halves[1])), 0)
     found = []
     for half, (n, n_demos), purpose in zip(halves, wanted, ("function vector", "steered"), strict=True):
         texts = few_shot_texts(

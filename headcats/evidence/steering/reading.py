@@ -5,8 +5,11 @@ import json
 import numpy as np
 import xarray as xr
 
+from headcats.wording import counted
+
 LEVEL = 0.05
 _NAMED = 6
+_FEW_ITEMS = 10
 
 
 def steering_reading(table: xr.Dataset) -> list[str]:
@@ -21,18 +24,18 @@ def steering_reading(table: xr.Dataset) -> list[str]:
     best = int(mean.argmax())
     n_heads = table.attrs["heads"].count(",") + 1
     first = (
-        f"Mean over {_count(len(tasks), 'task')} without demonstrations: {_share(float(table['base'].mean()))} of the "
-        f"queries right; with the vector of {_count(n_heads, 'head')} after block {layers[best]}, the best of "
-        f"{_count(len(layers), 'block')} by these same numbers, {_share(mean[best])}, and with vectors of random other "
-        f"heads there {_share(control[best])}. With demonstrations: {_share(float(table['few_shot'].mean()))}."
+        f"Mean over {counted(len(tasks), 'task')} without demonstrations: {_share(float(table['base'].mean()))} of the "
+        f"queries right; with the vector of {counted(n_heads, 'head')} after block {layers[best]}, the best of "
+        f"{counted(len(layers), 'block')} by these same numbers, {_share(mean[best])}, and with vectors of random "
+        f"other heads there {_share(control[best])}. With demonstrations: {_share(float(table['few_shot'].mean()))}."
     )
-    lines = [first]
+    lines = [first, *_ranked_on(table)]
     if control[best] >= mean[best]:
         lines.append("Random other heads do no worse there: on the whole the gain is not particular to these heads.")
     called = table["q_value"].values <= LEVEL
     gains = np.where(called, table["gain"].values, -np.inf)
     raised = [row for row in np.argsort(-gains.max(axis=1), kind="stable") if called[row].any()]
-    draws = _count(table.sizes["draw"], "random set")
+    draws = counted(table.sizes["draw"], "random set")
     what = f"above the unsteered model and above the mean of {draws} at some block (q <= {LEVEL:g} over tasks x blocks)"
     if not raised:
         return [*lines, f"No task is {what}. {_thin(table)}", *_left_out(table)]
@@ -42,7 +45,7 @@ def steering_reading(table: xr.Dataset) -> list[str]:
         for row in raised[:_NAMED]
     ]
     more = f" and {len(raised) - _NAMED} more" if len(raised) > _NAMED else ""
-    lines.append(f"{len(raised)} of {_count(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {what}: "
+    lines.append(f"{len(raised)} of {counted(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {what}: "
                  f"{', '.join(named)}{more}.")  # fmt: skip
     if len(raised) < len(tasks):
         lines.append(
@@ -51,18 +54,29 @@ def steering_reading(table: xr.Dataset) -> list[str]:
     return [*lines, *_left_out(table)]
 
 
+def _ranked_on(table: xr.Dataset) -> list[str]:
+    """How much the choice of the heads rests on, where the heads told it."""
+    counts = json.loads(table.attrs.get("ranked_on", "[]"))
+    if not counts:
+        return []
+    least, most = min(counts), max(counts)
+    span = counted(most, "query item") if least == most else f"{least} to {counted(most, 'query item')}"
+    return [f"The heads were ranked on {span} per task, of {counted(len(counts), 'task')}{_too_few(counts)}."]
+
+
+def _too_few(counts: list[int]) -> str:
+    said = f"; with fewer than {_FEW_ITEMS} of a task, other items may rank other heads: a run with more prompts tells"
+    return said if min(counts) < _FEW_ITEMS else ""
+
+
 def _thin(table: xr.Dataset) -> str:
     return f"Queries per task: {int(table['n'].min())} to {int(table['n'].max())}; with few of them gains go unnoticed."
 
 
 def _left_out(table: xr.Dataset) -> list[str]:
     reasons = json.loads(table.attrs["left_out"])
-    return [f"{_count(len(reasons), 'task')} could not be steered: {', '.join(reasons)}."] if reasons else []
+    return [f"{counted(len(reasons), 'task')} could not be steered: {', '.join(reasons)}."] if reasons else []
 
 
 def _share(value: float) -> str:
     return f"{value:.2f}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

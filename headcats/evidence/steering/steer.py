@@ -4,26 +4,27 @@ import json
 import logging
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import xarray as xr
 
 from headcats import estimates
 from headcats.categories.expected import RESULTS, check_is
-from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning
+from headcats.errors import DataError, ModelError, StatisticsWarning
 from headcats.evidence.steering.accuracy import steered_task
-from headcats.evidence.steering.prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
+from headcats.evidence.steering.chosen import named_heads, other_heads
+from headcats.evidence.steering.prompts import SteeringSettings, settings_as_told, steering_prompts
 from headcats.evidence.steering.reading import steering_reading
-from headcats.models import Head, HookedModel, adapt
+from headcats.models import Head, adapt
 from headcats.registry import lookup
 from headcats.results import task_nodes
 from headcats.scores import first_half, function_vector_heads, of_items, score
-from headcats.streams import stream
 from headcats.tasks import Suite, Task
 from headcats.tasks import suite as find_suite
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
+_LABEL = f"{METHOD}@last"
 _log = logging.getLogger("headcats")
 
 
@@ -42,8 +43,10 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         seed: Seed of the halves.
 
     Returns:
-        As `hc.function_vector_heads`, with the attribute `template`: how the prompts of the run are written, which is
-        how `steer` writes its own if not told otherwise.
+        As `hc.function_vector_heads`, with what the results tell of their run as attributes: `template` and `n_demos`,
+        how its prompts are written, which is how `steer` writes its own if not told otherwise; `model` and
+        `weights_hash`, since `steer` refuses heads of other weights. `n_items (task)`: distinct query items that the
+        ranking rests on.
 
     Raises:
         UnknownNameError: No function_vector_patch, or no such metric, in the results.
@@ -61,21 +64,30 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         warnings.simplefilter("ignore", StatisticsWarning)
         scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
     found = function_vector_heads(scores, n, seed=seed)
-    template = json.loads(results.attrs.get("manifest", "{}")).get("plan", {}).get("template")
-    return found.assign_attrs(template=template) if template else found
+    counts = _items_by_task(half)
+    found = found.assign(n_items=("task", [counts[str(task)] for task in found["task"].values]))
+    manifest = json.loads(results.attrs.get("manifest", "{}"))
+    plan, model = manifest.get("plan", {}), manifest.get("model", {})
+    told = {"template": plan.get("template"), "n_demos": plan.get("n_demos")}
+    told |= {"model": model.get("name"), "weights_hash": model.get("weights_hash")}
+    return found.assign_attrs({name: value for name, value in told.items() if value is not None})
+
+
+def _items_by_task(results: xr.DataTree) -> dict[str, int]:
+    nodes = {task: node for task, node in task_nodes(results).items() if _LABEL in node.children}
+    return {task: len(set(node[_LABEL].to_dataset()["item"].values.tolist())) for task, node in nodes.items()}
 
 
 def _metric_of(results: xr.DataTree) -> str:
     """The paper's metric, or the first that the results hold."""
-    label = f"{METHOD}@last"
-    blocks = [node[label].to_dataset() for node in task_nodes(results).values() if label in node.children]
+    blocks = [node[_LABEL].to_dataset() for node in task_nodes(results).values() if _LABEL in node.children]
     held = [str(name) for name in blocks[0]["metric"].values] if blocks else []
     if not held or PAPERS_METRIC in held:
         return PAPERS_METRIC
     warnings.warn(
-        f"These results hold no {PAPERS_METRIC!r}, by which the paper ranks heads; they are ranked by {held[0]!r}, in "
-        f"which tasks with large numbers weigh more. For the paper's ranking, run with --metrics "
-        f"{','.join([*held, PAPERS_METRIC])} (metrics={[*held, PAPERS_METRIC]}) into a new folder.",
+        f"These results hold no {PAPERS_METRIC!r}, by which the paper ranks heads; they are ranked by {held[0]!r}. "
+        "Unless that lies between 0 and 1, tasks with large numbers weigh more. For the paper's ranking, run with "
+        f"--metrics {','.join([*held, PAPERS_METRIC])} (metrics={[*held, PAPERS_METRIC]}) into a new folder.",
         StatisticsWarning,
         stacklevel=3,
     )
@@ -103,9 +115,11 @@ def steer(
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
-        heads: What `hc.function_vector_heads` or `hc.steering_heads` returns, or heads (`hc.Head`, or "L9H6").
+        heads: What `hc.function_vector_heads` or `hc.steering_heads` returns, or a list of heads (`hc.Head`, or
+            "L9H6").
         tasks: The tasks to steer; None takes all of the suite.
-        settings: Prompts, their numbers, and how many controls.
+        settings: Prompts, their numbers, and how many controls. What it leaves open is as in the run that the heads
+            come from.
         seed: Seed of halves, prompts and controls.
 
     Returns:
@@ -119,12 +133,13 @@ def steer(
         layers. `norm (task)` and `control_norm (task, draw)` of the vectors; `n (task)` zero-shot prompts,
         `n_reference (task)` few-shot ones; coordinate `category (task)`. Attributes: `heads`, `controls` (the random
         sets, one a line), `left_out` (JSON, task -> why it is not here), `dropped` (JSON, task -> reason -> number of
-        word pairs and prompts), `reading` (sentences, one a line) and `provenance` (JSON).
+        word pairs and prompts), `reading` (sentences, one a line), `provenance` (JSON) and, of heads that
+        `hc.steering_heads` ranked, `ranked_on` (JSON, numbers of query items of the tasks that ranked them).
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
-        DataError: No head, a head twice or one that the model does not have, or no task that can be steered; with every
-            reason.
+        DataError: No head, a head twice, one that the model does not have, or heads that were ranked on other weights;
+            or no task that can be steered, with every reason.
         OptionError: Too few other heads for a control, or a template with text that the model's tokenizer does not
             know.
         ModelError: A model without tokenizer, or without the residual stream at a hook.
@@ -135,14 +150,17 @@ def steer(
     adapted, found = adapt(model), find_suite(suite)
     if adapted.tokenizer is None:
         raise ModelError(f"Model {adapted.name!r} has no tokenizer, so tasks cannot be written as tokens.")
-    settings = replace(settings, template=settings.template or _template_of(heads))
+    wanted = found.named(tasks)
+    _check_answers(wanted)
+    told = heads.attrs if isinstance(heads, xr.Dataset) else {}
+    settings = settings_as_told(settings, told)
     lookup("template", str(settings.template))  # an unknown one is no fault of every task
-    chosen = _named_heads(heads, adapted)
-    sets = [chosen, *_other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
+    chosen = named_heads(heads, adapted)
+    sets = [chosen, *other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
     steered: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     dropped: dict[str, dict[str, int]] = {}
-    for task in found.named(tasks):
+    for task in wanted:
         _log.info("Steering %s.", task.name)
         try:
             prompts = steering_prompts(task, adapted, settings, seed=seed)
@@ -168,39 +186,17 @@ def steer(
         "dropped": json.dumps(dropped, ensure_ascii=False),
         "provenance": json.dumps(how, ensure_ascii=False),
     }
+    if isinstance(heads, xr.Dataset) and "n_items" in heads:
+        table.attrs["ranked_on"] = json.dumps([int(n) for n in heads["n_items"].values])
     return table.assign_attrs(reading="\n".join(steering_reading(table)))
 
 
-def _template_of(heads: xr.Dataset | Sequence[Head | str]) -> str:
-    """How the prompts that chose the heads were written, where they tell it."""
-    told = heads.attrs.get("template") if isinstance(heads, xr.Dataset) else None
-    return str(told or PAPERS_TEMPLATE)
-
-
-def _named_heads(heads: xr.Dataset | Sequence[Head | str], model: HookedModel) -> tuple[Head, ...]:
-    if isinstance(heads, xr.DataTree) or (isinstance(heads, xr.Dataset) and "name" not in heads):
+def _check_answers(tasks: Sequence[Task]) -> None:
+    """Tasks that are answered in sentences are at fault by themselves, whatever template they are written in."""
+    sentences = [task.name for task in tasks if task.exact is not None]
+    if sentences and len(sentences) == len(tasks):
         raise DataError(
-            f"hc.steer takes heads, such as hc.steering_heads(results) returns, or their names; got a "
-            f"{type(heads).__name__} without names of heads."
+            f"No task can be steered: {', '.join(sentences)} {'is' if len(tasks) == 1 else 'are'} answered in whole "
+            "sentences, and steering asks for an answer of one token. Choose tasks of word pairs, such as those of "
+            "suite 'icl'."
         )
-    listed = heads["name"].values.tolist() if isinstance(heads, xr.Dataset) else list(heads)
-    named = tuple(Head.parse(head) if isinstance(head, str) else Head(*head) for head in listed)
-    for head in named:
-        if not 0 <= head.head < model.n_heads.get(head.layer, 0):
-            raise DataError(f"Model {model.name!r} has no head {head}; its layers with heads: {dict(model.n_heads)}.")
-    if not named or len(set(named)) < len(named):
-        raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, named)) or 'none'}.")
-    return named
-
-
-def _other_heads(chosen: tuple[Head, ...], model: HookedModel, *, draws: int, seed: int) -> list[tuple[Head, ...]]:
-    others = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    others = [head for head in others if head not in chosen]
-    if len(others) < len(chosen):
-        raise OptionError(
-            f"{len(chosen)} heads leave {len(others)} others: too few for a random set of the same size. Steer with at "
-            f"most half of the model's heads."
-        )
-    drawn = [stream(seed, "steering control", str(draw)).choice(len(others), len(chosen), replace=False)
-             for draw in range(draws)]  # fmt: skip
-    return [tuple(others[place] for place in sorted(places)) for places in drawn]

@@ -97,6 +97,13 @@ def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
     assert [int(best[axis]) for axis in ("layer", "head", "role")] == [1, 2, 1]
 
 
+def test_tables_name_the_tasks_of_their_prompts() -> None:
+    model, batch = planted_model({(1, 2): 1}), slot_batch(1, n=8, task="t")
+    assert patching_by_role(model, [batch, replace(batch, task="u")]).attrs["task"] == "t, u"
+    assert attention_by_role(model, batch).attrs["task"] == "t"
+    assert "task" not in patching_by_role(model, replace(batch, task="")).attrs
+
+
 def test_batches_of_different_length_are_aligned_by_role() -> None:
     model = planted_model({(0, 1): 2})
     short = slot_batch(2, n=8, seed=1, task="t")

@@ -6,7 +6,7 @@ import pytest
 from toys import tiny_model, word_tokenizer
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence.steering.prompts import PAPERS_TEMPLATE, SteeringSettings, steering_prompts
+from headcats.evidence.steering.prompts import PAPERS_DEMOS, PAPERS_TEMPLATE, SteeringSettings, steering_prompts
 from headcats.models import HookedModel, adapt
 from headcats.scores import first_half
 from headcats.tasks import Task
@@ -38,10 +38,12 @@ def words(rows: list[Any], model: HookedModel) -> list[list[str]]:
 def test_the_papers_numbers(model: HookedModel) -> None:
     # Todd et al. (2024): 10 shots "Q: x\nA: y\n\n", mean over 100 prompts.
     settings = SteeringSettings()
-    assert (settings.n_demos, settings.n_reference) == (10, 100)
-    assert settings.template is None, "that of the run that chose the heads, and without one the paper's:"
-    assert PAPERS_TEMPLATE == "question"
-    with pytest.raises(OptionError, match=r"Template 'question' writes .* --template arrow"):
+    assert settings.n_reference == 100
+    assert settings.template is settings.n_demos is None, "those of the run that chose the heads, else the paper's:"
+    assert (PAPERS_TEMPLATE, PAPERS_DEMOS) == ("question", 10)
+    with pytest.raises(
+        OptionError, match=r"Template 'question' .* settings=hc\.SteeringSettings\(template=\"arrow\"\)"
+    ):
         steering_prompts(made(), knowing_unknown_words(model), settings, seed=0)
     for name in ("n_demos", "n_reference", "n_prompts", "n_draws"):
         with pytest.raises(OptionError, match=f"{name} must be a whole number of at least 1; got 0"):

@@ -201,6 +201,8 @@ def test_the_papers_metric_where_the_run_has_it_else_the_first_of_the_run_with_a
     with pytest.warns(StatisticsWarning, match=r"no 'prob'.*ranked by 'kl'.*--metrics kl,rank,prob"):
         other = steering_heads(ranked(["kl", "rank"]), 1)
     assert (other.attrs["metric"], other["name"].item()) == ("kl", "L0H0")
+    with pytest.warns(StatisticsWarning, match=r"ranked by 'accuracy'\. Unless that lies between 0 and 1, tasks with"):
+        steering_heads(ranked(["accuracy"]), 1)
     named = steering_heads(ranked(["kl", "rank"]), 1, metric="rank")  # asked for, so nothing to warn of
     assert (named.attrs["metric"], named["name"].item()) == ("rank", "L0H1")
 
@@ -209,6 +211,58 @@ def test_results_without_the_method_say_how_to_add_it() -> None:
     plain = tree({"t": block(np.zeros((8, 1, 2)))}, categories={"t": "Knowledge"})
     with pytest.raises(UnknownNameError, match="--methods function_vector_patch"):
         steering_heads(plain)
+
+
+def test_demonstrations_are_as_many_as_in_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
+    heads = steering_heads(ranked(["prob"], plan='{"template": "arrow", "n_demos": 3}'), 1)
+    assert heads.attrs["n_demos"] == 3
+    untold = {"template": None, "n_demos": None}
+    found = steer(model, tasks[:1], heads, settings=replace(SMALL, **untold))
+    assert json.loads(found.attrs["provenance"])["n_demos"] == 3
+    said = replace(SMALL, n_demos=3)
+    assert found["accuracy"].identical(steer(model, tasks[:1], ["L0H0"], settings=said)["accuracy"])
+    told = steer(model, tasks[:1], heads, settings=SMALL)
+    assert json.loads(told.attrs["provenance"])["n_demos"] == 2, "what the settings say wins"
+    papers = steer(model, tasks[:1], ["L0H0"], settings=replace(SMALL, n_demos=None))
+    assert json.loads(papers.attrs["provenance"])["n_demos"] == 10
+    without = steering_heads(ranked(["prob"], plan='{"n_demos": 0}'), 1)  # of a run without demonstrations
+    kept = steer(model, tasks[:1], without, settings=replace(SMALL, n_demos=None))
+    assert json.loads(kept.attrs["provenance"])["n_demos"] == 10
+
+
+def test_heads_of_another_models_weights_are_refused(model: HookedModel, tasks: list[Task]) -> None:
+    results = ranked(["prob"])
+    results.attrs["manifest"] = json.dumps({"model": {"name": "mine", "weights_hash": model.weights_hash()}})
+    own = steering_heads(results, 1)
+    assert (own.attrs["model"], own.attrs["weights_hash"]) == ("mine", model.weights_hash())
+    assert steer(model, tasks[:1], own, settings=SMALL).sizes["task"] == 1
+    other = own.assign_attrs(weights_hash="0123")
+    message = r"ranked on model 'mine' \(weights 0123\).*steered is .*Rank heads with results of this model.*tolist\(\)"
+    with pytest.raises(DataError, match=message):
+        steer(model, tasks[:1], other, settings=SMALL)
+    assert steer(model, tasks[:1], other["name"].values.tolist(), settings=SMALL).sizes["task"] == 1
+
+
+def test_a_single_name_is_told_to_be_passed_in_a_list(model: HookedModel, tasks: list[Task]) -> None:
+    with pytest.raises(DataError, match=r"takes a list of heads; got 'L1H6'\. Pass \['L1H6'\]"):
+        steer(model, tasks, "L1H6", settings=SMALL)
+
+
+def test_tasks_answered_in_sentences_are_named_before_the_template(model: HookedModel) -> None:
+    with pytest.raises(DataError, match=r"are answered in whole sentences, .* suite 'icl'"):
+        steer(model, "sentences", ["L1H0"])
+
+
+def test_the_reading_says_on_how_many_items_the_heads_were_ranked(model: HookedModel, tasks: list[Task]) -> None:
+    # 30 items, of which about half rank.
+    heads = steering_heads(ranked(["prob"]), 1, seed=0)
+    n = sum(first_half(f"item {item}", seed=0) for item in range(30))
+    assert heads["n_items"].values.tolist() == [n]
+    reading = steer(model, tasks[:1], heads, settings=SMALL).attrs["reading"]
+    assert f"The heads were ranked on {n} query items per task, of 1 task.\n" in reading
+    few = steer(model, tasks[:1], heads.assign(n_items=("task", [1])), settings=SMALL).attrs["reading"]
+    assert "ranked on 1 query item per task, of 1 task; with fewer than 10 of a task, other items may rank" in few
+    assert "ranked on" not in steer(model, tasks[:1], ["L0H0"], settings=SMALL).attrs["reading"]
 
 
 def test_prompts_are_written_as_in_the_run_that_chose_the_heads(model: HookedModel, tasks: list[Task]) -> None:
@@ -223,7 +277,9 @@ def test_prompts_are_written_as_in_the_run_that_chose_the_heads(model: HookedMod
     strict = HookedModel(model.model)
     strict.tokenizer = word_tokenizer()  # the toy's own takes unknown words for its end of text
     for unknown in (both_heads(), ["L1H0"]):
-        with pytest.raises(OptionError, match=r"Template 'question' writes .* --template arrow"):
+        with pytest.raises(
+            OptionError, match=r"Template 'question' .* settings=hc\.SteeringSettings\(template=\"arrow\"\)"
+        ):
             steer(strict, tasks[:1], unknown, settings=open_ended)
 
 

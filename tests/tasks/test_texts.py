@@ -1,0 +1,42 @@
+"""Texts of a task with their answers marked."""
+
+import pytest
+
+import headcats as hc
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.prompts import PromptPair
+from headcats.tasks import Task
+
+PAIRS = {f"in{i}": f"out{i}" for i in range(6)}
+MINE = Task("mine", "Knowledge", "made up", lambda n, *, seed: list(PAIRS.items()))
+
+
+def test_answers_are_marked_and_the_rest_is_the_prompt() -> None:
+    texts = hc.task_texts("mine", suite=[MINE], n_prompts=12, n_demos=2)
+    for text in texts:
+        ((start, end),) = text.spans
+        assert text.text[start:end].strip() == PAIRS[text.item]
+        assert end == len(text.text)
+        assert text.text[:start].count("→") == 3
+        assert (text.task, text.category) == ("mine", "Knowledge")
+    assert sorted(text.item for text in texts) == sorted([*PAIRS] * 2)
+
+
+def test_the_seed_and_the_template_decide_what_is_written() -> None:
+    plain = hc.task_texts("plural", n_prompts=3)
+    assert hc.task_texts("plural", n_prompts=3) == plain != hc.task_texts("plural", n_prompts=3, seed=1)
+    assert hc.task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
+
+
+def test_what_cannot_be_made_is_refused() -> None:
+    finished = Task("ready", "Knowledge", "made up", lambda n, *, seed: [PromptPair("k", "i", "a", "b", "c", "d")])
+    with pytest.raises(DataError, match=r"made of finished prompts.*AnsweredText\(text, \[\(start, end\)\]\)"):
+        hc.task_texts("ready", suite=[finished])
+    with pytest.raises(DataError, match="has 6 usable pairs; a prompt of 6 demonstrations needs 7"):
+        hc.task_texts("mine", suite=[MINE], n_demos=6)
+    with pytest.raises(UnknownNameError, match="Did you mean 'plural'"):
+        hc.task_texts("plurall")
+    with pytest.raises(UnknownNameError, match="template"):
+        hc.task_texts("plural", template="arow")
+    with pytest.raises(OptionError, match="got 0 and 5"):
+        hc.task_texts("plural", n_prompts=0)

@@ -1,0 +1,30 @@
+"""Numbers as people say them."""
+
+import pytest
+
+from headcats.wording import counted, readable_time
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "under 0.1 s"),
+        (0.04, "under 0.1 s"),
+        (0.05, "0.1 s"),
+        (3.14, "3.1 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (80.0, "80 s"),
+        (120.0, "2 min"),
+        (300.0, "5 min"),
+        (9000.0, "2.5 h"),
+    ],
+)
+def test_times_are_as_exact_as_people_say_them(seconds, text):
+    assert readable_time(seconds) == text
+
+
+@pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
+def test_what_is_counted_has_its_plural(n, text):
+    assert counted(n, "task") == text
+    assert counted(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"
