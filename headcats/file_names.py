@@ -40,6 +40,15 @@ def marks(
     found += [slug(metric)] if metric != planned[0] else []
     found += [effect] if effect != "total" else []
     found += [sign] if sign != "helping" else []
-    found += [slug("-".join(re.findall(r"[\w.=]+", rule)))] if rule != DEFAULT_RULE else []
+    found += rule_marks(rule)
     found += [f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else []
     return [*found, *(["ablated@all"] if positions == "all" else [])]
+
+
+def rule_marks(rule: str) -> list[str]:
+    """A rule as part of a file name; none for the default rule.
+
+    Args:
+        rule: The rule's repr.
+    """
+    return [slug("-".join(re.findall(r"[\w.=]+", rule)))] if rule != DEFAULT_RULE else []

@@ -18,13 +18,18 @@ import sys
 import warnings
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+import xarray as xr
 from counting import SUITE, counting_folder
 from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.cli.finished_run import tell
 from headcats.errors import StatisticsWarning
+from headcats.methods.spec import MethodSpec
+from headcats.results import ResultsFolder, task_nodes
 from headcats.study import DEFAULT_PROMPTS
 
 COMMANDS = ("run", "validate", "map", "figure", "compare", "evidence", "merge", "list")
@@ -556,6 +561,53 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
     assert other.code == 0, other.err
     assert "plan seed 0 1" in other.rows
     assert "3 denoising_patch@last, logit_diff, seed 1" in other.rows
+
+
+@pytest.fixture
+def with_suite_methods(results, tmp_path):
+    """The finished run with made-up blocks of two methods over the whole suite."""
+    path = tmp_path / "whole"
+    shutil.copytree(results, path)
+    there = hc.load(path)
+    one = next(block for task in task_nodes(there).values() for block in task.children.values())
+    grid = {name: one[name].values for name in ("layer", "head")}
+    shape = [2, *(len(axis) for axis in grid.values())]
+    values = np.random.default_rng(0).random(shape)
+    about = {"categories": there.attrs["categories"], "model": "toy"}
+    names = [entry["name"] for entry in json.loads(about["categories"])][:2]
+    relations = xr.Dataset(
+        {"score": (("task", "layer", "head"), values)},
+        coords={"task": ["a", "b"], "category": ("task", names), **grid},
+        attrs=about | {"method": "ov_relation"},
+    )
+    gates = xr.Dataset(
+        {"facilitation": (("dataset", "seed", "layer", "head"), values[:, None])},
+        coords={"dataset": names, "seed": [0], **grid},
+        attrs=about | {"method": "head_gating"},
+    )
+    ResultsFolder(path).write_block("_suite", "ov_relation", relations)
+    ResultsFolder(path).write_block("_suite", "head_gating:n_seeds=1", gates)
+    return path
+
+
+def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, with_suite_methods):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        tell(hc.load(with_suite_methods), [MethodSpec.parse("denoising_patch")], with_suite_methods)
+    text = " ".join(capfd.readouterr().out.split())
+    assert re.search(r"Also scored: mean_ablation@\w+, ov_relation\. Another method can tell another story: ", text)
+    assert "Also there: head_gating:n_seeds=1, over the whole suite: `headcats figure always_any " in text
+
+
+def test_compare_writes_the_grid_of_all_methods_beside_its_table(headcats, with_suite_methods):
+    done = headcats("compare", with_suite_methods, "--csv", "pairs.csv", "--halves", 0)
+    assert done.code == 0, done.err
+    assert done.text.count("Numbers: pairs.csv and pairs-methods.csv") == 1
+    with open("pairs-methods.csv", encoding="utf-8") as file:
+        methods = {row["method"] for row in csv.DictReader(file)}
+    assert {"ov_relation", "head_gating:n_seeds=1"} < methods
+    with open("pairs.csv", encoding="utf-8") as file:
+        assert "rank_correlation" not in file.readline()
 
 
 def test_merge_joins_folders(headcats, model_folder, results, tmp_path):

@@ -48,7 +48,10 @@ def write(
             "plan": {"metrics": ["logit_diff"], "corruption": "other_task", "seed": 0} | plan,
             "model": {"name": "planted", "weights_hash": weights},
             "categories": CATEGORIES[:2],
-            "tasks": {task: {"category": TASKS[task]} for task in (*tasks, *refused)},
+            "tasks": {
+                task: {"category": TASKS[task], "refusal": "too hard" if task in refused else ""}
+                for task in (*tasks, *refused)
+            },
             "methods": list(labels),
             "checks": {},
             "blocks": {},

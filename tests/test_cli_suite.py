@@ -12,8 +12,6 @@ from figures.examples import EXAMPLES
 
 import headcats as hc
 from headcats import cli, registry
-from headcats.cli.suite_tables import suite_table
-from headcats.errors import OptionError
 from headcats.results import ResultsFolder
 
 TASKS = "country_capital,capital_country,plural,next_letter"
@@ -70,8 +68,14 @@ def test_map_of_relations(capfd, monkeypatch, scored):
         assert {row["category"] for row in csv.DictReader(file)} == {"Knowledge", "Linguistic"}
     reading = [word for key, value in registry.lookup("preset", "maps2025").reading.items()
                for word in (f"--{key.replace('_', '-')}", value)]  # fmt: skip
-    paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", *reading)
+    names = ("ov_map.html", "heads-ov_map.csv")
+    first = {name: (scored / name).read_bytes() for name in names}
+    paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", *reading)
     assert paper[0] == 0, paper[1]
+    for name in names:
+        assert (scored / name).read_bytes() == first[name], "a map of another rule does not replace it"
+        stem, _, suffix = name.rpartition(".")
+        assert (scored / f"{stem}-threshold-value=0.15.{suffix}").exists()
     assert " 0.15 " in paper[1]
     again = command(capfd, monkeypatch, "map", scored)
     assert again[1].startswith("Heads by ov_relation"), "the only method there is needs no name"
@@ -86,9 +90,12 @@ def test_map_of_relations(capfd, monkeypatch, scored):
         ),
         (
             ["map", "--method", "head_gating"],
-            "hold no head_gating: `headcats run --methods head_gating --out DIR` adds",
+            "head_gating sorts no heads into categories, so there is no map of it, and these results hold no such",
         ),
-        (["figure", "always_any", "--out", "x.html"], "hold no head_gating: `headcats run --methods head_gating --out"),
+        (
+            ["figure", "always_any", "--out", "x.html"],
+            "--methods head_gating --tasks next_letter,country_capital,capital_country,plural --out DIR` adds",
+        ),
         (
             ["figure", "layer_token", "--out", "x.html"],
             "suite 'icl' has none. `headcats run --suite sentences --methods token_probe --out NEW_DIR`",
@@ -112,6 +119,24 @@ def test_map_of_relations(capfd, monkeypatch, scored):
             "The map of ov_relation does not read --min-tasks: leave that out.",
         ),
         (["compare"], "Agreement needs at least two methods; there is ov_relation"),
+        (["compare"], "To look at what there is: `headcats figure ov_map "),
+        (["evidence"], "`headcats evidence` reads scores of tasks, and these results hold none, only ov_relation."),
+        (["evidence", "--method", "ov_relation"], "so it has no scores of tasks; `headcats figure ov_map "),
+        (["map", "--method", "mean_ablaton"], "'mean_ablaton'. Did you mean 'mean_ablation'"),
+        (["figure", "overlap_map", "--out", "x.html"], "these results hold none, only ov_relation. To look at that: "),
+        (["figure", "head_grid", "--out", "x.html"], "To look at that: `headcats figure ov_map "),
+        (
+            ["figure", "overlap_map", "--method", "ov_relation", "--out", "x.html"],
+            "so it has no scores of tasks; `headcats figure ov_map ",
+        ),
+        (
+            ["figure", "head_grid", "--method", "function_probe", "--out", "x.html"],
+            "These results hold ov_relation. To look at that: `headcats figure ov_map ",
+        ),
+        (
+            ["figure", "importance_grid", "--method", "mean_ablaton", "--out", "x.html"],
+            "'mean_ablaton'. Did you mean 'mean_ablation'",
+        ),
     ],
 )
 def test_what_cannot_be_shown_is_said(capfd, monkeypatch, tmp_path, scored, arguments, message):
@@ -121,23 +146,6 @@ def test_what_cannot_be_shown_is_said(capfd, monkeypatch, tmp_path, scored, argu
     assert code == 2
     assert message in text
     assert not list(tmp_path.iterdir())
-
-
-def test_the_command_that_adds_a_method_has_the_plan_of_the_folder(two_methods):
-    results = hc.load(two_methods)
-    manifest = json.loads(results.attrs["manifest"])
-    manifest["plan"] |= {"suite": "sentences", "n_prompts": 12, "metrics": ["prob", "logit_diff"], "n_demos": 0}
-    manifest["model"]["name"] = "gpt2"
-    results.attrs["manifest"] = json.dumps(manifest)
-    with pytest.raises(OptionError) as found:
-        suite_table(results, "token_map")
-    assert "`headcats run --methods token_probe --model gpt2 --suite sentences --metrics prob,logit_diff " in str(
-        found.value
-    )
-    assert "--n-prompts 12 --out DIR` adds it to the folder DIR." in str(found.value)
-    assert "--n-demos" not in str(found.value), "0 is the suite's own"
-    with pytest.raises(OptionError, match=r"suite 'sentences' has none\. `headcats run --suite cognitive --methods"):
-        suite_table(results, "importance")
 
 
 @pytest.mark.parametrize("named", ["head_gating", "head_gating:preset=chg-mini"])
@@ -153,11 +161,28 @@ def test_a_map_that_there_cannot_be_names_the_figure(capfd, monkeypatch, tmp_pat
     assert code == 0, text
 
 
+def test_several_folders_without_scored_tasks_are_not_compared(capfd, monkeypatch, scored):
+    code, text = command(capfd, monkeypatch, "compare", scored, scored)
+    assert code == 2
+    assert "`headcats compare` of several folders reads scores of tasks, and these results hold none, only ov_r" in text
+
+
+@pytest.mark.parametrize("asked", [["--suite", "sentences"], ["--preset", "orgad2025"]])
+def test_methods_that_tasks_without_demonstrations_do_not_fit(capfd, monkeypatch, tmp_path, asked):
+    monkeypatch.chdir(tmp_path)
+    code, text = command(capfd, monkeypatch, "run", *asked, "--methods", "denoising_patch")
+    assert code == 2
+    assert "answered in sentences, and token_probe reads those. denoising_patch needs prompts" in text
+    assert "ask for demonstrations, such as --n-demos 5" in text
+    assert not list(tmp_path.iterdir())
+
+
 def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypatch, scored):
     code, text = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation")
     assert code == 0, text
     assert "Translation" not in text
     assert "3 categories" not in text
+    assert "Algorithmic 0 - refused: next_letter -" in text, "it was tried"
 
 
 def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):

@@ -28,7 +28,7 @@ app.command("figure")(stoppable(drawing.figure_command))
 app.command("compare")(stoppable(comparing.compare_command))
 app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
 app.command("merge")(stoppable(reading.merge_command))
-app.command("list")(reading.list_command)
+app.command("list")(stoppable(reading.list_command))
 
 
 def _print_version(asked: bool | None) -> None:

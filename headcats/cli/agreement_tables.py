@@ -11,6 +11,7 @@ from rich.markup import escape
 from headcats.categories import replicated
 from headcats.cli.console import out, table
 from headcats.evidence.comparison.agreeing import SIGNS, pairs
+from headcats.wording import counted
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18
@@ -128,10 +129,11 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
         "Spearman of effects (range)",
         "Jaccard by chance",
     ]
-    plural = "split" if splits == 1 else "splits"
     out.print(
         table(
-            f"\nHalves of the prompts by query item: {title} ({found.attrs['sign']}), {splits} {plural}", columns, rows
+            f"\nHalves of the prompts by query item: {title} ({found.attrs['sign']}), {counted(splits, 'split')}",
+            columns,
+            rows,
         )
     )
     if (found["n_splits"] < splits).any():
@@ -211,15 +213,15 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, a
     named = f" ({'; '.join(empty)})" if len(empty) <= 2 else ""
     void = lacking + (f"{len(empty)} of {len(sizes)} protocols find no head{named}; " if empty else "")
     if len(finders) == 1:
-        return escape(f"{category}: {void}only {finders[0]} finds {_heads(sizes[finders[0]])}.")
+        return escape(f"{category}: {void}only {finders[0]} finds {counted(sizes[finders[0]], 'head')}.")
     known = listed[listed["first"].isin(finders) & listed["second"].isin(finders)]
     lowest = known.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
     middle = f" (median of {len(known)} pairs {number_text(known['jaccard'].median())})" if len(known) > 1 else ""
     return escape(
         f"{category}: {void}{'among the others the' if void else 'the'} lowest agreement is Jaccard "
-        f"{number_text(lowest['jaccard'])}{middle}, between {lowest['first']} ({_heads(sizes[lowest['first']])}) and "
-        f"{lowest['second']} ({_heads(sizes[lowest['second']])}); Spearman of effects "
-        f"{number_text(lowest['spearman'])}."
+        f"{number_text(lowest['jaccard'])}{middle}, between {lowest['first']} "
+        f"({counted(sizes[lowest['first']], 'head')}) and {lowest['second']} "
+        f"({counted(sizes[lowest['second']], 'head')}); Spearman of effects {number_text(lowest['spearman'])}."
     )
 
 
@@ -234,10 +236,6 @@ def _scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
     """Where a protocol has the number of any head in a category."""
     heads = agreement["n_heads"].transpose("category", "protocol", "other").values
     return np.diagonal(heads, axis1=1, axis2=2).T > 0
-
-
-def _heads(number: int) -> str:
-    return f"{number} head{'' if number == 1 else 's'}"
 
 
 def screens_sentence(labels: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ import typer
 from headcats.cli.console import out
 from headcats.cli.reading import MinTasks, RuleText
 from headcats.cli.settings import DEFAULT_RULE
-from headcats.errors import OptionError
+from headcats.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,7 +23,13 @@ Sign = Annotated[
     str, typer.Option("--sign", help="Whose: helping (the default) or suppressing heads; they are never merged.")
 ]
 Splits = Annotated[int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")]
-Csv = Annotated[Path | None, typer.Option("--csv", help="Write the numbers as a table to this file.")]
+Csv = Annotated[
+    Path | None,
+    typer.Option(
+        "--csv",
+        help="Write the numbers as a table to this file; the grid of all methods beside it, as NAME-methods.csv.",
+    ),
+]
 
 
 def compare_command(
@@ -47,6 +53,7 @@ def compare_command(
 
     Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
     """
+    from headcats.cli.instead import check_scored
     from headcats.cli.mapping import SIGNS, check_choice, of_run, parse_min_tasks, parse_rule
     from headcats.cli.plan_tables import print_plans
     from headcats.results import load, suite_blocks, task_nodes
@@ -56,27 +63,32 @@ def compare_command(
     check_choice("--sign", sign, SIGNS)
     if halves < 0:
         raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
-    results = dict(zip(_labels(folders), map(load, folders), strict=True))
-    of_run(*results.values())
+    loaded = [load(folder) for folder in folders]
+    for one, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
+        check_scored(one, folder, method, by="`headcats compare` of several folders")
+    results = dict(zip(_labels(folders), (of_run(one, *loaded) for one in loaded), strict=True))
     if len(results) > 1:
         print_plans(results)
     alone = next(iter(results.values())) if len(results) == 1 else None
+    grid = None
     if len(set(map(_weights, results.values()))) > 1:
         table = _structure(
             results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
         )
     elif alone is not None and not task_nodes(alone):
-        table = _methods(alone, metric)
+        table = _methods_alone(alone, folders[0], metric)
     else:
+        if alone is not None:
+            check_scored(alone, folders[0], method, by="`headcats compare` with --method")
         table = _protocols(
             results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
         )
         if alone is not None and halves:
             _halves(alone, (method, positions, metric), rule=rule, min_tasks=min_tasks, splits=halves, sign=sign)
         if alone is not None and suite_blocks(alone) and method is None:
-            _methods(alone, metric)
+            grid = _methods(alone, metric)
     if csv is not None:
-        _write(table, csv)
+        _write({csv: table} | ({} if grid is None else {csv.with_name(f"{csv.stem}-methods{csv.suffix}"): grid}))
 
 
 def _protocols(
@@ -102,6 +114,17 @@ def _methods(results: "xr.DataTree", metric: str | None) -> "pd.DataFrame":
     print_methods(found)
     pairs = found[["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]]
     return pairs.reset_coords(drop=True).to_dataframe().reset_index()
+
+
+def _methods_alone(results: "xr.DataTree", folder: Path, metric: str | None) -> "pd.DataFrame":
+    """The same of results without a scored task; where nothing can be compared, the message says what to look at."""
+    from headcats.cli.instead import drawn_by
+
+    try:
+        return _methods(results, metric)
+    except DataError as error:
+        drawn = drawn_by(results, folder)
+        raise DataError(f"{error} To look at what there is: {drawn}." if drawn else str(error)) from None
 
 
 def _halves(
@@ -175,8 +198,10 @@ def _weights(results: "xr.DataTree") -> str | None:
     return weights
 
 
-def _write(table: "pd.DataFrame", path: Path) -> None:
+def _write(tables: dict[Path, "pd.DataFrame"]) -> None:
     from headcats.results import ResultsFolder
 
-    ResultsFolder(path.parent).write_bytes(path.name, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
-    out.print(f"\nNumbers: [bold]{path}[/]")
+    for path, table in tables.items():
+        data = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
+        ResultsFolder(path.parent).write_bytes(path.name, data)
+    out.print(f"\nNumbers: {' and '.join(f'[bold]{path}[/]' for path in tables)}")

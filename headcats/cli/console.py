@@ -32,22 +32,22 @@ def warn(message: str) -> None:
     err.print(f"[yellow]Note:[/] {_escaped(message)}", soft_wrap=True)
 
 
-def counted(n: int, what: str, several: str = "") -> str:
-    """`1 task`, `2 tasks`; `several` where the plural is not made with an s."""
-    return f"{n} {what if n == 1 else several or what + 's'}"
-
-
 class Terminated(KeyboardInterrupt):
     """The process was asked to end (SIGTERM): it stops as after Ctrl-C."""
 
 
 @contextlib.contextmanager
 def ending_on_request() -> Iterator[None]:
-    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
-    if threading.current_thread() is not threading.main_thread():
+    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask.
+
+    A process that was started to ignore SIGTERM goes on ignoring it, and a handler that was not set from Python, which
+    could not be put back (None), stays.
+    """
+    before = signal.getsignal(signal.SIGTERM)
+    if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         yield
     finally:

@@ -67,8 +67,7 @@ def figure_command(
     from headcats.figures import reads, write
     from headcats.results import load
 
-    results, wanted = load(folder), reads(drawn)
-    of_run(results)
+    results, wanted = of_run(load(folder)), reads(drawn)
     if of_suite := _suite_table(wanted, method):
         refuse_unused(scoring, by=f"Figure {name!r} of a method over the whole suite")
         table, heading = _of_suite(results, of_suite, method)
@@ -79,6 +78,9 @@ def figure_command(
     else:
         if wanted == "importance":
             wanted = "members"  # any score of any method, by category
+        from headcats.cli.instead import check_scored
+
+        check_scored(results, folder, method, by=f"Figure {name!r}")
         table, heading = _of_scores(results, wanted, name, method=method, **scoring)
     titled = {"title": heading} if "title" in inspect.signature(drawn).parameters else {}
     out.print(f"Wrote [bold]{write(drawn(table, **(titled | chosen)), destination)}[/]")

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.cli.console import out, table
 from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, of_tasks, share
+from headcats.wording import counted
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
@@ -243,7 +244,7 @@ def _print_self_repair(data: xr.Dataset) -> None:
             "does."
         )
     if small:
-        out.print(f"{small} head{'s' if small > 1 else ''} with both effects below {_LEAST} of the gap not listed.")
+        out.print(f"{counted(small, 'head')} with both effects below {_LEAST} of the gap not listed.")
 
 
 def _number(value: float, digits: int | None = None) -> str:

@@ -37,6 +37,7 @@ def evidence_command(
     [bold]headcats evidence results/mini-icl --method mean_ablation --controls 1000[/]
     """
     from headcats.cli.evidence_tables import print_evidence
+    from headcats.cli.instead import check_scored
     from headcats.cli.mapping import EFFECTS, check_choice, parse_min_tasks, parse_rule
     from headcats.results import load
 
@@ -49,6 +50,7 @@ def evidence_command(
             raise OptionError(f"{option} must be at least {least}; got {value}.")
     results = load(folder)
     note_unfinished(results)
+    check_scored(results, folder, method, by="`headcats evidence`")
     from headcats.study.evidence_run import NODES, evidence_files, run_evidence
 
     where = folder / evidence_files(

@@ -5,10 +5,11 @@ import xarray as xr
 
 from headcats.categories import head_table, subsampled_overlap
 from headcats.cli.agreement_tables import NOT_JUDGED, WHY_NOT_JUDGED
-from headcats.cli.console import counted, out, table, warn
+from headcats.cli.console import out, table, warn
 from headcats.cli.mapping import parse_min_tasks, parse_rule, title
 from headcats.errors import DataError
 from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
+from headcats.wording import counted
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.

@@ -13,7 +13,7 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError
 from headcats.file_names import marks
 from headcats.registry import lookup, unknown_name_message
-from headcats.results import ResultsFolder, suite_blocks, task_nodes
+from headcats.results import SUITE, ResultsFolder, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, score, screen_label
 
@@ -139,19 +139,39 @@ def tables(
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
 
 
-def of_run(*results: xr.DataTree) -> None:
-    """Take the suite's categories that none of the runs has a task of out of freshly loaded results, in place.
+def of_run(results: xr.DataTree, *others: xr.DataTree) -> xr.DataTree:
+    """A copy of results without the suite's categories that neither they nor the others have tried a task of.
 
     A category whose tasks were all refused stays.
     """
-    manifests = [json.loads(one.attrs["manifest"]) for one in results]
-    known = {entry["category"] for manifest in manifests for entry in manifest["tasks"].values()}
-    for block in (block for one in results for block in suite_blocks(one).values()):
-        known.update(str(name) for axis in _CATEGORY_AXES if axis in block.coords for name in block[axis].values)
-    for one in results:
-        listed = [entry for entry in json.loads(one.attrs["categories"]) if entry["name"] in known]
-        if listed:
-            one.attrs["categories"] = json.dumps(listed, ensure_ascii=False)
+    known = set().union(*(categories_tried(one) for one in (results, *others)))
+    listed = [entry for entry in json.loads(results.attrs["categories"]) if entry["name"] in known]
+    found = results.copy()
+    if listed:
+        found.attrs = {**results.attrs, "categories": json.dumps(listed, ensure_ascii=False)}
+    return found
+
+
+def categories_tried(results: xr.DataTree, method: str | None = None) -> dict[str, list[str]]:
+    """Category of every task that a run has tried, refused ones too -> what of it was refused.
+
+    Args:
+        results: As `hc.load` returns them.
+        method: A method over the whole suite, with its options, to leave all others out; None takes everything.
+    """
+    manifest, found = json.loads(results.attrs["manifest"]), dict[str, list[str]]()
+    of_suite = {label: entry for label, entry in manifest["blocks"].get(SUITE, {}).items() if method in (None, label)}
+    for task, entry in manifest["tasks"].items() if method is None else ():
+        found.setdefault(entry["category"], []).extend([task] if entry.get("refusal") else [])
+    for entry in of_suite.values():
+        for task, category in entry.get("tasks", {}).items():
+            refused = "refusal" in entry["parts"].get(task, {})
+            found.setdefault(category, []).extend([task] if refused else [])
+    for label, block in suite_blocks(results).items():
+        for axis in _CATEGORY_AXES if method in (None, label) else ():
+            for name in block[axis].values.tolist() if axis in block.coords else ():
+                found.setdefault(str(name), [])
+    return found
 
 
 def title(found: dict[str, xr.Dataset], *, judged: bool = True) -> str:

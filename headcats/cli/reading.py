@@ -11,10 +11,11 @@ import typer
 import xarray as xr
 
 from headcats import __version__
-from headcats.cli.console import counted, out, table, warn
+from headcats.cli.console import out, table, warn
 from headcats.cli.settings import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
+from headcats.wording import counted
 
 Folder = Annotated[Path, typer.Argument(help="A results folder.")]
 Method = Annotated[str | None, typer.Option("--method", help="Method to map; default: the first exact one of the run.")]
@@ -75,9 +76,10 @@ def map_command(
     [bold]headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1[/] ·
     [bold]headcats map results/mini-icl --effect task_specific --sign suppressing[/]
     """
+    from headcats.cli.instead import check_scored
     from headcats.cli.map_tables import print_map
-    from headcats.cli.mapping import default_method, file_of, of_run, tables, title, write_heads
-    from headcats.cli.suite_tables import METHOD_OF, SUITE_METHODS, figure_command, suite_table
+    from headcats.cli.mapping import categories_tried, default_method, file_of, of_run, tables, title, write_heads
+    from headcats.cli.suite_tables import METHOD_OF, SUITE_METHODS, figure_commands, suite_table
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.results import load, suite_blocks, task_nodes
@@ -91,25 +93,27 @@ def map_command(
         "min_tasks": min_tasks,
         "sign": sign,
     }
-    results = load(folder)
-    of_run(results)
+    results = of_run(load(folder))
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
     if named.partition(":")[0] in SUITE_METHODS:
         table_of = {name: key for key, name in METHOD_OF.items()}[named.partition(":")[0]]
-        block = suite_table(results, table_of, method=named)
         if table_of != "relations":
+            drawn = " or ".join(f"`{line}`" for line in figure_commands(results, folder, named))
             raise OptionError(
-                f"{named} sorts no heads into categories, so there is no map of it; "
-                f"`{figure_command(block, folder)}` draws it."
+                f"{named} sorts no heads into categories, so there is no map of it"
+                + (f"; {drawn} draws it." if drawn else ", and these results hold no such method either.")
             )
+        block = suite_table(results, table_of, method=named)
         from headcats.cli.relation_tables import map_relations
 
         # One relation of a category is enough: so the method is defined.
         met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
         refuse_unused({name: value for name, value in chosen.items() if name not in met}, by=f"The map of {named}")
-        map_relations(block, folder, rule=rule, csv=csv)
+        tried = categories_tried(results, str(block.attrs["label"]))
+        map_relations(block, folder, rule=rule, csv=csv, tried=tried)
         return
+    check_scored(results, folder, method, by="A map")
     note_control(method or default_method(results)[0])
     found = tables(results, method=method, undecided=True, **chosen)
     print_map(found, rule=rule, min_tasks=min_tasks)
@@ -194,8 +198,10 @@ def list_command(
         raise UnknownNameError(unknown_name_message("kind", kind, KINDS))
     if of_suite is not None and kind != "tasks":
         raise OptionError(f"--suite chooses among tasks: headcats list tasks --suite {of_suite}.")
+    from headcats.tasks import suite
+
     rows = []
-    chosen = names(KINDS[kind]) if of_suite is None else [task.name for task in lookup("suite", of_suite)().tasks]  # type: ignore[arg-type]
+    chosen = names(KINDS[kind]) if of_suite is None else [task.name for task in suite(of_suite).tasks]  # type: ignore[arg-type]
     for name in chosen:
         item = lookup(KINDS[kind], name)  # type: ignore[arg-type]
         group = f"{item.category} ({item.suite or 'no suite'})" if kind == "tasks" else ""

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +17,26 @@ from headcats.cli.suite_tables import figure_file, suite_title
 from headcats.errors import OptionError, StatisticsWarning
 from headcats.figures.figure import write
 from headcats.figures.ov_map import ov_map
+from headcats.file_names import rule_marks
 from headcats.results import ResultsFolder
 
 
-def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> None:
+def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool, tried: Mapping[str, Sequence[str]]) -> None:
     """Print the categories of heads by their weights, and write the map (and the head list) into the folder.
+
+    Args:
+        block: The relations.
+        folder: Where the map goes.
+        rule: The rule of the command line.
+        csv: Also write the head list.
+        tried: Category that the method was asked for -> relations of it that were refused.
 
     Raises:
         OptionError: A rule other than a threshold.
     """
     threshold = _threshold(rule)
-    here = set(block["category"].values.tolist())  # and not those of the suite that were not run
-    listed = [entry for entry in json.loads(block.attrs["categories"]) if entry["name"] in here]
+    here, suite = set(block["category"].values.tolist()), json.loads(block.attrs["categories"])
+    listed = [entry for entry in suite if entry["name"] in here]  # chance is asked of these alone
     block = block.assign_attrs(categories=json.dumps(listed, ensure_ascii=False))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # said below
@@ -36,7 +45,10 @@ def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> N
     out.print(f"\nHeads by {suite_title(block)}, {members.attrs['rule']}")
     heads = head_table(members)
     rows = []
-    for category in members["category"].values.tolist():
+    for category in (entry["name"] for entry in suite if entry["name"] in {*here, *tried}):
+        if category not in here:
+            rows.append([category, "0", "-", f"refused: {', '.join(tried[category]) or 'all'}", "-"])
+            continue
         one = members.sel(category=category)
         mine = heads[heads["category"] == category]
         listed = [" ".join(mine[mine["kind"] == kind]["head"]) or "none" for kind in ("helping", "suppressing")]
@@ -49,11 +61,12 @@ def map_relations(block: xr.Dataset, folder: Path, *, rule: str, csv: bool) -> N
     )
     print_counts(shared)
     _print_relations(block, threshold)
-    file = figure_file(block, "ov_map")
-    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / file)
+    # What is not the default is in the name, so that no map replaces one by another rule.
+    stem = "-".join([figure_file(block, "ov_map").removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
+    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html")
     out.print(f"\nMap: [bold]{page}[/]")
     if csv:
-        name = f"heads-{Path(file).stem}.csv"
+        name = f"heads-{stem}.csv"
         ResultsFolder(folder).write_bytes(name, heads.to_csv(index=False, lineterminator="\n").encode("utf-8"))
         out.print(f"Head list: [bold]{folder / name}[/]")
 

@@ -1,15 +1,20 @@
 """Commands that need a model: `run` and `validate`."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headcats.cli.console import stopping
 from headcats.cli.reading import note_control
-from headcats.cli.settings import check_named, settings
+from headcats.cli.settings import DEFAULTS, OF_SUITE, check_named, settings
 from headcats.cli.validation_tables import print_validation
+from headcats.errors import OptionError
+
+if TYPE_CHECKING:
+    from headcats.methods.spec import MethodSpec
 
 Model = Annotated[
     str | None,
@@ -136,10 +141,30 @@ def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool) -> None:
         chosen["methods"] = list(DEFAULT_METHODS)
     note_control(next(iter(chosen["methods"]), None))
     specs = [MethodSpec.parse(method) for method in chosen["methods"]]  # misspelt ones are refused before a model loads
+    _check_demonstrations(chosen, specs)
     loaded = _load(chosen)
     study = {key: value for key, value in chosen.items() if value is not None}
     study.setdefault("n_prompts", DEFAULT_PROMPTS)
     tell(run(loaded, out=folder, progress=False if quiet else None, **study), specs, folder)
+
+
+def _check_demonstrations(chosen: Mapping[str, Any], specs: Sequence["MethodSpec"]) -> None:
+    """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that.
+
+    Raises:
+        OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
+    """
+    corrupting = [spec.name for spec in specs if not spec.of_suite]
+    name, of_suite = chosen["suite"], OF_SUITE.get(chosen["suite"], {})
+    if not corrupting or chosen["n_demos"] or of_suite.get("n_demos") != 0:
+        return
+    raise OptionError(
+        f"Tasks of suite {name!r} are questions without demonstrations that are answered in sentences, and "
+        f"{', '.join(of_suite['methods'])} reads those. {' and '.join(corrupting)} needs prompts that are "
+        "corrupted in their demonstrations: name "
+        f"another suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']} "
+        "(tasks whose answers have several tokens are then refused)."
+    )
 
 
 def _stopped(folder: Path) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
+from headcats.method_text import MethodText
 from headcats.presets import preset
 from headcats.registry import unknown_name_message
 
@@ -45,6 +46,8 @@ DTYPES = ("float32", "bfloat16", "float16")
 
 def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
     """Defaults, then those of the suite, then the preset, then the study file, then the command line.
+
+    Where methods are named beside a preset, a note on stderr says what is left of the preset's own.
 
     Raises:
         OptionError: The file cannot be read or is no TOML, a value is of another type than its option takes, or
@@ -89,12 +92,16 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], named: Sequence[str]
     Raises:
         OptionError: Nothing of the preset would be left.
     """
-    own = {_name(text): text for text in of_preset["methods"]}
-    joined = [_joined(own[_name(text)], text) if _name(text) in own else text for text in named]
-    lost = [text for method, text in own.items() if method not in map(_name, named)]
+    own = {text.name: text for text in map(MethodText.read, of_preset["methods"])}
+    read = [MethodText.read(text) for text in named]
+    joined = [
+        str(_joined(own[text.name], text)) if text.name in own else given
+        for text, given in zip(read, named, strict=True)
+    ]
+    lost = [str(text) for method, text in own.items() if method not in {one.name for one in read}]
     if lost and set(of_preset) == {"methods"}:
         raise OptionError(
-            f"Preset {name} is nothing but {' and '.join(lost)}, which --methods {','.join(named)} does not name: "
+            f"Preset {name} is nothing but {' and '.join(lost)}, and the methods named are {' and '.join(named)}: "
             f"leave out one of the two, or name both methods: --methods {','.join([*lost, *named])}."
         )
     if lost:
@@ -105,24 +112,22 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], named: Sequence[str]
         )
     elif joined != list(named):
         warn(f"With the options of preset {name}: {', '.join(joined)}.")
+    overruled = [line for text in read if text.name in own for line in _overruled(own[text.name], text)]
+    if overruled:
+        warn(f"What was named wins over preset {name}: {', '.join(overruled)}.")
     return joined
 
 
-def _name(text: str) -> str:
-    return text.partition("@")[0].partition(":")[0].strip()
-
-
-def _joined(first: str, second: str) -> str:
+def _joined(first: MethodText, second: MethodText) -> MethodText:
     """Two texts on one method as one; where both name an option, the second wins."""
-    (rest, _, where), (more, _, there) = first.partition("@"), second.partition("@")
-    options = {
-        part.partition("=")[0].strip(): part
-        for text in (rest, more)
-        for part in filter(None, text.partition(":")[2].split(","))
-    }
-    positions = there or where
-    listed = f":{','.join(options.values())}" if options else ""
-    return f"{_name(first)}{listed}{f'@{positions}' if positions else ''}"
+    return MethodText(first.name, first.options | second.options, second.positions or first.positions)
+
+
+def _overruled(first: MethodText, second: MethodText) -> list[str]:
+    """What both say, and the second otherwise."""
+    said, wins = ({**one.options, "positions": one.positions} for one in (first, second))
+    both = [key for key, value in said.items() if value and wins.get(key)]
+    return [f"{key}={wins[key]}, not {key}={said[key]}" for key in both if wins[key] != said[key]]
 
 
 def _check_type(study_file: Path, key: str, value: Any) -> None:

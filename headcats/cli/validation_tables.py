@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headcats.cli.console import counted, out, table
+from headcats.cli.console import out, table
+from headcats.wording import counted
 
 
 def print_validation(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> None:
@@ -85,14 +86,15 @@ def _print_spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> list[
 
 
 def _conclude_spoken(entries: Mapping[str, Mapping[str, Any]]) -> None:
-    from headcats.study.spoken import SETTINGS
-
     usable = [entry for entry in entries.values() if not entry["refusal"]]
+    can = f"\n{len(usable)} of {counted(len(entries), 'task')} can be probed for wrong answers (token_probe)."
+    if not usable:
+        out.print(can)
+        return
     right, wrong = (sum(entry[f"n_{side}"] for entry in usable) for side in ("right", "wrong"))
-    least = SETTINGS.min_class
+    least = usable[0]["needed"]
     out.print(
-        f"\n{len(usable)} of {counted(len(entries), 'task')} can be probed for wrong answers (token_probe). Of these "
-        f"{right + wrong} answers {right} are right and {wrong} wrong"
+        f"{can} Of these {right + wrong} answers {right} are right and {wrong} wrong"
         + (
             f"; a probe needs at least {least} of both, so it can run."
             if min(right, wrong) >= least

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from headcats.gates import readable_time
+from headcats.wording import counted, readable_time
 
 # Of work that is measured before it is extrapolated, and between two lines on finished parts, in seconds.
 _MEASURED, _BETWEEN = 2.0, 10.0
@@ -14,7 +14,8 @@ class PartsClock:
 
     Args:
         what: What has parts, such as a method; "" where the parts speak for themselves.
-        work: Parts that are still to be done, in their order -> how much work each is, in any unit.
+        work: Parts that are still to be done, in their order -> how much work each is, in any unit. Where none has any,
+            the first does it for all; if it is refused, the next.
         of: Number of all parts, those that are there already included.
         tell: Takes one line of text; None where nobody wants to know.
         noun: What a part is called, as one and as several.
@@ -34,6 +35,7 @@ class PartsClock:
         self._what, self._of, self._noun, self._clock = what, of, noun, clock
         self._tell = tell or (lambda line: None)
         self._left = dict(work)
+        self._one_does_all()
         self._paid, self._done_work, self._spent = False, 0.0, 0.0
         self._begun = clock()
         self._first: tuple[float, float] | None = None
@@ -41,7 +43,7 @@ class PartsClock:
         if what and self._left:
             there = of - len(self._left)
             more = f", {there} of {of} are there already" if there else ""
-            self._tell(f"{what}: {self._counted(len(self._left))} to do{more}.")
+            self._tell(f"{what}: {counted(len(self._left), *self._noun)} to do{more}.")
 
     def begin(self) -> None:
         """A part begins: what is told of it counts from now."""
@@ -59,19 +61,18 @@ class PartsClock:
             self._first = now, share
             return
         then, before = self._first
-        if now - then < _MEASURED or share <= before:
+        work = self._left[part]
+        others = sum(self._left.values()) - work
+        # A part without work of its own says nothing of how long the work of others takes.
+        if now - then < _MEASURED or share <= before or (others and not work):
             return
         self._expected = True
         whole = (now - then) / (share - before)
-        per_unit = whole / self._left[part]
-        others = sum(self._left.values()) - self._left[part]
-        seconds = (then - self._begun) + whole * (1 - before) + per_unit * others
-        named = f"{self._what} {part}".strip()
-        self._tell(f"{named}: about {readable_time(seconds)} for all that is to do, measured on the first steps.")
-
-    def there(self, part: str) -> None:
-        """Nothing was to be done for a part."""
-        del self._left[part]
+        seconds = (then - self._begun) + whole * (1 - before)
+        if others:
+            seconds += whole / work * others
+        named, of = f"{self._what} {part}".strip(), f" of {self._what}" if self._what else ""
+        self._tell(f"{named}: about {readable_time(seconds)} for the {self._noun[1]}{of}, measured on the first steps.")
 
     def finished(self, part: str, *, refused: bool = False) -> None:
         """A part is done, or refused. Where parts follow each other fast, one line stands for several of them."""
@@ -83,6 +84,8 @@ class PartsClock:
             self._spent += now - then
             self._done_work += (1 - before) * work
         self._paid = self._paid or not refused
+        if refused:
+            self._one_does_all()
         if self._left and now - self._last_line < _BETWEEN:
             return
         self._last_line = now
@@ -91,7 +94,8 @@ class PartsClock:
         rest = f", about {readable_time(self._spent / self._done_work * left)} left" if known else ""
         how = f"refused after {readable_time(took)}" if refused else readable_time(took)
         done = self._of - len(self._left)
-        self._tell(f"{f'{self._what} {part}'.strip()}: {how}; {done} of {self._counted(self._of)} done{rest}.")
+        self._tell(f"{f'{self._what} {part}'.strip()}: {how}; {done} of {counted(self._of, *self._noun)} done{rest}.")
 
-    def _counted(self, n: int) -> str:
-        return f"{n} {self._noun[n != 1]}"
+    def _one_does_all(self) -> None:
+        if self._left and not any(self._left.values()):
+            self._left[next(iter(self._left))] = 1.0

@@ -1,7 +1,7 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,16 +124,21 @@ def plan(
     )
 
 
-def check_options(options: Iterable[str]) -> None:
-    """Refuse options of `hc.run` and `validate` that do not exist.
+def check_options(options: Iterable[str], *, without: Container[str] = ()) -> None:
+    """Refuse options of `hc.run`, `validate` and `hc.task_prompts` that do not exist.
+
+    Args:
+        options: Names that a user gave beside the parameters that the function names itself.
+        without: Options of `hc.run` that the function does not take.
 
     Raises:
         TypeError: The message names the option, near matches and every option there is.
     """
-    known = [name for name in inspect.signature(plan).parameters if name not in _NAMED]
+    known = [name for name in inspect.signature(plan).parameters if name not in _NAMED and name not in without]
+    named = [name for name in _NAMED.values() if name not in without]
     for name in options:
         if name not in known:
-            raise TypeError(unknown_name_message("option", name, [*_NAMED.values(), *known]))
+            raise TypeError(unknown_name_message("option", name, [*named, *known]))
 
 
 # Options of `plan` that have a parameter of their own in `hc.run`, and its name there.

@@ -64,11 +64,23 @@ class Preparation:
         # More than will be used, so that generated tasks rarely repeat a query.
         self._pool = max(1024, 4 * (study.n_prompts + REFERENCE_PROMPTS))
         self._references: dict[tuple[str, str], Reference] = {}
+        self._prepared: dict[str, Prepared] = {}
+
+    def of(self, task: str) -> Prepared:
+        """One task of the suite; no other task is encoded for it.
+
+        Raises:
+            UnknownNameError: No task of the suite.
+        """
+        if task not in self._prepared:
+            (named,) = self.study.suite.named([task])
+            self._prepared[task] = self._prepare(named)
+        return self._prepared[task]
 
     @functools.cached_property
     def prepared(self) -> dict[str, Prepared]:
         """Every task of the suite, by name, in the order of the suite."""
-        return {task.name: self._prepare(task) for task in self.study.suite.tasks}
+        return {task.name: self.of(task.name) for task in self.study.suite.tasks}
 
     def reference(self, task: str, kind: str) -> Reference:
         """Reference prompts for a task: "suite" (all tasks, clean), "task" (its own, clean), "corrupted" (its own,
@@ -76,9 +88,10 @@ class Preparation:
         """
         key = ("" if kind == "suite" else task, kind)
         if key not in self._references:
-            own = self.prepared[task].reference
-            everything = [batch for one in self.prepared.values() for batch in one.reference]
-            if not (everything if kind in ("suite", "other_tasks") else own):
+            own = self.of(task).reference
+            of_suite = kind in ("suite", "other_tasks")
+            everything = [batch for one in self.prepared.values() for batch in one.reference] if of_suite else []
+            if not (everything if of_suite else own):
                 raise DataError(
                     f"Task {task!r} leaves no prompts for the {kind!r} reference; it needs more "
                     "prompts than are scored."
@@ -98,10 +111,10 @@ class Preparation:
         found: list[str] = []
         if choices := spec.method.options.get("reference"):
             kind = str(dict(spec.options).get("reference", choices[0]))
-            everything = self.prepared.values() if kind in ("suite", "other_tasks") else [self.prepared[task]]
+            everything = self.prepared.values() if kind in ("suite", "other_tasks") else [self.of(task)]
             found = [kind, *(batch.fingerprint() for one in everything for batch in one.reference)]
         if getattr(getattr(spec.method, "intervention", None), "uses_second", False):
-            scored = self.prepared[task].scored
+            scored = self.of(task).scored
             found += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
         return found
 
@@ -120,7 +133,7 @@ class Preparation:
             prompts, or no batch at all, where the task has no more. The report counts the prompts that could not be
             encoded. The same arguments give the same prompts.
         """
-        prepared = self.prepared[task_name]
+        prepared = self.of(task_name)
         if prepared.problem:
             return (), DropReport()
         used = self.study.n_prompts + REFERENCE_PROMPTS

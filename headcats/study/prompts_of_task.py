@@ -8,13 +8,13 @@ from typing import Any
 from headcats.errors import DataError, TokenizationWarning
 from headcats.models import load_model
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import unknown_name_message
-from headcats.study.plan import plan
+from headcats.study.plan import check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.study.runner import DEFAULT_PROMPTS
 from headcats.tasks import Suite, Task
 
-_OPTIONS = ("n_demos", "template", "corruption")
+# Options of `hc.run` that change no prompt.
+_OF_RUNS = ("methods", "metrics", "tasks")
 _log = logging.getLogger("headcats")
 
 
@@ -38,11 +38,14 @@ def task_prompts(
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         n_prompts: How many prompts.
         seed: Seed of the prompts: that of a run gives the prompts of the run.
-        **options: `n_demos` (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels").
+        **options: `n_demos`, `template` and `corruption`, as in `hc.run`.
 
     Returns:
-        Batches, one per prompt length, in the order of first appearance. Roles: `x1`, `between1`, `y1`, ..., `x_query`,
-        `between_query`.
+        Batches, one per prompt length, in the order of first appearance. Roles, in the order of the text: `bos` where
+        the tokenizer puts a token in front; of each demonstration `before1`, `x1`, `between1`, `y1`, `after1`, and so
+        on; `before_query`, `x_query`, `between_query`; those that the template leaves empty are not there. Where
+        several tokens share a role they are `x1[0/2]` and `x1[1/2]`. A task of finished prompts has roles of its own;
+        text outside all of them is `other`.
 
     Raises:
         UnknownNameError: A suite, task, template or corruption that does not exist.
@@ -60,11 +63,9 @@ def task_prompts(
         >>> batch.clean.shape
         torch.Size([4, 23])
     """
-    for name in options:
-        if name not in _OPTIONS:
-            raise TypeError(unknown_name_message("option", name, ["suite", "n_prompts", "seed", *_OPTIONS]))
+    check_options(options, without=_OF_RUNS)
     study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
-    prepared = Preparation(load_model(model), study).prepared[task]
+    prepared = Preparation(load_model(model), study).of(task)
     if prepared.problem:
         raise DataError(f"Task {task!r} has no prompts: {prepared.problem}.")
     if prepared.words.dropped:

@@ -42,7 +42,8 @@ def run(
     corrupted prompts leave no clear gap, or if no prompt can be written; the others go on.
 
     Args:
-        model: What `hc.load_model` returns, a HookedTransformer, a TransformerBridge, or a name or folder to load.
+        model: What `hc.load_model` returns, a HookedTransformer, a TransformerBridge, or a name or folder to load. Only
+            on the command line does a suite bring its model; "mini-cognitive" is that of "cognitive" and "sentences".
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
@@ -52,8 +53,8 @@ def run(
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
             methods extend the folder; another model, seed, n_prompts, template or corruption is refused.
-        progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, the time left
-            and every finished part are logged too.
+        progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, lines on
+            finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
             results folder records which one ran, and what its self-check found.
         memory: Limit beside the model's weights, such as "4GB"; None takes half of what is free. The estimate is
@@ -81,6 +82,11 @@ def run(
         >>> results["country_capital"]["denoising_patch@last"].patched.dims
         ('metric', 'prompt', 'layer', 'head')
     """
+    if "preset" in options:
+        raise TypeError(
+            f"hc.run takes no preset: unpack what it says, hc.run(model, **hc.preset({options['preset']!r})), with "
+            "options of your own after it as **hc.preset(...) | {...}."
+        )
     check_options(options)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)

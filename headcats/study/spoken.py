@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from headcats.errors import DataError
+from headcats.methods.options import default_value
+from headcats.methods.spec import MethodSpec
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.methods.token_probe import token_probe
 from headcats.probes.functions.accuracy import clustered_accuracy
@@ -15,33 +17,41 @@ from headcats.probes.tokens.settings import PRESETS
 from headcats.study.plan import Study
 from headcats.tasks import Task
 
-SETTINGS = PRESETS["orgad2025"]
-
 
 def is_spoken(study: Study, task: Task) -> bool:
-    """Whether a task is judged by its sentences: it says where the exact answer is, and no method reads its prompts."""
-    return task.exact is not None and not study.task_methods
+    """Whether a task is judged by its sentences: it says where the exact answer is, and token_probe alone needs it."""
+    return task.exact is not None and not study.task_methods and _probe(study) is not None
+
+
+def _probe(study: Study) -> MethodSpec | None:
+    """The token probe of a study, the first where there are several."""
+    return next((spec for spec in study.suite_methods if spec.method.name == token_probe.name), None)
 
 
 def spoken_entry(study: Study, task: Task, inputs: SuiteInputs) -> dict[str, Any]:
     """What `validate` says of a task that is answered in sentences.
 
-    The model is asked the first `n_prompts` of the questions that `token_probe` asks in a run.
+    The model is asked the first `n_prompts` of the questions that the study's `token_probe` asks in a run.
 
     Returns:
-        `category`, `source`, `refusal` and `seconds`; and where answers are left `questions` (kept, dropped by reason,
-        an example of each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %
-        interval).
+        `category`, `source`, `refusal`, `seconds` and `needed` (answers of either kind that a probe needs); and where
+        answers are left `questions` (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and `right`
+        (share of right answers) with `low` and `high` (95 % interval).
     """
-    started = time.monotonic()
+    started, probe = time.monotonic(), _probe(study)
+    options = dict(probe.options) if probe else {}
+    preset = str(options.get("preset", default_value(token_probe.options["preset"])))
+    asked = int(options.get("questions", default_value(token_probe.options["questions"])))
+    settings = PRESETS[preset]
     entry: dict[str, Any] = {
         "category": study.suite.category_of(task).name,
         "source": task.source,
         "refusal": "",
+        "needed": settings.min_class,
     }
     try:
-        questions = token_probe.ask(replace(inputs, tasks=(task,)), questions=study.n_prompts)
-        answers, report = answer_questions(inputs.model, questions, SETTINGS, preset="orgad2025")
+        questions = token_probe.ask(replace(inputs, tasks=(task,)), questions=min(study.n_prompts, asked))
+        answers, report = answer_questions(inputs.model, questions, settings, preset=preset)
     except DataError as problem:
         entry["refusal"] = str(problem)
     else:

@@ -87,14 +87,15 @@ class SuiteWork:
         """Every part of one method that is not there yet. What is there stays in the block, asked for or not."""
         fingerprints, done = self._work[spec.label]
         entries = self._entries(spec)
+        # Also those of which every part is refused.
+        about = self.manifest["blocks"][SUITE][spec.label]
+        about["tasks"] = about.get("tasks", {}) | dict(self.inputs.categories)
         for part, stored in done.items():
             # A run that was stopped between writing the part and the manifest.
             entries.setdefault(part, {"fingerprint": str(stored.attrs["fingerprint"])})
         if done:
             self._save(spec)
         missing = {part: self._work_of(spec, part) for part in fingerprints if part not in done}
-        if missing and not any(missing.values()):
-            missing[next(iter(missing))] = 1.0
         tell = _log.info if show is not False else None
         with progress_bar(_STEPS * len(fingerprints), show=show, unit="%") as advance:
             clock = PartsClock(spec.label, missing, of=len(fingerprints), tell=tell)

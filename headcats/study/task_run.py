@@ -60,41 +60,37 @@ class TaskWork:
         if expected := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
             _log.info("Memory: %s.", expected.describe())
         tasks = self.study.tasks
+        # Before anything is scored: what is there may not fit, and the time left is that of what is not there.
+        missing = {task.name: list(self._missing(self.preparation.prepared[task.name])) for task in tasks}
+        # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
+        to_do = [name for name, some in missing.items() if some or name not in self.manifest["checks"]]
         with progress_bar(self.heads * len(tasks) * len(self.study.task_methods), show=progress) as advance:
             clock = PartsClock(
                 "",
-                {task.name: 1.0 for task in tasks},
+                dict.fromkeys(to_do, 1.0),
                 of=len(tasks),
                 tell=_log.info if progress is not False else None,
                 noun=("task", "tasks"),
             )
             for task in tasks:
-                clock.begin()
-                if self.score_task(task, advance):
+                there = len(self.study.task_methods) - len(missing[task.name])
+                advance(self.heads * there, task.name)
+                if task.name in to_do:
+                    clock.begin()
+                    self._score_task(task, missing[task.name], advance)
                     clock.finished(task.name, refused=bool(self.manifest["tasks"][task.name]["refusal"]))
-                else:
-                    clock.there(task.name)
         self.report_refusals()
 
-    def score_task(self, task: Task, advance: Advance) -> bool:
-        """The task methods of the study on one task; blocks that exist and fit are left as they are.
-
-        Returns:
-            Whether anything was left to do.
-        """
+    def _score_task(self, task: Task, missing: list[tuple[MethodSpec, str]], advance: Advance) -> None:
+        """The methods on one task whose block is missing, with its entry in the manifest and the checks."""
         prepared = self.preparation.prepared[task.name]
-        missing = list(self._missing(prepared))
-        advance(self.heads * (len(self.study.task_methods) - len(missing)), task.name)
-        # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
-        if not missing and task.name in self.manifest["checks"]:
-            return False
         runs = base_runs(self.model, prepared, memory=self.memory)
         self._announce(runs, [spec for spec, _ in missing])
         entry = task_entry(self.study, prepared, runs)
         if entry["refusal"]:
             self._save(task, entry)
             advance(self.heads * len(missing), task.name)
-            return True
+            return
         first = prepared.scored[0].select(range(min(_CHECKED_PROMPTS, len(prepared.scored[0]))))
         checks = {
             "hooks": check_hooks(self.model, first.clean, first.corrupted),
@@ -107,7 +103,6 @@ class TaskWork:
         checks["clean_unchanged"] = check_clean_unchanged(self.model, first.clean, before)
         self.manifest["checks"][task.name] = checks
         self._save(task, entry)
-        return True
 
     def report_refusals(self) -> None:
         """One log record that lists what is not scored and why; an error when that is everything."""

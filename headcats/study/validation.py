@@ -12,8 +12,10 @@ from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.spoken import is_spoken, spoken_entry
 from headcats.study.suite_run import suite_inputs
+from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
+from headcats.wording import readable_time
 
 _log = logging.getLogger("headcats")
 
@@ -55,6 +57,7 @@ def validate(
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)
     check_model(adapted)
+    budget(memory, adapted.device)  # refused also where nothing is swept
     preparation, inputs = Preparation(adapted, study), suite_inputs(adapted, study)
     entries = {}
     for task in study.tasks:
@@ -68,11 +71,11 @@ def validate(
         return entries
     if expected := memory_plan(adapted, study, preparation, limit=memory, path=path):
         seconds = {name: entry["seconds"] for name, entry in entries.items() if not entry["refusal"]}
-        minutes = seconds_expected(adapted, study, preparation, seconds, path=path) / 60
+        expected_seconds = seconds_expected(adapted, study, preparation, seconds, path=path)
         _log.info("Memory: %s.", expected.describe())
         _log.info(
             "Time: about %s for %s, judged by the unpatched runs.",
-            f"{minutes:.0f} minutes" if minutes >= 2 else f"{60 * minutes:.0f} seconds",
+            readable_time(expected_seconds),
             ", ".join(spec.label for spec in study.task_methods),
         )
     return entries

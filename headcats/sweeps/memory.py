@@ -25,6 +25,7 @@ from headcats.sweeps.footprint import (
     z_bytes,
 )
 from headcats.sweeps.free_memory import free_memory
+from headcats.wording import counted
 
 # Activations of more rows at a time than these bring nothing: about a thousand tokens keep a processor busy (measured
 # on CPUs: less than 3 % between 1,000 and 6,000), and what leaves its caches is slower again.
@@ -91,7 +92,7 @@ class MemoryPlan:
         """One sentence for people."""
         return (
             f"about {readable_bytes(self.peak)} beside {readable_bytes(self.weights)} of weights: "
-            f"{_count(self.prompts, 'prompt')}, {_count(self.rows, 'row')} at a time; limit "
+            f"{counted(self.prompts, 'prompt')}, {counted(self.rows, 'row')} at a time; limit "
             f"{readable_bytes(self.budget)}"
         )
 
@@ -143,7 +144,7 @@ def plan(
     weights = weights_bytes(model)
     if peak > budget:
         raise OptionError(
-            f"A sweep of {_count(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
+            f"A sweep of {counted(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
             f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
             f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
             "memory, or take fewer or shorter prompts."
@@ -250,10 +251,6 @@ def _steps(whole: int) -> Iterator[int]:
     """The whole, then the powers of two below it, downwards."""
     yield whole
     yield from (2**power for power in reversed(range(max(0, math.ceil(math.log2(max(1, whole)))))))
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _suggested(size: int) -> str:

@@ -1,5 +1,7 @@
 """Tables in narrow terminals fold between words."""
 
+import signal
+
 import pytest
 from rich.console import Console
 
@@ -43,7 +45,25 @@ def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
     assert "category" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
-def test_one_is_no_plural(n, text):
-    assert console.counted(n, "task") == text
-    assert console.counted(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"
+@pytest.mark.parametrize("inherited", [signal.SIG_IGN, None])
+def test_a_request_to_end_that_is_not_ours_to_answer_is_left_alone(monkeypatch, inherited):
+    """Ignored by whoever started the process, or answered by a handler that Python cannot put back."""
+    monkeypatch.setattr(console.signal, "getsignal", lambda number: inherited)
+    monkeypatch.setattr(console.signal, "signal", lambda *given: pytest.fail(f"set {given}"))
+    with console.ending_on_request():
+        pass
+
+
+def test_every_command_can_be_stopped(monkeypatch, capfd):
+    """Also those that take no time now."""
+    import typer.testing
+
+    from headcats import cli
+
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("headcats.cli.reading.names", stopped)
+    done = typer.testing.CliRunner().invoke(cli.app, ["list", "rules"])
+    assert done.exit_code == 130
+    assert "Stopped before its end." in done.output

@@ -83,6 +83,8 @@ except SystemExit as stop:
 def test_a_task_of_another_suite_is_named_as_such():
     with pytest.raises(UnknownNameError, match="'say_sum' is not in suite 'icl'"):
         check_named(DEFAULTS | {"tasks": ["say_sum"]})
+    with pytest.raises(UnknownNameError, match=r"but in suite 'cognitive': choose that one \(--suite cognitive, in Py"):
+        check_named(DEFAULTS | {"tasks": ["number_sum"]})
 
 
 @pytest.mark.parametrize(
@@ -94,7 +96,13 @@ def test_a_task_of_another_suite_is_named_as_such():
             ["head_gating:preset=chg-mini,n_seeds=3"],
             "With the options of preset",
         ),
-        ("chg-mini", ["head_gating:preset=chg2025"], ["head_gating:preset=chg2025"], ""),
+        (
+            "chg-mini",
+            ["head_gating:preset=chg2025"],
+            ["head_gating:preset=chg2025"],
+            "What was named wins over preset chg-mini: preset=chg2025, not preset=chg-mini.",
+        ),
+        ("chg-mini", ["head_gating:preset=chg-mini"], ["head_gating:preset=chg-mini"], ""),
         ("chg2025", ["head_gating", "ov_relation"], ["head_gating", "ov_relation"], ""),
         (
             "todd2024",
@@ -119,3 +127,15 @@ def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
     study.write_text('methods = ["function_probe"]')
     with pytest.raises(OptionError, match="Preset chg-mini is nothing but head_gating:preset=chg-mini"):
         settings(study, {}, preset_name="chg-mini")
+
+
+def test_an_option_given_twice_is_refused_beside_a_preset_too():
+    with pytest.raises(OptionError, match="Option 'n_seeds' of head_gating is given twice"):
+        settings(None, {"methods": ["head_gating:n_seeds=3,n_seeds=4"]}, preset_name="chg-mini")
+
+
+def test_methods_of_a_study_file_are_not_called_an_option(tmp_path):
+    study = tmp_path / "study.toml"
+    study.write_text('methods = ["function_probe"]')
+    with pytest.raises(OptionError, match="and the methods named are function_probe: leave out one"):
+        settings(study, {}, preset_name="maps2025")

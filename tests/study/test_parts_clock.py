@@ -29,7 +29,7 @@ def test_the_time_of_all_parts_is_told_from_the_first_steps(told):
     for told.now, share in ((30, 0.0), (40, 0.01), (41, 0.02), (50, 0.11), (60, 0.21)):
         clock.reached("a", share)
     # 40 s until the first step, once; 100 s for each whole part.
-    assert told.lines[1:] == ["probe a: about 6 min for all that is to do, measured on the first steps."]
+    assert told.lines[1:] == ["probe a: about 6 min for the parts of probe, measured on the first steps."]
 
 
 def test_parts_of_different_work_count_as_such(told):
@@ -37,7 +37,7 @@ def test_parts_of_different_work_count_as_such(told):
     clock.begin()
     for told.now, share in ((0, 0.1), (10, 0.2)):
         clock.reached("a", share)
-    assert told.lines[-1] == "probe a: about 2 min for all that is to do, measured on the first steps.", "90 s + 25 s"
+    assert told.lines[-1] == "probe a: about 2 min for the parts of probe, measured on the first steps.", "90 s + 25 s"
     told.now = 100
     clock.finished("a")
     assert told.lines[-1] == "probe a: 2 min; 1 of 2 parts done, about 28 s left."
@@ -84,13 +84,40 @@ def test_a_refused_part_says_nothing_of_the_time_that_others_take(told):
     assert told.lines[-1] == "probe b: 20 s; 2 of 3 parts done."
 
 
-def test_what_was_there_takes_no_time(told):
+def test_a_part_refused_after_others_leaves_their_time_as_it_was(told):
     clock = told.clock(work=dict.fromkeys("abcd", 1.0))
-    clock.there("a")
-    for part, told.now in (("b", 30), ("c", 50)):
-        clock.finished(part)
+    for part, told.now, refused in (("a", 30, False), ("b", 50, False), ("c", 650, True)):
+        clock.finished(part, refused=refused)
         clock.begin()
-    assert told.lines[-1] == "probe c: 20 s; 3 of 4 parts done, about 20 s left."
+    assert told.lines[-1] == "probe c: refused after 10 min; 3 of 4 parts done, about 20 s left."
+
+
+def test_where_no_part_has_work_of_its_own_one_does_it_for_all(told):
+    clock = told.clock(work=dict.fromkeys("abc", 0.0))
+    clock.begin()
+    told.now = 3
+    clock.finished("a", refused=True)
+    clock.begin()
+    for told.now, share in ((10, 0.1), (20, 0.2)):
+        clock.reached("b", share)
+    assert told.lines[-1] == "probe b: about 2 min for the parts of probe, measured on the first steps.", "7 s + 90 s"
+    told.now = 100
+    clock.finished("b")
+    assert told.lines[-1] == "probe b: 2 min; 2 of 3 parts done."
+
+
+@pytest.mark.parametrize("other", [0.0, 1.0])
+def test_a_part_without_work_may_take_time(told, other):
+    """As where the part that was to do it for all was there already."""
+    clock = told.clock(work={"a": 1.0, "b": 0.0, "c": other})
+    clock.finished("a")
+    clock.begin()
+    for told.now, share in ((10, 0.1), (20, 0.2)):
+        clock.reached("b", share)
+    said = "probe b: about 2 min for the parts of probe, measured on the first steps."
+    assert (told.lines[-1] == said) == (not other), "it says nothing of the work of others"
+    clock.finished("b")
+    assert told.lines[-1].startswith("probe b: 20 s; 2 of 3 parts done")
 
 
 def test_where_the_first_part_does_all_nothing_is_left(told):

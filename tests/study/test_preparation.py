@@ -7,7 +7,7 @@ import pytest
 from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
 from toys import tiny_model
 
-from headcats.errors import DataError, ModelError
+from headcats.errors import DataError, ModelError, UnknownNameError
 from headcats.models import HookedModel
 from headcats.prompts import PromptPair, Span
 from headcats.prompts.encode import DropReport
@@ -49,6 +49,15 @@ def test_a_subset_of_tasks_has_the_same_prompts(model, preparation):
     alone = prepare(model, tasks=["always_b"])
     assert fingerprints(alone.prepared["always_b"]) == fingerprints(preparation.prepared["always_b"])
     assert list(alone.prepared) == list(preparation.prepared)
+
+
+def test_a_task_asked_for_alone_is_that_of_the_whole_suite(model, preparation):
+    fresh = prepare(model)
+    alone = fresh.of("always_b")
+    assert fingerprints(alone) == fingerprints(preparation.prepared["always_b"])
+    assert fresh.of("always_b") is fresh.prepared["always_b"] is alone, "a task is prepared once"
+    with pytest.raises(UnknownNameError, match="Did you mean 'always_b'"):
+        fresh.of("always_bb")
 
 
 def test_the_order_of_a_suite_does_not_matter(model, preparation):

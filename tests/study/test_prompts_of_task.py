@@ -1,5 +1,7 @@
 """Prompts of a task on their own: those of a run, with roles; what is missing is said."""
 
+import re
+
 import numpy as np
 import pytest
 from counting import SUITE, counting_suite, several_tokens
@@ -7,6 +9,7 @@ from counting import SUITE, counting_suite, several_tokens
 import headcats as hc
 from headcats.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
 from headcats.prompts.pair import PromptPair
+from headcats.study.preparation import Preparation
 from headcats.tasks import Task
 
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
@@ -31,6 +34,23 @@ def test_they_have_roles(model):
     assert hc.patching_by_role(model, batch, roles=["y1", "x_query"]).sizes["role"] == 2
 
 
+def test_every_role_is_described(model):
+    (batch, *_) = hc.task_prompts(model, "always_a", **SMALL)
+    roles = {re.sub(r"\d+", "1", label.partition("[")[0]) for label in batch.labels[0]}
+    assert {"x1", "y1", "after1", "x_query"} <= roles
+    assert [role for role in sorted(roles) if f"`{role}`" not in hc.task_prompts.__doc__] == []
+
+
+def test_no_other_task_is_encoded(model, monkeypatch):
+    encoded = []
+    encode = Preparation._encode
+    monkeypatch.setattr(
+        Preparation, "_encode", lambda self, task, *rest: (encoded.append(task.name), encode(self, task, *rest))[1]
+    )
+    hc.task_prompts(model, "always_a", **SMALL)
+    assert encoded == ["always_a"]
+
+
 def test_what_cannot_be_written_is_said(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     with pytest.raises(DataError, match=r"Task 'long' has no prompts: no usable word pair .*answer of several tokens"):
@@ -39,8 +59,12 @@ def test_what_cannot_be_written_is_said(model):
         hc.task_prompts(model, "alway_a", **SMALL)
     with pytest.raises(OptionError, match="n_prompts"):
         hc.task_prompts(model, "always_a", **SMALL | {"n_prompts": 0})
-    with pytest.raises(TypeError, match="Unknown option 'metrics'"):
-        hc.task_prompts(model, "always_a", metrics=["prob"], **SMALL)
+    for name in ("metrics", "methods", "tasks"):
+        with pytest.raises(TypeError, match=f"Unknown option '{name}'") as refused:
+            hc.task_prompts(model, "always_a", **{name: ["prob"]}, **SMALL)
+        assert f"{name}," not in str(refused.value), "what is not taken is not offered"
+    with pytest.raises(TypeError, match="Did you mean 'n_demos'"):
+        hc.task_prompts(model, "always_a", suite=SUITE, n_demo=3)
 
 
 def test_the_papers_template_on_the_bundled_model(mini):

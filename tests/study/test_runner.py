@@ -330,6 +330,8 @@ def test_unknown_options_name_near_matches(model, options):
         hc.run(model, **options, n_demonstrations=3)
     with pytest.raises(TypeError, match=r"Unknown option 'metric'. Did you mean 'metrics'"):
         hc.run(model, **options, metric="prob")
+    with pytest.raises(TypeError, match=r"takes no preset: .*hc\.run\(model, \*\*hc\.preset\('todd2024'\)\)"):
+        hc.run(model, **options, preset="todd2024")
 
 
 def test_names_are_checked_before_the_model_is_loaded(options, tmp_path):

@@ -140,6 +140,8 @@ def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, tmp_path):
         "lengths:extra=1": ["plural"],
     }
     assert list(json.loads(merged.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]) == ["plural", "antonym"]
+    of_method = json.loads(merged.attrs["manifest"])["blocks"]["_suite"]["lengths"]
+    assert of_method["tasks"] == {"plural": "Linguistic", "antonym": "Linguistic"}, "of both folders"
     before = list(lengths.made)
     resumed = suite_blocks(run(tmp_path / "all", tasks=["plural", "antonym"]))["lengths"]
     assert lengths.made == before
@@ -172,6 +174,8 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
     entry = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]["plural"]
     assert entry["refusal"] == "plural is too long; shorten it."
+    of_method = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]
+    assert of_method["tasks"]["plural"] == "Linguistic", "a refused one too"
 
 
 @pytest.mark.parametrize(
@@ -225,7 +229,7 @@ def test_the_work_of_parts_is_that_which_the_method_tells(lengths, monkeypatch):
     run(methods=["lengths:extra=2"], progress=None)
     lengths.work = lambda inputs, part, *, extra=0: 0.0
     run(methods=["lengths:extra=3"], progress=None)
-    assert [list(work.values()) for work in asked] == [[1.0] * 3, [4.0] * 3, [1.0, 0.0, 0.0]]
+    assert [list(work.values()) for work in asked] == [[1.0] * 3, [4.0] * 3, [0.0] * 3]
 
 
 def test_nothing_is_written_where_every_part_is_refused(lengths, tmp_path):

@@ -6,7 +6,7 @@ import pytest
 from counting import INPUTS, SUITE, counting_suite, several_tokens
 
 import headcats as hc
-from headcats.errors import UnknownNameError
+from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.study import validate
 from headcats.tasks import Task
 
@@ -21,6 +21,13 @@ def test_it_says_what_a_run_finds(model, options, finished):
     assert [task for task, entry in found.items() if entry["refusal"]] == ["shifted"]
     assert found["always_a"]["category"] == "Knowledge"
     assert found["always_a"]["source"] == "made up"
+
+
+def test_the_time_of_a_run_is_told_as_people_say_it(model, options, caplog, monkeypatch):
+    monkeypatch.setattr("headcats.study.validation.seconds_expected", lambda *args, **named: 9000.0)
+    with caplog.at_level("INFO", logger="headcats"):
+        validate(model, **options)
+    assert any(line.startswith("Time: about 2.5 h for denoising_patch") for line in caplog.messages), caplog.messages
 
 
 def test_dropped_words_are_counted_by_reason(model):
@@ -73,3 +80,26 @@ def test_sentences_that_cannot_be_asked_are_refused(model):
     assert found["refusal"].startswith("The expression 'w4.*' finds no exact answer in the right answer")
     # Beside a method that scores tasks it needs prompts like any other.
     assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2)["spoken"]
+
+
+def test_a_limit_that_cannot_be_read_is_refused_by_every_method(model):
+    spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
+    for methods in (["token_probe"], ["zero_ablation"]):
+        with pytest.raises(OptionError, match="memory must be a number of bytes"):
+            validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=methods, memory="nonsense")
+
+
+def test_sentences_are_judged_for_the_token_probe_that_is_studied(model, monkeypatch):
+    spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
+    found = validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=["ov_relation"])["spoken"]
+    assert "word_pairs" in found, "nothing is answered in sentences"
+    asked = []
+
+    def answer(model, questions, settings, *, preset):
+        asked.append((len(questions), preset))
+        raise DataError("nothing is answered here")
+
+    monkeypatch.setattr("headcats.study.spoken.answer_questions", answer)
+    given = {"suite": "sentences", "tasks": ["say_sum"], "n_prompts": 9, "n_demos": 0}
+    found = validate(model, methods=["ov_relation", "token_probe:questions=3"], **given)["say_sum"]
+    assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing is answered here")

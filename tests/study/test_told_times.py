@@ -1,0 +1,185 @@
+"""What runs tell of finished parts and the time left, by a clock of the tests: begun, resumed, extended and refused."""
+
+import functools
+import json
+import logging
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import headcats as hc
+from headcats import registry
+from headcats.errors import DataError
+from headcats.study import suite_run, task_run
+from headcats.study.parts_clock import PartsClock
+
+
+class Clock:
+    """Seconds that pass when something says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    for module in (suite_run, task_run):
+        monkeypatch.setattr(module, "PartsClock", functools.partial(PartsClock, clock=made))
+    return made
+
+
+@pytest.fixture
+def told(caplog):
+    """Function: what was told since the last call, one line per record."""
+    caplog.set_level(logging.INFO, "headcats")
+
+    def lines():
+        found = [record.getMessage() for record in caplog.records if " done" in record.getMessage()]
+        found += [record.getMessage() for record in caplog.records if "measured" in record.getMessage()]
+        caplog.clear()
+        return found
+
+    return lines
+
+
+# ----------------------------------------------------------------------------------------------- methods on one task
+@pytest.fixture
+def twenty_seconds(monkeypatch, clock):
+    """Every task takes 20 seconds, a refused one 100."""
+    judge = task_run.task_entry
+
+    def slow(study, prepared, runs):
+        entry = judge(study, prepared, runs)
+        clock.now += 100 if entry["refusal"] else 20
+        return entry
+
+    monkeypatch.setattr(task_run, "task_entry", slow)
+
+
+def test_tasks_of_a_run(model, options, twenty_seconds, told):
+    hc.run(model, **options)
+    assert told() == [
+        "always_a: 20 s; 1 of 4 tasks done.",
+        "always_b: 20 s; 2 of 4 tasks done, about 40 s left.",
+        "always_c: 20 s; 3 of 4 tasks done, about 20 s left.",
+        "shifted: refused after 2 min; 4 of 4 tasks done.",
+    ]
+
+
+def test_a_run_that_is_extended_counts_what_is_there(model, options, twenty_seconds, told, tmp_path):
+    """Also where what is there comes last in the suite."""
+    hc.run(model, **options | {"tasks": ["always_c"]}, out=tmp_path)
+    told()
+    hc.run(model, **options | {"tasks": ["always_a", "always_b", "always_c"]}, out=tmp_path)
+    assert told() == ["always_a: 20 s; 2 of 3 tasks done.", "always_b: 20 s; 3 of 3 tasks done."]
+
+
+def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, twenty_seconds, told, tmp_path, monkeypatch):
+    asked = options | {"tasks": ["always_a", "always_b", "always_c"]}
+    score = task_run.TaskWork._score
+
+    def stopped(self, prepared, *rest):
+        if prepared.task.name == "always_b":
+            raise KeyboardInterrupt
+        score(self, prepared, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(task_run.TaskWork, "_score", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            hc.run(model, **asked, out=tmp_path)
+    told()
+    hc.run(model, **asked, out=tmp_path)
+    assert told() == ["always_b: 20 s; 2 of 3 tasks done.", "always_c: 20 s; 3 of 3 tasks done."]
+    hc.run(model, **asked, out=tmp_path)
+    assert told() == []
+
+
+# ------------------------------------------------------------------------------------------ methods over the suite
+class Slow:
+    """A toy method whose parts take 40 seconds each, in steps of a tenth. Made for this test.
+
+    References:
+        None.
+    """
+
+    scope = "suite"
+    name = "slow"
+    figure = "ov_map"
+
+    def __init__(self, clock):
+        self.clock, self.options, self.refused, self.stop_at = clock, {}, set(), None
+
+    def parts(self, inputs):
+        return {task.name: (task.name,) for task in inputs.tasks}
+
+    def on_part(self, inputs, part):
+        if part == self.stop_at:
+            raise KeyboardInterrupt
+        if part in self.refused:
+            self.clock.now += 200
+            raise DataError(f"{part} is too long; shorten it.")
+        for tenth in range(1, 11):
+            self.clock.now += 4
+            inputs.advance(tenth / 10, "counting")
+        grid = np.zeros((1, len(inputs.model.layers), inputs.model.max_heads))
+        return xr.Dataset(
+            {"score": (("task", "layer", "head"), grid)},
+            coords={"task": [part], "category": ("task", [inputs.categories[part]])},
+            attrs={"method": self.name, "provenance": json.dumps({})},
+        )
+
+    def join(self, parts):
+        return xr.concat(list(parts.values()), dim="task", combine_attrs="override")
+
+    def summary(self, block):
+        return []
+
+
+@pytest.fixture
+def slow(monkeypatch, clock):
+    monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
+    return registry.register("method", "slow", Slow(clock))
+
+
+def run_slow(model, tasks, **options):
+    return hc.run(model, suite="counting", methods=["slow"], tasks=tasks, n_prompts=4, n_demos=2, **options)
+
+
+def test_parts_of_a_run_that_is_stopped_and_goes_on(model, slow, told, tmp_path):
+    slow.stop_at = "always_c"
+    with pytest.raises(KeyboardInterrupt):
+        run_slow(model, ["always_a", "always_b", "always_c"], out=tmp_path)
+    assert told() == [
+        "slow always_a: 40 s; 1 of 3 parts done, about 80 s left.",
+        "slow always_b: 40 s; 2 of 3 parts done, about 40 s left.",
+        "slow always_a: about 2 min for the parts of slow, measured on the first steps.",
+    ]
+    slow.stop_at = None
+    run_slow(model, ["always_a", "always_b", "always_c"], out=tmp_path)
+    assert told() == [
+        "slow always_c: 40 s; 3 of 3 parts done.",
+        "slow always_c: about 40 s for the parts of slow, measured on the first steps.",
+    ]
+
+
+def test_a_part_refused_after_one_that_was_scored(model, slow, told):
+    slow.refused = {"always_b"}
+    run_slow(model, ["always_a", "always_b", "always_c"])
+    assert told()[:3] == [
+        "slow always_a: 40 s; 1 of 3 parts done, about 80 s left.",
+        "slow always_b: refused after 3 min; 2 of 3 parts done, about 40 s left.",
+        "slow always_c: 40 s; 3 of 3 parts done.",
+    ]
+
+
+def test_a_refused_part_leaves_the_work_for_all_to_the_next(model, slow, told):
+    slow.refused, slow.work = {"always_a"}, lambda inputs, part: 0.0
+    run_slow(model, ["always_a", "always_b", "always_c"])
+    lines = told()
+    assert lines[0] == "slow always_a: refused after 3 min; 1 of 3 parts done."
+    assert lines[-1] == "slow always_b: about 40 s for the parts of slow, measured on the first steps."
