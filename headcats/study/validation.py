@@ -46,8 +46,10 @@ def validate(
         Task name -> entry: `category`, `source`, `word_pairs`,
         `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
         where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
-        `seconds` (of the task's unpatched runs). Where every method judges heads over the whole suite, a task that is
-        answered in a sentence has no prompts to corrupt: its entry is that of `spoken_entry`.
+        `seconds` (of the task's unpatched runs). Where token_probe is run and no method of single tasks, a task that
+        is answered in a sentence has another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of
+        either kind that a probe needs), and where answers are left `questions` (kept, dropped by reason, an example of
+        each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %).
 
     Raises:
         As `hc.run`.
