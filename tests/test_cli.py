@@ -355,6 +355,18 @@ def test_a_method_can_be_named_as_run_names_it(headcats, results):
     assert refused.code != 0
 
 
+@pytest.fixture
+def usual_signals():
+    """Ctrl-C and SIGTERM as in a terminal: what is started in the background may be made to ignore them."""
+    kept = {sent: signal.getsignal(sent) for sent in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    for sent, handler in kept.items():
+        signal.signal(sent, handler)
+
+
+@pytest.mark.usefixtures("usual_signals")
 @pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, monkeypatch, tmp_path, sent, code):
     before = signal.getsignal(signal.SIGTERM)
