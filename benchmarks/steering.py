@@ -5,11 +5,11 @@
 Heads are ranked by function_vector_patch on the query items of one half, once in prompts with shuffled labels as in
 Todd et al. (2024), once in prompts that show another task. 25 prompts a task, 100 reference prompts, P(answer); the
 arrow template and 5 shots, which are what the bundled model reads and what half of a small table can give. The other
-half is asked without demonstrations. 5 minutes on one core for two numbers of heads and 40 tasks.
+half is asked without demonstrations. Some minutes for two numbers of heads and 40 tasks.
 
 Measured with 10 of 48 heads, means over 40 tasks (unsteered .37, with demonstrations 1.00), seeds 0 and 1: ranked by
 another task .93 and .93 after block 1 (random heads .41 and .40 there), 38 of 40 tasks raised in both; ranked by
-shuffled labels .49 (10 shots) and .48 at best (random heads .53 and .52), 12 and 14 of 40 tasks raised.
+shuffled labels .48 and .48 at best (random heads .52 and .52 there), 17 and 14 of 40 tasks raised.
 """
 
 import argparse
