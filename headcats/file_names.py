@@ -10,6 +10,10 @@ from headcats.rules import fdr
 from headcats.scores import first_exact
 
 DEFAULT_RULE = repr(fdr())
+EVIDENCE = "evidence"
+"""Folder of the evidence within a results folder; what is not the default is added to it."""
+NODES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
+"""Tables of one test of the categories, a file each."""
 
 
 def marks(

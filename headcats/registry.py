@@ -10,6 +10,7 @@ import difflib
 import functools
 import importlib
 import importlib.metadata
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeVar, get_args
 
@@ -75,17 +76,24 @@ def names(kind: Kind) -> list[str]:
 
 
 def unknown_name_message(kind: str, name: str, known: Any) -> str:
-    """The sentence for a name nobody knows: near matches first, then the whole list."""
+    """The sentence for a name nobody knows: near matches first, then the whole list.
+
+    Args:
+        kind: What it should be, as in "task of suite 'icl'" or "option in study.toml": Unknown task 'x' of suite 'icl'.
+        name: What came.
+        known: What there is.
+    """
     known = [str(k) for k in known]
+    what, where = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
     near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
     listing = ", ".join(known) if known else "none is registered"
-    return f"Unknown {kind} {name!r}.{hint} Known: {listing}."
+    return f"Unknown {what} {name!r}{where}.{hint} Known: {listing}."
 
 
 def _table(kind: Kind) -> dict[str, Any]:
     if kind not in _tables:
-        raise UnknownNameError(unknown_name_message("kind of item", kind, _tables))
+        raise UnknownNameError(unknown_name_message("kind", kind, _tables))
     _import_items(kind)
     return _tables[kind]
 

@@ -11,6 +11,7 @@ import json
 import logging
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,20 +21,24 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import typer
 import xarray as xr
 from counting import SUITE, counting_folder
 from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
-from headcats.cli.finished_run import tell
+from headcats.cli.as_json import Answer
+from headcats.cli.finished_run import tell_run
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.results import ResultsFolder, task_nodes
 from headcats.study import DEFAULT_PROMPTS
 
-COMMANDS = ("run", "validate", "map", "figure", "compare", "evidence", "merge", "list")
+COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
+# Runs that are asked for something else than their pages do without those that take time.
+RUN = [*QUICK, "--no-views"]
 
 
 class Done(NamedTuple):
@@ -107,8 +112,7 @@ def test_every_command_explains_itself(command):
     function = next(one.callback for one in cli.app.registered_commands if one.name == command)
     first = function.__doc__.split("\n")[0].split(",")[0]
     assert " ".join(first.split()) in " ".join(done.output.split())
-    if command != "list":
-        assert "Example" in done.output
+    assert "Examples:" in done.output
 
 
 def test_the_commands_there_are():
@@ -125,6 +129,36 @@ def test_version_names_the_three_that_matter():
         f"transformer-lens {importlib.metadata.version('transformer-lens')}",
         f"torch {importlib.metadata.version('torch')}",
     ]
+
+
+def examples():
+    """Every example of every command's help."""
+    for command in cli.app.registered_commands:
+        for line in (command.callback.__doc__ or "").splitlines():
+            if line.strip().startswith("- `headcats "):
+                yield line.strip().removeprefix("- `").removesuffix("`")
+
+
+@pytest.mark.parametrize("line", list(examples()))
+def test_every_example_is_one_that_the_command_takes(line):
+    """They are parsed, not run: names and numbers of options are right."""
+    _, name, *arguments = shlex.split(line)
+    command = typer.main.get_command(cli.app).commands[name]
+    command.make_context(name, arguments)
+
+
+def test_every_command_has_an_example():
+    assert {line.split()[1] for line in examples()} == set(COMMANDS)
+
+
+def test_help_says_what_exit_codes_mean_and_how_to_complete():
+    shown = " ".join(CliRunner().invoke(cli.app, ["--help"]).output.split())
+    for said in (
+        "0 done; 2 cannot be done, with one message on stderr; 3 headcats validate found no task",
+        "130 or 143",
+    ):
+        assert said in shown
+    assert "headcats --install-completion" in shown
 
 
 def test_options_that_do_not_exist_are_usage_errors(headcats):
@@ -147,10 +181,10 @@ def assert_one_message(done, message):
 
 UNKNOWN = {
     "suite": (["run", "--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'"),
-    "task": (["run", "--tasks", "plurals"], "Unknown task of suite 'icl' 'plurals'. Did you mean 'plural'"),
+    "task": (["run", "--tasks", "plurals"], "Unknown task 'plurals' of suite 'icl'. Did you mean 'plural'"),
     # The model is not there either: names are looked at before a model is loaded.
     "method": (["run", "--model", "nowhere", "--methods", "mean_ablate"], "Unknown method 'mean_ablate'. Did you mean"),
-    "method option": (["run", "--methods", "mean_ablation:ref=task"], "Unknown option of mean_ablation 'ref'"),
+    "method option": (["run", "--methods", "mean_ablation:ref=task"], "Unknown option 'ref' of mean_ablation"),
     "option value": (["run", "--methods", "mean_ablation:reference=tasks"], "takes 'suite', 'task'.*got 'tasks'"),
     "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
     "template": (["validate", "--template", "arow"], "Unknown template 'arow'. Did you mean 'arrow'"),
@@ -162,7 +196,8 @@ UNKNOWN = {
     "figure": (["figure", "overlapmap", ".", "--out", "x.html"], "Unknown figure 'overlapmap'. Did you mean 'overlap_"),
     "folder": (["map", "nowhere"], "nowhere is no results folder"),
     "folders": (["compare", "nowhere", "nowhere"], "nowhere is no results folder"),
-    "study file": (["run", "absent.toml"], "absent.toml cannot be read as a study"),
+    "study file": (["run", "absent.toml"], "absent.toml cannot be read as a study: there is no such file. `headcats"),
+    "study folder": (["run", "."], "cannot be read as a study: it is a folder. The results folder of a run is named"),
     "model": (["run", "--model", "./nowhere"], "Folder './nowhere' does not exist"),
     "device": (["run", "--device", "abacus"], "Device 'abacus' cannot be used here"),
 }  # fmt: skip
@@ -177,7 +212,7 @@ def test_what_does_not_exist_is_one_clear_message(headcats, tmp_path, what):
 
 RESULTS_UNKNOWN = {
     "rule": (["--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
-    "rule option": (["--rule", "fdr:alfa=0.1"], "Unknown option of rule fdr 'alfa'. Did you mean 'alpha'"),
+    "rule option": (["--rule", "fdr:alfa=0.1"], "Unknown option 'alfa' of rule fdr. Did you mean 'alpha'"),
     "rule value": (["--rule", "fdr:alpha=small"], "Option alpha of rule fdr must be a number, got 'small'"),
     "rule null": (["--rule", "fdr:alpha=null"], "Option alpha of rule fdr must be a number, got 'null'"),
     "rule text": (["--rule", 'threshold:value="a"'], "Option value of rule threshold must be a number"),
@@ -219,7 +254,7 @@ def test_a_hub_that_cannot_be_reached_names_the_ways_out(headcats, monkeypatch, 
 
 def test_results_of_another_plan_are_refused_with_the_difference(headcats, model_folder, results):
     before = {file: file.read_bytes() for file in results.rglob("*") if file.is_file()}
-    done = headcats("run", "--model", model_folder, *QUICK, "--seed", 5, "--out", results)
+    done = headcats("run", "--model", model_folder, *RUN, "--seed", 5, "--out", results)
     assert done.code == 2
     assert "holds results of another plan (seed: 0 there, 5 now)" in done.text
     assert "Traceback" not in done.err
@@ -231,12 +266,17 @@ def test_places_that_cannot_take_results(headcats, model_folder, tmp_path, out):
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.tex").write_text("mine", encoding="utf-8")
-    done = headcats("run", "--model", model_folder, *QUICK, "--out", out, "--quiet")
+    done = headcats("run", "--model", model_folder, *RUN, "--out", out, "--quiet")
     assert done.code == 2
     assert "Error: " in done.err
     assert "Traceback" not in done.err
-    expected = "is not empty and holds no manifest.json" if out == "taken" else "Cannot write"
-    assert expected in done.text
+    expected = {
+        "file/r": "file is a file, and no folder can be below it. Name another folder.",
+        "/proc/headcats": "Cannot write",
+        "taken": "is not empty and holds no manifest.json",
+    }
+    assert expected[out] in done.text
+    assert ("Memory: " in done.err) == (out == "/proc/headcats"), "said before anything is measured, where it can be"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "taken", "thesis.tex"]
 
 
@@ -246,7 +286,7 @@ def test_a_full_disk_is_one_message(headcats, model_folder, tmp_path, monkeypatc
 
     with monkeypatch.context() as disk:
         disk.setattr(os, "replace", full)
-        done = headcats("run", "--model", model_folder, *QUICK, "--out", "r", "--quiet")
+        done = headcats("run", "--model", model_folder, *RUN, "--out", "r", "--quiet")
     assert done.code == 2
     assert "No space left on device. Free space or choose another folder with --out" in done.text
     assert "Traceback" not in done.err
@@ -263,7 +303,7 @@ def study_file(folder, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("n_promts = 3", "Unknown option in .*study.toml 'n_promts'. Did you mean 'n_prompts'"),
+        ("n_promts = 3", "Unknown option 'n_promts' in .*study.toml. Did you mean 'n_prompts'"),
         ("n_prompts = ", "study.toml cannot be read as a study"),
         ("n_prompts = '3'", "n_prompts in .*study.toml must be a whole number; got '3'"),
         ("seed = true", "seed in .*study.toml must be a whole number; got True"),
@@ -304,11 +344,11 @@ def test_a_study_file_says_what_to_run_and_options_win(headcats, model_folder, t
 
 # --------------------------------------------------------------------------------------------------------- working
 def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp_path):
-    done = headcats("run", "--model", model_folder, *QUICK)
+    done = headcats("run", "--model", model_folder, *RUN)
     assert done.code == 0, done.err
     folder = tmp_path / "results" / "counting-model-counting"
     assert {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} == {
-        "manifest.json", "overlap_map.html",
+        "manifest.json", "overlap_map.html", "report.html",
         *(f"blocks/always_{x}/{m}.nc" for x in "abc" for m in (
             "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
         )),
@@ -327,7 +367,7 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
 def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder, tmp_path):
     folder = tmp_path / "r"
     for method in ("denoising_patch", "noising_patch@last"):
-        done = headcats("run", "--model", model_folder, *QUICK, "--methods", method, "--out", folder)
+        done = headcats("run", "--model", model_folder, *RUN, "--methods", method, "--out", folder)
         assert done.code == 0, done.err
         assert f"Heads by {method.split('@')[0]} at last" in done.text
     assert "headcats map r --method noising_patch@last --csv" in done.text.replace(str(folder), "r")
@@ -376,7 +416,7 @@ def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, mon
         pytest.fail("the signal changed nothing")
 
     monkeypatch.setattr("headcats.study.run", stop)
-    asked = ["run", "--model", model_folder, *QUICK, "--out", "r"]
+    asked = ["run", "--model", model_folder, *RUN, "--out", "r"]
     done = headcats(*asked)
     assert done.code == code
     assert done.err.endswith(
@@ -396,9 +436,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
         raise KeyboardInterrupt
 
     monkeypatch.setattr("headcats.models.load_model", stop)
-    assert headcats("run", "--model", model_folder, *QUICK, "--out", "r").err.startswith(
-        "Note: Stopped before anything"
-    )
+    assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped before anything")
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert (done.code, done.err) == (130, "Note: Stopped before its end.\n")
 
@@ -447,7 +485,7 @@ def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
 
 def test_a_control_is_called_one(headcats, model_folder):
     said = "other_item_patch is a control: it shows what donors"
-    done = headcats("run", "--model", model_folder, *QUICK, "--methods", "other_item_patch,zero_ablation", "--out", "r")
+    done = headcats("run", "--model", model_folder, *RUN, "--methods", "other_item_patch,zero_ablation", "--out", "r")
     assert done.code == 0, done.err
     assert said in done.text
     assert said in headcats("map", "r", "--method", "other_item_patch@last").text
@@ -479,7 +517,7 @@ def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeyp
     )
     for quiet in ([], ["--quiet"], ["-q"]):
         done = headcats(
-            "run", "--model", model_folder, *QUICK, "--tasks", "always_a", "--methods", "zero_ablation", *quiet
+            "run", "--model", model_folder, *RUN, "--tasks", "always_a", "--methods", "zero_ablation", *quiet
         )
         assert done.code == 0, done.err
         assert "passed," not in done.err
@@ -542,7 +580,10 @@ def test_map_on_a_full_disk_leaves_the_old_files(headcats, results, monkeypatch)
     assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.parametrize(("name", "shown"), [("overlap_map", "L0H0"), ("head_grid", "always_a")])
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("overlap_map", "L0H0"), ("head_grid", "always_a"), ("layer_profile", "L0H0"), ("set_counts", "Knowledge")],
+)
 def test_figure_draws_every_figure(headcats, results, tmp_path, name, shown):
     done = headcats("figure", name, results, "--out", "drawn.html")
     assert done.code == 0, done.err
@@ -552,7 +593,9 @@ def test_figure_draws_every_figure(headcats, results, tmp_path, name, shown):
 
 def test_every_registered_figure_is_tested_above_or_with_the_methods_over_a_suite():
     of_suite = {"ov_map", "always_any", "importance_grid", "layer_token", "method_agreement"}  # test_cli_suite.py
-    assert set(registry.names("figure")) == {"overlap_map", "head_grid"} | of_suite
+    of_evidence = {"ablation_curves"}  # cli/test_evidencing.py
+    of_tasks = {"overlap_map", "head_grid", "layer_profile", "set_counts"}
+    assert set(registry.names("figure")) == of_tasks | of_suite | of_evidence
 
 
 def test_figure_needs_a_known_suffix_and_a_folder(headcats, results):
@@ -602,10 +645,12 @@ def with_suite_methods(results, tmp_path):
     return path
 
 
-def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, with_suite_methods):
+def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypatch, with_suite_methods):
+    monkeypatch.setattr("headcats.page.report", lambda folder: folder / "report.html")  # the blocks are not whole
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
-        tell(hc.load(with_suite_methods), [MethodSpec.parse("denoising_patch")], with_suite_methods)
+        specs = [MethodSpec.parse("denoising_patch")]
+        tell_run(hc.load(with_suite_methods), specs, with_suite_methods, Answer(as_json=False))
     text = " ".join(capfd.readouterr().out.split())
     assert re.search(r"Also scored: mean_ablation@\w+, ov_relation\. Another method can tell another story: ", text)
     assert "Also there: head_gating:n_seeds=1, over the whole suite: `headcats figure always_any " in text
@@ -656,6 +701,14 @@ def test_tasks_of_one_suite_are_listed_alone(headcats):
     assert "Unknown suite 'sentence'. Did you mean 'sentences'" in headcats("list", "tasks", "--suite", "sentence").text
 
 
+def test_tasks_are_listed_suite_by_suite(headcats):
+    listed = json.loads(headcats("list", "tasks", "--json").out)
+    suites = [entry["suite"] for entry in listed if entry["suite"] in registry.names("suite")]
+    order = list(dict.fromkeys(suites))
+    assert suites == sorted(suites, key=order.index), "no suite comes twice"
+    assert order[:3] == ["icl", "cognitive", "sentences"]
+
+
 def test_the_form_of_methods_is_in_the_help():
     printed = CliRunner().invoke(cli.app, ["run", "--help"], terminal_width=200).output
     help_text = " ".join(printed.replace("│", " ").split())
@@ -664,7 +717,7 @@ def test_the_form_of_methods_is_in_the_help():
 
 
 def test_only_categories_of_the_run_are_listed(headcats, model_folder):
-    run = ["run", "--model", model_folder, *QUICK, "--out", "r", "--methods", "denoising_patch,mean_ablation"]
+    run = ["run", "--model", model_folder, *RUN, "--out", "r", "--methods", "denoising_patch,mean_ablation"]
     done = headcats(*run, "--tasks", "always_a")
     assert done.code == 0, done.err
     assert "Scored 1 of 1 task of suite" in done.text
@@ -708,7 +761,7 @@ def test_validate_prints_json_for_scripts(headcats, model_folder):
 def test_defaults_of_the_command_are_those_of_the_function():
     import inspect
 
-    from headcats.cli.settings import DEFAULTS
+    from headcats.defaults import DEFAULTS
     from headcats.study import plan
 
     run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters

@@ -138,7 +138,8 @@ def test_protocols_without_heads_are_told_from_those_that_disagree():
 
 
 def test_many_heads_are_counted_and_not_all_named(capsys: pytest.CaptureFixture[str]) -> None:
-    from headcats.cli.agreement_tables import print_replicates
+    from headcats.cli.console import tell
+    from headcats.findings.agreement import replicate_findings
 
     shape, names = (1, 2, 10), ("category", "layer", "head")
     values = {name: np.ones(shape) for prefix in ("", "suppressing_") for name in _per_head(prefix)}
@@ -149,11 +150,11 @@ def test_many_heads_are_counted_and_not_all_named(capsys: pytest.CaptureFixture[
         | {name: ("category", [1]) for name in ("n_tasks", "min_tasks")},
         coords={"category": NAMES[:1], "layer": [3, 5], "head": np.arange(10)},
     )
-    print_replicates(dict.fromkeys("abc", table), sign="helping")
+    tell(replicate_findings(dict.fromkeys("abc", table), sign="helping"))
     said = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "20: L3H0 L3H1" in said
     assert said.count("and 8 more") == 3
-    print_replicates({"a": table, "b": table.assign_coords(category=NAMES[1:2])}, sign="helping")
+    tell(replicate_findings({"a": table, "b": table.assign_coords(category=NAMES[1:2])}, sign="helping"))
     assert capsys.readouterr().out == "", "protocols of other categories are not counted together"
 
 

@@ -252,24 +252,10 @@ def test_presets_are_listed_and_set_options(capfd, monkeypatch, tmp_path):
     assert "Unknown preset 'maps2024'. Did you mean 'maps2025'" in text
 
 
-@pytest.mark.parametrize("method", SUITE_METHODS)
-def test_tables_and_figures_are_named_as_the_methods_say(method):
-    from headcats.cli import suite_tables
-    from headcats.figures import reads
-
-    figure, table = SUITE_METHODS[method]
-    assert suite_tables.FIGURE_OF[method] == figure
-    assert getattr(hc.methods, method).figure == figure
-    assert reads(getattr(hc.figures, figure)) == table
-    assert suite_tables.METHOD_OF[table] == method
-    block = xr.Dataset(attrs={"label": f"{method}:preset=x,n_seeds=3"})
-    assert suite_tables.figure_file(block, figure) == f"{figure}-preset=x-n_seeds=3.html"
-
-
 @pytest.mark.parametrize(
     ("named", "message"),
     [
-        ("importance_grid", "Open r/importance_grid.html"),
+        ("importance_grid", "Figure: r/importance_grid.html"),
         ("always_any", "Not drawn: always_any expects `facilitation`"),
     ],
 )
@@ -287,7 +273,7 @@ def test_a_method_of_another_package_is_drawn_by_the_figure_that_it_names(capfd,
     assert code == 0, text
     assert "lengths on mini" in text
     assert message in text
-    assert (tmp_path / "r" / f"{named}.html").exists() == ("Open" in message)
+    assert (tmp_path / "r" / f"{named}.html").exists() == ("Figure" in message)
 
 
 def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
@@ -301,7 +287,7 @@ def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
     refused = {
         "threshold=much": "Option threshold of figure always_any must be a number; got 'much'",
         "score": "--set takes NAME=VALUE; got 'score'. Options of always_any: score",
-        "scores=x": "Unknown option of figure always_any 'scores'. Did you mean 'score'",
+        "scores=x": "Unknown option 'scores' of figure always_any. Did you mean 'score'",
     }
     for wrong, message in refused.items():
         code, text = command(capfd, monkeypatch, "figure", "always_any", two_methods, "--out", page, "--set", wrong)
@@ -326,7 +312,7 @@ def test_a_list_is_an_option_of_a_figure(capfd, monkeypatch, tmp_path, two_metho
         code, text = command(capfd, monkeypatch, "figure", "layer_token", two_methods, "--out", tmp_path / "f.html",
                              "--set", f"highlight={given}")  # fmt: skip
         assert code == 0, text
-        assert f"black rectangle: {', '.join(roles)}" in (tmp_path / "f.html").read_text(encoding="utf-8")
+        assert f"rectangle: {', '.join(roles)}" in (tmp_path / "f.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("figure", ["importance_grid", "layer_token"])

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Every command has the name of the function it calls."""
+"""The command line: parse, call, print."""
 
 import logging
 import os
@@ -8,32 +8,58 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli import comparing, drawing, evidencing, reading, running
+from headcats.cli import (
+    comparing,
+    drawing,
+    evidencing,
+    listing,
+    mapping,
+    merging,
+    reporting,
+    running,
+    validating,
+    viewing,
+)
 from headcats.cli.console import ending_on_request, explain, stoppable, warn
 from headcats.cli.processor import tune_processor
 from headcats.errors import HeadcatsError, HeadcatsWarning
 
+_EXAMPLES = """
+Examples:
+
+- `headcats run` scores the bundled model and writes a report: results/mini-icl/report.html
+- `headcats evidence results/mini-icl` tests its categories on new prompts
+- `headcats run --help` shows the options and examples of a command
+
+Exit codes: 0 done; 2 cannot be done, with one message on stderr; 3 `headcats validate` found no task that can be
+scored; 130 or 143 stopped by Ctrl-C or SIGTERM; 1 anything else.
+
+Completion of names and results folders in your shell: `headcats --install-completion`
+"""
 app = typer.Typer(
     name="headcats",
     help="Which attention heads serve which kind of task, how sure is that, and show me.",
+    epilog=_EXAMPLES,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("run")(running.run_command)
-app.command("validate")(stoppable(running.validate_command))
-app.command("map")(stoppable(reading.map_command))
+app.command("validate")(stoppable(validating.validate_command))
+app.command("map")(stoppable(mapping.map_command))
+app.command("report")(stoppable(reporting.report_command))
 app.command("figure")(stoppable(drawing.figure_command))
 app.command("compare")(stoppable(comparing.compare_command))
 app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
-app.command("merge")(stoppable(reading.merge_command))
-app.command("list")(stoppable(reading.list_command))
+app.command("views")(stoppable(viewing.views_command))
+app.command("merge")(stoppable(merging.merge_command))
+app.command("list")(stoppable(listing.list_command))
 
 
 def _print_version(asked: bool | None) -> None:
     if asked:
-        typer.echo(reading.version_text())
+        typer.echo(listing.version_text())
         raise typer.Exit()
 
 
@@ -62,7 +88,7 @@ def main() -> None:
 
         warnings.showwarning = show
         try:
-            app()
+            app(prog_name="headcats")
         except HeadcatsError as error:
             explain(error)
             sys.exit(2)

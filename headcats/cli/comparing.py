@@ -1,26 +1,48 @@
 """`headcats compare`: what a map depends on. Reads saved results; loads no torch."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headcats.cli.console import out
-from headcats.cli.reading import MinTasks, RuleText
-from headcats.cli.settings import DEFAULT_RULE
-from headcats.errors import DataError, OptionError
+from headcats.cli import completion
+from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText
+from headcats.cli.as_json import Answer
+from headcats.cli.checks import check_choice
+from headcats.cli.comparisons import Choice, methods, methods_alone, protocols, structure
+from headcats.defaults import DEFAULT_RULE
+from headcats.errors import OptionError
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-Folders = Annotated[list[Path], typer.Argument(help="One or several results folders.")]
-Method = Annotated[str | None, typer.Option("--method", help="Only this method; default: all (models: the first).")]
+Method = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        help="Only this method; default: all (models: the first).",
+        autocompletion=completion.methods_of_results,
+    ),
+]
 Positions = Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")]
-Metric = Annotated[str | None, typer.Option("--metric", help="Only this metric; default: all (models: the first).")]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        "--metric",
+        help="Only this metric; default: all (models: the first).",
+        autocompletion=completion.metrics_of_results,
+    ),
+]
 Sign = Annotated[
-    str, typer.Option("--sign", help="Whose: helping (the default) or suppressing heads; they are never merged.")
+    str,
+    typer.Option(
+        "--sign",
+        help="Whose: helping (the default) or suppressing heads; they are never merged.",
+        autocompletion=completion.one_of("helping", "suppressing"),
+    ),
 ]
 Splits = Annotated[int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")]
 Csv = Annotated[
@@ -42,24 +64,37 @@ def compare_command(
     sign: Sign = "helping",
     halves: Splits = 5,
     csv: Csv = None,
+    as_json: AsJson = False,
 ) -> None:
     """What the heads of a category depend on: how far they agree between protocols, prompts, results or models.
 
     One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, where it holds
-    methods over the whole suite (ov_relation, head_gating, ...), between all methods on one grid of heads. Several
-    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
-    least half of them, or any. Folders of different models: the structure of their categories, since heads of
-    different models do not correspond. --method, --positions and --metric choose among the protocols.
+    methods over the whole suite (ov_relation, head_gating, ...), between all methods on one grid of heads. This is
+    saved in the folder for its report, unless --method, --positions or --metric choose among the protocols or --halves
+    is 0. Several folders of one model: between all they hold. Either way also which heads are in a category under all
+    protocols, at least half of them, or any. Folders of different models: the structure of their categories, since
+    heads of different models do not correspond.
 
-    Examples: [bold]headcats compare results/mini-icl[/] · [bold]headcats compare results/seed0 results/seed1[/]
+    Examples:
+    - `headcats compare results/mini-icl`
+    - `headcats compare results/mini-icl --method mean_ablation --halves 0`
+    - `headcats compare results/seed0 results/seed1 --csv pairs.csv`
+
+    Keys of `--json`: `differences` (of several folders: part of plan or model, or `tasks` -> value in each);
+    `protocols` (`protocol`, and `heads`: category -> how many, null where it is not judged); `left_out`; `pairs` (of
+    protocols, by category: `jaccard`, `expected`, `spearman`, ...); `replicated` (heads that `always`, `half` or `any`
+    of the protocols have); `halves` (by category); `methods` (pairs of methods by group of heads: `rank_correlation`,
+    `top_overlap`, ...); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
+    `files`. What does not apply is null.
     """
-    from headcats.cli.instead import check_scored
-    from headcats.cli.mapping import SIGNS, check_choice, of_run, parse_min_tasks, parse_rule
-    from headcats.cli.plan_tables import print_plans
+    from headcats.findings.instead import check_scored
+    from headcats.findings.mapping import SIGNS, of_run, parse_min_tasks
+    from headcats.findings.plans import differences, plan_findings
     from headcats.results import load, suite_blocks, task_nodes
+    from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait for the scores.
-    parse_rule(rule), parse_min_tasks(min_tasks)
+    choice = Choice(method, positions, metric, parse_rule(rule), parse_min_tasks(min_tasks), sign)
     check_choice("--sign", sign, SIGNS)
     if halves < 0:
         raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
@@ -67,123 +102,31 @@ def compare_command(
     for one, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
         check_scored(one, folder, method, by="`headcats compare` of several folders")
     results = dict(zip(_labels(folders), (of_run(one, *loaded) for one in loaded), strict=True))
+    answer = Answer(as_json)
+    answer.numbers = dict.fromkeys(_KEYS)
     if len(results) > 1:
-        print_plans(results)
+        answer.say(plan_findings(results))
+        answer.numbers["differences"] = {
+            what: dict(zip(results, values, strict=True)) for what, values in differences(results).items()
+        }
     alone = next(iter(results.values())) if len(results) == 1 else None
-    grid = None
+    tables: dict[str, pd.DataFrame] = {}
     if len(set(map(_weights, results.values()))) > 1:
-        table = _structure(
-            results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
-        )
+        tables[""] = structure(results, choice, answer)
     elif alone is not None and not task_nodes(alone):
-        table = _methods_alone(alone, folders[0], metric)
+        tables[""] = methods_alone(alone, folders[0], metric, answer)
     else:
         if alone is not None:
             check_scored(alone, folders[0], method, by="`headcats compare` with --method")
-        table = _protocols(
-            results, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
-        )
-        if alone is not None and halves:
-            _halves(alone, (method, positions, metric), rule=rule, min_tasks=min_tasks, splits=halves, sign=sign)
+        tables[""] = protocols(results, choice, answer, halves=halves, folder=folders[0])
         if alone is not None and suite_blocks(alone) and method is None:
-            grid = _methods(alone, metric)
+            tables["-methods"] = methods(alone, metric, answer)
     if csv is not None:
-        _write({csv: table} | ({} if grid is None else {csv.with_name(f"{csv.stem}-methods{csv.suffix}"): grid}))
+        _write({csv.with_name(f"{csv.stem}{more}{csv.suffix}"): one for more, one in tables.items()}, answer)
+    answer.end()
 
 
-def _protocols(
-    results: dict[str, "xr.DataTree"], *, rule: str, min_tasks: str, sign: str, **chosen: str | None
-) -> "pd.DataFrame":
-    from headcats.cli.agreement_tables import print_agreement, print_replicates
-    from headcats.cli.mapping import parse_min_tasks, parse_rule
-    from headcats.evidence import agreement, judge_protocols
-    from headcats.evidence.comparison.agreeing import pairs
-
-    judged = judge_protocols(results, rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks), **chosen)
-    table = agreement(judged.members, sign=sign)
-    print_agreement(table, judged.left_out)
-    print_replicates(judged.members, sign=sign)
-    return pairs(table)
-
-
-def _methods(results: "xr.DataTree", metric: str | None) -> "pd.DataFrame":
-    from headcats.cli.method_tables import print_methods
-    from headcats.evidence import method_agreement, method_scores
-
-    found = method_agreement(method_scores(results, metric=metric))
-    print_methods(found)
-    pairs = found[["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]]
-    return pairs.reset_coords(drop=True).to_dataframe().reset_index()
-
-
-def _methods_alone(results: "xr.DataTree", folder: Path, metric: str | None) -> "pd.DataFrame":
-    """The same of results without a scored task; where nothing can be compared, the message says what to look at."""
-    from headcats.cli.instead import drawn_by
-
-    try:
-        return _methods(results, metric)
-    except DataError as error:
-        drawn = drawn_by(results, folder)
-        raise DataError(f"{error} To look at what there is: {drawn}." if drawn else str(error)) from None
-
-
-def _halves(
-    results: "xr.DataTree",
-    chosen: tuple[str | None, str | None, str | None],
-    *,
-    rule: str,
-    min_tasks: str,
-    splits: int,
-    sign: str,
-) -> None:
-    from headcats.categories import categorize
-    from headcats.cli.agreement_tables import print_halves
-    from headcats.cli.mapping import default_method, parse_min_tasks, parse_rule
-    from headcats.evidence import half_agreement
-    from headcats.scores import score
-
-    method, positions, metric = chosen
-    if method is None:
-        method, first = default_method(results)
-        positions = positions or first
-    elif "@" in method:
-        method, _, positions = method.rpartition("@")
-    metric = metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
-    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
-
-    def members(half: "xr.DataTree") -> "xr.Dataset":
-        alpha = judge.options.get("alpha", 0.05)
-        scores = score(half, method=method, metric=metric, positions=positions, alpha=alpha)
-        return categorize(scores, rule=judge, min_tasks=needed)
-
-    where = f" at {positions}" if positions else ""
-    found = half_agreement(results, members, splits=splits, sign=sign)
-    print_halves(found, title=f"{method}{where}, {metric}")
-
-
-def _structure(
-    results: dict[str, "xr.DataTree"],
-    *,
-    method: str | None,
-    positions: str | None,
-    metric: str | None,
-    rule: str,
-    min_tasks: str,
-    sign: str,
-) -> "pd.DataFrame":
-    from headcats.cli.mapping import tables
-    from headcats.cli.structure_tables import print_structure
-    from headcats.evidence import category_structure
-
-    overlaps = {
-        label: tables(
-            one, method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
-        )["overlap"]
-        for label, one in results.items()
-    }
-    found = category_structure(overlaps)
-    print_structure(found)
-    return found[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()
+_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods", "models")
 
 
 def _labels(folders: list[Path]) -> list[str]:
@@ -198,10 +141,12 @@ def _weights(results: "xr.DataTree") -> str | None:
     return weights
 
 
-def _write(tables: dict[Path, "pd.DataFrame"]) -> None:
+def _write(tables: Mapping[Path, "pd.DataFrame"], answer: Answer) -> None:
     from headcats.results import ResultsFolder
 
     for path, table in tables.items():
         data = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
         ResultsFolder(path.parent).write_bytes(path.name, data)
-    out.print(f"\nNumbers: {' and '.join(f'[bold]{path}[/]' for path in tables)}")
+    told = f"Numbers: {' and '.join(map(str, tables))}"
+    for place, (name, path) in enumerate(zip(("csv", "csv_methods"), tables, strict=False)):
+        answer.wrote(name, path, "" if place else told)

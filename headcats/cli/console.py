@@ -4,22 +4,25 @@ import contextlib
 import functools
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from headcats.findings.table import Finding, Note, Paragraph, Table
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
 _BETWEEN = 3  # columns of a table: a line and a space on both sides
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 if not out.is_terminal:
-    out = Console(highlight=False, width=PIPE_WIDTH)
+    out = Console(highlight=False, emoji=False, width=PIPE_WIDTH)
 
 
 def explain(error: Exception) -> None:
@@ -83,15 +86,34 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
     return until_stopped
 
 
-def table(title: str, columns: list[str], rows: list[list[str]], *, numeric: frozenset[str] = frozenset()) -> Table:
-    """A plain table; columns named in `numeric` are flush right."""
-    made = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
-    widths = _widths([list(texts) for texts in zip(columns, *rows, strict=True)], room=out.width)
-    for column, width in zip(columns, widths, strict=True):
+def tell(findings: Iterable[Finding]) -> None:
+    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr.
+
+    Args:
+        findings: What to say; a generator is told while it goes on.
+    """
+    for finding in findings:
+        if isinstance(finding, Table):
+            if finding.title:
+                out.print(f"\n{finding.title}", style="italic", markup=False)
+            out.print(drawn(finding))
+        elif isinstance(finding, Note):
+            warn(finding)
+        else:
+            said = Text(f"\n{finding}" if isinstance(finding, Paragraph) else str(finding))
+            said.highlight_regex("`[^`]+`", "bold")
+            out.print(said)
+
+
+def drawn(finding: Table) -> RichTable:
+    """A plain table without its title; numeric columns are flush right."""
+    made = RichTable(show_edge=False, pad_edge=False)
+    widths = _widths([list(texts) for texts in zip(finding.columns, *finding.rows, strict=True)], room=out.width)
+    for column, width in zip(finding.columns, widths, strict=True):
         made.add_column(
-            _escaped(column), justify="right" if column in numeric else "left", overflow="fold", width=width
+            _escaped(column), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
         )
-    for row in rows:
+    for row in finding.rows:
         made.add_row(*map(_escaped, row))
     return made
 

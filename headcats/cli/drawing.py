@@ -4,35 +4,31 @@ import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
 
 import typer
-import xarray as xr
 
-from headcats.cli.console import out
-from headcats.cli.reading import (
-    Effect,
-    Folder,
-    Method,
-    Metric,
-    MinTasks,
-    Positions,
-    RuleText,
-    Sign,
-    check_names,
-    note_control,
-    refuse_unused,
-)
-from headcats.cli.settings import DEFAULT_RULE
+from headcats.cli import completion
+from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
+from headcats.cli.as_json import put
+from headcats.cli.checks import check_names, note_control, refuse_unused
+from headcats.cli.console import tell
+from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
 
-Table = tuple[xr.Dataset, str]
+if TYPE_CHECKING:
+    import xarray as xr
+
+Table: TypeAlias = "tuple[xr.Dataset, str]"
 """What a figure reads, and its title."""
 
 
 def figure_command(
-    name: Annotated[str, typer.Argument(help="Name of a figure; see `headcats list figures`.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures),
+    ],
     folder: Folder,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
     method: Method = None,
@@ -46,16 +42,23 @@ def figure_command(
         list[str] | None,
         typer.Option("--set", help="Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Draw one figure from a results folder.
 
-    Examples: [bold]headcats figure head_grid results/mini-icl --out grid.html[/] ·
-    [bold]headcats figure always_any results/mini-icl --set score=facilitation --out gates.html[/]
+    Examples:
+    - `headcats figure head_grid results/mini-icl --out grid.html`
+    - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
+    - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
+
+    Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
+
+    Keys of `--json`: `figure`, `file`, `title`.
     """
     drawn = lookup("figure", name)
     check_names(rule, min_tasks, effect, sign)
     chosen = _options(drawn, name, options or [])
-    scoring = {
+    scoring: dict[str, Any] = {
         "positions": positions,
         "metric": metric,
         "effect": effect,
@@ -63,8 +66,9 @@ def figure_command(
         "min_tasks": min_tasks,
         "sign": sign,
     }
-    from headcats.cli.mapping import of_run
     from headcats.figures import reads, write
+    from headcats.file_names import NODES
+    from headcats.findings.mapping import of_run
     from headcats.results import load
 
     results, wanted = of_run(load(folder)), reads(drawn)
@@ -75,20 +79,26 @@ def figure_command(
         others = {key: value for key, value in scoring.items() if key != "metric"}
         refuse_unused(others, by=f"Figure {name!r}, which shows all methods,")
         table, heading = _of_methods(results, metric, method)
+    elif wanted in NODES:
+        table, heading = _of_evidence(folder, wanted, name, method=method, **scoring)
     else:
         if wanted == "importance":
             wanted = "members"  # any score of any method, by category
-        from headcats.cli.instead import check_scored
+        from headcats.findings.instead import check_scored
 
         check_scored(results, folder, method, by=f"Figure {name!r}")
         table, heading = _of_scores(results, wanted, name, method=method, **scoring)
     titled = {"title": heading} if "title" in inspect.signature(drawn).parameters else {}
-    out.print(f"Wrote [bold]{write(drawn(table, **(titled | chosen)), destination)}[/]")
+    file = write(drawn(table, **(titled | chosen)), destination)
+    if as_json:
+        put({"figure": name, "file": file, "title": heading})
+    else:
+        tell([f"Wrote {file}"])
 
 
 def _suite_table(wanted: str, method: str | None) -> str:
     """Key of the suite method's table that a figure is to show, "" for scores of tasks."""
-    from headcats.cli.suite_tables import METHOD_OF
+    from headcats.findings.suite import METHOD_OF
 
     own = {name: key for key, name in METHOD_OF.items()}
     named = "" if method is None else own.get(method.partition(":")[0], "")
@@ -98,14 +108,14 @@ def _suite_table(wanted: str, method: str | None) -> str:
     return ""
 
 
-def _of_suite(results: xr.DataTree, wanted: str, method: str | None) -> Table:
-    from headcats.cli.suite_tables import suite_table, suite_title
+def _of_suite(results: "xr.DataTree", wanted: str, method: str | None) -> Table:
+    from headcats.findings.suite import suite_table, suite_title
 
     block = suite_table(results, wanted, method=method)
     return block, suite_title(block)
 
 
-def _of_methods(results: xr.DataTree, metric: str | None, method: str | None) -> Table:
+def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) -> Table:
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
     from headcats.evidence import method_agreement, method_scores
@@ -114,9 +124,32 @@ def _of_methods(results: xr.DataTree, metric: str | None, method: str | None) ->
     return method_agreement(method_scores(results, metric=metric)), f"Methods on one grid of heads, model {model}"
 
 
-def _of_scores(results: xr.DataTree, wanted: str, name: str, *, method: str | None, **chosen: Any) -> Table:
-    from headcats.cli.map_tables import note_not_judged
-    from headcats.cli.mapping import default_method, tables, title
+def _of_evidence(folder: Path, wanted: str, name: str, *, sign: str, rule: str, **chosen: str | None) -> Table:
+    """A table of the evidence that is saved in a results folder.
+
+    Raises:
+        OptionError: None is, or none for these options.
+    """
+    from headcats.page.saved import saved_evidence
+    from headcats.rules.text import parse_rule
+
+    refuse_unused({"sign": sign}, by=f"Figure {name!r}")
+    asked = {"rule": repr(parse_rule(rule))} | {key: value for key, value in chosen.items() if value is not None}
+    for saved in saved_evidence(folder):
+        options = json.loads(saved.tree.attrs["options"])
+        known = options | {"method": [options["method"], options["method"].partition("@")[0]]}
+        if all(value in known[key] if key == "method" else value == str(known[key]) for key, value in asked.items()):
+            by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
+            return saved.tree[wanted].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
+    raise OptionError(
+        f"Figure {name!r} reads what `headcats evidence {folder}` saves, and {folder} holds none with these options "
+        f"({', '.join(f'{key} {value}' for key, value in asked.items())}). Run that first, with the same options."
+    )
+
+
+def _of_scores(results: "xr.DataTree", wanted: str, name: str, *, method: str | None, **chosen: Any) -> Table:
+    from headcats.findings.mapping import default_method, tables, title
+    from headcats.findings.maps import not_judged
 
     note_control(method or default_method(results)[0])
     found = tables(results, method=method, undecided=True, **chosen)
@@ -125,7 +158,7 @@ def _of_scores(results: xr.DataTree, wanted: str, name: str, *, method: str | No
             f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
         )
     if wanted != "scores":
-        note_not_judged(found)
+        tell(not_judged(found))
     return found[wanted], title(found, judged=wanted != "scores")
 
 

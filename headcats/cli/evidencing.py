@@ -1,45 +1,74 @@
 """The command `evidence`."""
 
 import json
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headcats.cli.console import out
-from headcats.cli.reading import Effect, Folder, Metric, MinTasks, note_unfinished
-from headcats.cli.settings import DEFAULT_RULE
+from headcats.cli import completion
+from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, RuleText
+from headcats.cli.as_json import put
+from headcats.cli.checks import check_choice, note_unfinished
+from headcats.cli.console import tell
+from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError
+from headcats.findings.table import Paragraph
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def evidence_command(
     folder: Folder,
     model: Annotated[
-        str | None, typer.Option("--model", help="Model of the results; default: the name in their manifest.")
+        str | None,
+        typer.Option(
+            "--model",
+            help="Model of the results; default: the name in their manifest.",
+            autocompletion=completion.models,
+        ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option("--method", help="Method to choose heads by, as name or name@positions; default: the first."),
+        typer.Option(
+            "--method",
+            help="Method to choose heads by, as name or name@positions; default: the first.",
+            autocompletion=completion.methods_of_results,
+        ),
     ] = None,
     metric: Metric = None,
     effect: Effect = "total",
-    rule: Annotated[str, typer.Option("--rule", help="Rule as name:option=value,...")] = DEFAULT_RULE,
+    rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     positions: Annotated[
-        str, typer.Option("--positions", help="Where heads are ablated: last, or all (takes many times longer).")
+        str,
+        typer.Option(
+            "--positions",
+            help="Where heads are ablated: last, or all (takes many times longer).",
+            autocompletion=completion.one_of("last", "all"),
+        ),
     ] = "last",
     n_prompts: Annotated[int, typer.Option("--n-prompts", help="Held-out prompts per task.")] = 16,
     controls: Annotated[int, typer.Option("--controls", help="Random sets, and relabellings, per tested set.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
     """Does a category stand? Its heads are ablated on prompts the run has not seen, beside random heads.
 
-    Examples: [bold]headcats evidence results/mini-icl[/] ·
-    [bold]headcats evidence results/mini-icl --method mean_ablation --controls 1000[/]
+    Examples:
+    - `headcats evidence results/mini-icl`
+    - `headcats evidence results/mini-icl --method mean_ablation --controls 1000`
+
+    Keys of `--json`: `options` (what was asked, and what was taken where nothing was), `reading` (the sentences),
+    `verdicts` (of every category: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
+    `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
-    from headcats.cli.evidence_tables import print_evidence
-    from headcats.cli.instead import check_scored
-    from headcats.cli.mapping import EFFECTS, check_choice, parse_min_tasks, parse_rule
+    from headcats.file_names import NODES
+    from headcats.findings.evidence import evidence_findings
+    from headcats.findings.instead import check_scored
+    from headcats.findings.mapping import EFFECTS, parse_min_tasks
     from headcats.results import load
+    from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait until the model is loaded.
     judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
@@ -51,7 +80,7 @@ def evidence_command(
     results = load(folder)
     note_unfinished(results)
     check_scored(results, folder, method, by="`headcats evidence`")
-    from headcats.study.evidence_run import NODES, evidence_files, run_evidence
+    from headcats.study.evidence_run import evidence_files, run_evidence
 
     where = folder / evidence_files(
         results, method=method, metric=metric, effect=effect, rule=judge, min_tasks=needed, positions=positions
@@ -70,5 +99,29 @@ def evidence_command(
         controls=controls,
         seed=seed,
     )
-    print_evidence(found)
-    out.print(f"\nNumbers: [bold]{where}[/] ({', '.join(f'{name}.nc' for name in NODES)}).{replaced}")
+    if as_json:
+        put(_numbers(found) | {"folder": where, "files": [f"{name}.nc" for name in NODES]})
+        return
+    tell(evidence_findings(found))
+    tell([Paragraph(f"Numbers: {where} ({', '.join(f'{name}.nc' for name in NODES)}).{replaced}")])
+
+
+def _numbers(found: "xr.DataTree") -> dict[str, Any]:
+    from headcats.evidence.reading import damaged_more
+
+    nodes = {name: node.to_dataset() for name, node in found.children.items()}
+    every, alone = nodes["specificity"], nodes["exclusive"]
+    return {
+        "options": json.loads(found.attrs["options"]),
+        "reading": found.attrs["reading"].splitlines(),
+        "verdicts": [
+            {
+                "category": name,
+                "by_its_heads": every["verdict"].sel(category=name).item(),
+                "by_those_in_no_other": alone["verdict"].sel(category=name).item(),
+                "damaged_more": damaged_more(every, name),
+            }
+            for name in every["category"].values.tolist()
+        ],
+        "tables": nodes,
+    }

@@ -1,21 +1,24 @@
-"""What `run` prints and draws when it is finished."""
+"""What `run` says and draws when it is finished."""
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import xarray as xr
-from rich.markup import escape
 
-from headcats.cli.console import out, warn
-from headcats.cli.instead import drawn_by
-from headcats.cli.map_tables import print_map
-from headcats.cli.mapping import default_method, file_of, of_run, shown_label, tables, title
-from headcats.cli.settings import DEFAULT_RULE
-from headcats.cli.suite_tables import METHOD_OF, figure_file, suite_title
-from headcats.errors import DataError
+from headcats.cli.as_json import Answer
+from headcats.cli.console import warn
+from headcats.cli.map_numbers import map_numbers
+from headcats.defaults import DEFAULT_RULE
+from headcats.errors import DataError, HeadcatsError, StorageError
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
+from headcats.findings.instead import drawn_by
+from headcats.findings.mapping import default_method, file_of, of_run, shown_label, tables, title
+from headcats.findings.maps import map_findings
+from headcats.findings.suite import METHOD_OF, figure_file, suite_title
+from headcats.findings.table import Paragraph
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.results import SUITE, suite_blocks
@@ -26,32 +29,59 @@ from headcats.wording import counted
 MAPPED = METHOD_OF["relations"]
 
 
-def tell(results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path) -> None:
-    """The heads of every category by the first method, a picture of every method over the suite, and what to open."""
+def tell_run(
+    results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
+) -> None:
+    """The heads of every category by the first method, a picture of every method over the suite, and what to open.
+
+    Args:
+        results: What the run returned.
+        specs: Methods of this run, in their order.
+        folder: Where the results lie.
+        answer: What is said goes here.
+        viewed: The model, for pages with the attention of the heads; None for none.
+    """
     manifest = json.loads(results.attrs["manifest"])
     results = of_run(results)
-    if not all(spec.of_suite for spec in specs):
-        _tell_map(results, manifest, specs, folder)
     blocks = suite_blocks(results)
-    for spec in specs:
-        if spec.of_suite and spec.label in blocks:
-            _tell_suite(blocks[spec.label], manifest, spec, folder)
+    answer.numbers = {
+        "folder": folder,
+        "model": manifest["model"]["name"],
+        "suite": manifest["plan"]["suite"],
+        "methods": manifest["methods"],
+        "tasks": [
+            {"task": name, "category": entry["category"], "refusal": entry["refusal"] or None}
+            for name, entry in manifest["tasks"].items()
+        ],
+        "map": None,
+        "suite_methods": [],
+        "views": [],
+    }
+    if not all(spec.of_suite for spec in specs):
+        _tell_map(results, manifest, specs, folder, answer)
+    there = [spec for spec in specs if spec.of_suite and spec.label in blocks]
+    for spec in there:
+        _tell_suite(blocks[spec.label], manifest, spec, folder, answer)
+    scored = answer.numbers["map"] is not None or bool(there)
+    if scored:
+        # Heads of categories are looked at; other methods over the suite have none.
+        sorts = answer.numbers["map"] is not None or any(spec.method.name == MAPPED for spec in there)
+        _tell_pages(folder, answer, viewed=viewed if sorts else None)
+    answer.end()
 
 
-def _tell_map(results: xr.DataTree, manifest: dict, specs: Sequence[MethodSpec], folder: Path) -> None:
+def _tell_map(
+    results: xr.DataTree, manifest: dict[str, Any], specs: Sequence[MethodSpec], folder: Path, answer: Answer
+) -> None:
     first = next(spec for spec in specs if not spec.of_suite)
     scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
-    out.print(
-        f"Scored {len(scored)} of {counted(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']} "
-        f"on {manifest['model']['name']}."
-    )
+    of_all = f"{len(scored)} of {counted(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']}"
+    answer.say([f"Scored {of_all} on {manifest['model']['name']}."])
     if not scored:
         return
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
-    print_map(found, rule=DEFAULT_RULE)
-    page = write(
-        overlap_map(found["overlap"], title=title(found)), folder / file_of("overlap_map", "html", found, results)
-    )
+    answer.say(map_findings(found, rule=DEFAULT_RULE))
+    answer.numbers["map"] = map_numbers(found)
     suite_labels = manifest["blocks"].get(SUITE, {})
     exact = [
         label for label in manifest["methods"] if label.partition("@")[0] not in CONTROLS and label not in suite_labels
@@ -60,29 +90,45 @@ def _tell_map(results: xr.DataTree, manifest: dict, specs: Sequence[MethodSpec],
     whole = list(suite_blocks(results))
     others += [label for label in whole if label.partition(":")[0] == MAPPED]
     if others:
-        out.print(
-            f"\nAlso scored: {', '.join(others)}. Another method can tell another story: "
-            f"[bold]headcats map {folder} --method NAME[/]"
-        )
-    told = {spec.label for spec in specs}
+        told = "Another method can tell another story"
+        answer.say([Paragraph(f"Also scored: {', '.join(others)}. {told}: `headcats map {folder} --method NAME`")])
+    own = {spec.label for spec in specs}
     for label in whole:
-        if label.partition(":")[0] != MAPPED and label not in told and (drawn := drawn_by(results, folder, label)):
-            out.print(f"\nAlso there: {escape(label)}, over the whole suite: {escape(drawn)} draws it.")
+        if label.partition(":")[0] != MAPPED and label not in own and (drawn := drawn_by(results, folder, label)):
+            answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
     named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
-    listing = (
-        "" if "not_judged" in found["members"].attrs else f" Head list: [bold]headcats map {folder}{named} --csv[/]"
-    )
-    out.print(f"\nOpen [bold]{page}[/] in a browser.{listing}")
+    judged = "not_judged" not in found["members"].attrs
+    listing = f" Head list: `headcats map {folder}{named} --csv`" if judged else ""
+    page = folder / file_of("overlap_map", "html", found, results)
+    answer.wrote("map", write(overlap_map(found["overlap"], title=title(found)), page), f"Map: {page}.{listing}")
 
 
-def _tell_suite(block: xr.Dataset, manifest: dict, spec: MethodSpec, folder: Path) -> None:
-    out.print(f"\n[bold]{escape(spec.label)}[/] on {escape(manifest['model']['name'])}")
-    for line in spec.method.summary(block):
-        out.print(line, markup=False)
-    figure = spec.method.figure
+def _tell_suite(block: xr.Dataset, manifest: dict[str, Any], spec: MethodSpec, folder: Path, answer: Answer) -> None:
+    said = spec.method.summary(block)
+    answer.say([Paragraph(f"{spec.label} on {manifest['model']['name']}"), *said])
+    figure, drawn = spec.method.figure, None
     try:
-        drawn = lookup("figure", figure)(block, title=suite_title(block))
+        drawn = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
+        answer.say([f"Figure: {drawn}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-        return
-    out.print(f"Open [bold]{write(drawn, folder / figure_file(block, figure))}[/] in a browser.")
+    answer.numbers["suite_methods"].append({"method": spec.label, "said": said, "figure": drawn})
+
+
+def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
+    """Attention views, then the report, which links them."""
+    from headcats.page import report
+
+    if viewed is not None:
+        from headcats.views import write_views
+
+        try:
+            made = write_views(viewed, folder)
+            answer.numbers["views"] = [made.folder / view.file for view in made.views]
+        except StorageError:
+            raise
+        except HeadcatsError as error:
+            # A run of controls alone, or heads that compute no pattern: the results are whole without them.
+            warn(f"No attention views: {error}")
+    page = report(folder)
+    answer.wrote("report", page, f"Open {page} in a browser.")

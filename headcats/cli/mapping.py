@@ -1,223 +1,156 @@
-"""From a results tree to the overlap map, as `run`, `map` and `figure` do it."""
+"""`headcats map`: the heads of every category, and the overlap map. Reads saved results; loads no torch."""
 
-import inspect
-import json
-import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import xarray as xr
+import typer
 
-from headcats.categories import categorize, head_table, overlap
-from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError
-from headcats.file_names import marks
-from headcats.registry import lookup, unknown_name_message
-from headcats.results import SUITE, ResultsFolder, suite_blocks, task_nodes
-from headcats.rules import Rule
-from headcats.scores import CONTROLS, first_exact, score, screen_label
+from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
+from headcats.cli.as_json import Answer
+from headcats.cli.checks import check_names, note_control, note_unfinished, refuse_unused
+from headcats.defaults import DEFAULT_RULE
+from headcats.errors import OptionError
 
-EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
-# Where a method over the whole suite says what categories its numbers are of.
-_CATEGORY_AXES = ("category", "dataset", "function")
-_UNDECIDED = Rule("undecided", {}, lambda scores: xr.zeros_like(scores["effect"], dtype=int))
+if TYPE_CHECKING:
+    import xarray as xr
 
 
-def parse_rule(text: str) -> Rule:
-    """`fdr:alpha=0.05,min_effect=0.1` as a rule.
+def map_command(
+    folder: Folder,
+    method: Method = None,
+    positions: Positions = None,
+    metric: Metric = None,
+    effect: Effect = "total",
+    rule: RuleText = DEFAULT_RULE,
+    min_tasks: MinTasks = "half",
+    sign: Sign = "helping",
+    csv: Annotated[
+        bool,
+        typer.Option("--csv", help="Write the head list to DIR/heads.csv (what is not the default is in the name)."),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """The heads of every category, and the overlap map as a page in DIR.
 
-    Raises:
-        UnknownNameError: Unknown rule or option.
-        OptionError: A value that is no number, or an option missing.
+    Examples:
+    - `headcats map results/mini-icl --csv`
+    - `headcats map results/mini-icl --method mean_ablation --rule fdr:alpha=0.01,min_effect=0.1`
+    - `headcats map results/mini-icl --effect task_specific --sign suppressing`
+    - `headcats map results/mini-icl --json`
+
+    Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged` (why
+    the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
+    `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`); `heads` (`head`,
+    `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
+    `probability`, `approximation`); `shared` (heads in exactly `k` categories: `observed`, `expected`, `p`,
+    `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with `jaccard_low` and
+    `jaccard_high`); `reach` (what the data can show); `said` (the sentences); `files`. Of ov_relation, `categories`
+    count `relations` and name those `refused`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
+    `largest_score`).
     """
-    name, _, listed = text.partition(":")
-    make = lookup("rule", name.strip())
-    known = inspect.signature(make).parameters
-    options: dict[str, Any] = {}
-    for part in filter(None, listed.split(",")):
-        key, _, value = (word.strip() for word in part.partition("="))
-        if key not in known:
-            raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, known))
-        try:
-            options[key] = json.loads(value)
-            if isinstance(options[key], bool) or not isinstance(options[key], int | float):
-                raise ValueError(value)
-        except ValueError:
-            raise OptionError(
-                f"Option {key} of rule {name} must be a number, got {value!r}: write {name}:{key}=0.05."
-            ) from None
-    try:
-        return make(**options)
-    except TypeError as error:
-        raise OptionError(f"Rule {text!r}: {error}. Options: {', '.join(known) or 'none'}.") from None
+    from headcats.figures.figure import write
+    from headcats.figures.overlap_map import overlap_map
+    from headcats.findings.instead import check_scored
+    from headcats.findings.mapping import default_method, file_of, of_run, tables, title, write_heads
+    from headcats.findings.maps import map_findings
+    from headcats.findings.suite import SUITE_METHODS
+    from headcats.results import load, suite_blocks, task_nodes
+
+    check_names(rule, min_tasks, effect, sign)
+    chosen: dict[str, Any] = {
+        "positions": positions,
+        "metric": metric,
+        "effect": effect,
+        "rule": rule,
+        "min_tasks": min_tasks,
+        "sign": sign,
+    }
+    results = of_run(load(folder))
+    note_unfinished(results)
+    named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
+    if named.partition(":")[0] in SUITE_METHODS:
+        # One relation of a category is enough: so the method is defined.
+        met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
+        unused = {name: value for name, value in chosen.items() if name not in met}
+        _of_suite(results, folder, named, unused=unused, rule=rule, csv=csv, as_json=as_json)
+        return
+    check_scored(results, folder, method, by="A map")
+    note_control(method or default_method(results)[0])
+    found = tables(results, method=method, undecided=True, **chosen)
+    answer = Answer(as_json)
+    answer.say(map_findings(found, rule=rule, min_tasks=min_tasks))
+    if as_json:
+        from headcats.cli.map_numbers import map_numbers
+
+        answer.numbers = map_numbers(found)
+    page = folder / file_of("overlap_map", "html", found, results)
+    answer.wrote("map", write(overlap_map(found["overlap"], title=title(found)), page), f"Map: {page}")
+    if csv:
+        heads = write_heads(found, results, folder)
+        answer.wrote("heads", heads, f"Head list: {heads}")
+    answer.end()
 
 
-def parse_min_tasks(text: str) -> int | str:
-    """`half` or a whole number."""
-    if text == "half":
-        return text
-    if text.isdecimal() and int(text):
-        return int(text)
-    raise OptionError(f"--min-tasks is 'half' or a whole number of at least 1; got {text!r}.")
-
-
-def check_choice(option: str, value: str, known: Sequence[str]) -> None:
-    """A misspelt value should not wait for the scores.
-
-    Raises:
-        OptionError: The value is none of those known.
-    """
-    if value not in known:
-        raise OptionError(f"{option} must be {' or '.join(map(repr, known))}; got {value!r}.")
-
-
-def control_note(method: str) -> str:
-    """What a map of a control cannot say; "" for methods that are none."""
-    name = method.partition("@")[0].partition(":")[0]
-    if name not in CONTROLS:
-        return ""
-    return (
-        f"{name} is a control: it shows what donors of the wrong task or of another query item do, and says nothing "
-        "about which heads serve a task."
-    )
-
-
-def default_method(results: xr.DataTree) -> tuple[str, str]:
-    """The method and positions to map when none is named: the first that was run, an exact one before a screen."""
-    first = first_exact(results)
-    if first is None:
-        raise OptionError("These results hold no scored task yet.")
-    name, _, positions = first.rpartition("@")
-    return name, positions
-
-
-def tables(
-    results: xr.DataTree,
+def _of_suite(
+    results: "xr.DataTree",
+    folder: Path,
+    method: str,
     *,
-    method: str | None = None,
-    positions: str | None = None,
-    metric: str | None = None,
-    effect: str = "total",
+    unused: Mapping[str, str | None],
     rule: str,
-    min_tasks: str = "half",
-    sign: str = "helping",
-    undecided: bool = False,
-) -> dict[str, xr.Dataset]:
-    """`scores`, `members` and `overlap` of results; what is not named is the first there is.
+    csv: bool,
+    as_json: bool,
+) -> None:
+    """The map of a method over the whole suite; relations alone have one.
 
-    Data with too few items for the rule to judge any head are an error; with `undecided` every head is undecided
-    instead, and the attribute `not_judged` of the members says why.
+    Raises:
+        OptionError: Another method, or an option that this map does not read.
     """
-    if method is None:
-        method, first = default_method(results)
-        positions = positions or first
-    elif "@" in method:
-        # As `run` names it.
-        method, _, named = method.rpartition("@")
-        if positions not in (None, named):
-            raise OptionError(f"--method {method}@{named} and --positions {positions} contradict each other: name one.")
-        positions = named
-    manifest = json.loads(results.attrs["manifest"])
-    metric = metric or manifest["plan"]["metrics"][0]
-    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
-    # As many sign draws as the rule's own level needs.
-    alpha = judge.options.get("alpha", 0.05)
-    scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
-    try:
-        members = categorize(scores, rule=judge, min_tasks=needed)
-    except TooFewItemsError as error:
-        if not undecided:
-            raise
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StatisticsWarning)  # said just now
-            members = categorize(scores, rule=_UNDECIDED, min_tasks=needed)
-        if "size_expected" in members:
-            members["size_expected"] = members["size_expected"] * float("nan")
-        members.attrs |= {"rule": repr(judge), "not_judged": str(error)}
-    # For titles and file names.
-    members.attrs |= {"asked_min_tasks": str(needed), "model": manifest.get("model", {}).get("name", "")}
-    return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
+    from headcats.findings.mapping import categories_tried
+    from headcats.findings.suite import METHOD_OF, figure_commands, suite_table
+
+    table_of = {name: key for key, name in METHOD_OF.items()}[method.partition(":")[0]]
+    if table_of != "relations":
+        drawn = " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
+        raise OptionError(
+            f"{method} sorts no heads into categories, so there is no map of it"
+            + (f"; {drawn} draws it." if drawn else ", and these results hold no such method either.")
+        )
+    block = suite_table(results, table_of, method=method)
+    refuse_unused(unused, by=f"The map of {method}")
+    tried = categories_tried(results, str(block.attrs["label"]))
+    _relations(block, folder, rule=rule, csv=csv, tried=tried, as_json=as_json)
 
 
-def of_run(results: xr.DataTree, *others: xr.DataTree) -> xr.DataTree:
-    """A copy of results without the suite's categories that neither they nor the others have tried a task of.
+def _relations(
+    block: "xr.Dataset", folder: Path, *, rule: str, csv: bool, tried: Mapping[str, Sequence[str]], as_json: bool
+) -> None:
+    """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
+    from headcats.categories import head_table
+    from headcats.figures.figure import write
+    from headcats.figures.ov_map import ov_map
+    from headcats.file_names import rule_marks
+    from headcats.findings.relations import relation_map, threshold_of
+    from headcats.findings.suite import figure_file, suite_title
+    from headcats.results import ResultsFolder
+    from headcats.rules.text import parse_rule
 
-    A category whose tasks were all refused stays.
-    """
-    known = set().union(*(categories_tried(one) for one in (results, *others)))
-    listed = [entry for entry in json.loads(results.attrs["categories"]) if entry["name"] in known]
-    found = results.copy()
-    if listed:
-        found.attrs = {**results.attrs, "categories": json.dumps(listed, ensure_ascii=False)}
-    return found
+    threshold = threshold_of(rule)
+    shared, findings = relation_map(block, threshold=threshold, tried=tried)
+    answer = Answer(as_json)
+    answer.say(findings)
+    if as_json:
+        from headcats.cli.map_numbers import relation_numbers
 
-
-def categories_tried(results: xr.DataTree, method: str | None = None) -> dict[str, list[str]]:
-    """Category of every task that a run has tried, refused ones too -> what of it was refused.
-
-    Args:
-        results: As `hc.load` returns them.
-        method: A method over the whole suite, with its options, to leave all others out; None takes everything.
-    """
-    manifest, found = json.loads(results.attrs["manifest"]), dict[str, list[str]]()
-    of_suite = {label: entry for label, entry in manifest["blocks"].get(SUITE, {}).items() if method in (None, label)}
-    for task, entry in manifest["tasks"].items() if method is None else ():
-        found.setdefault(entry["category"], []).extend([task] if entry.get("refusal") else [])
-    for entry in of_suite.values():
-        for task, category in entry.get("tasks", {}).items():
-            refused = "refusal" in entry["parts"].get(task, {})
-            found.setdefault(category, []).extend([task] if refused else [])
-    for label, block in suite_blocks(results).items():
-        for axis in _CATEGORY_AXES if method in (None, label) else ():
-            for name in block[axis].values.tolist() if axis in block.coords else ():
-                found.setdefault(str(name), [])
-    return found
-
-
-def title(found: dict[str, xr.Dataset], *, judged: bool = True) -> str:
-    """One line on what a map shows, or a figure of the scores, which no rule has judged yet."""
-    attrs = found["members"].attrs
-    told = [
-        screen_label(found["members"]),
-        "task-specific effects" if attrs.get("effect") == "task_specific" else "",
-        "suppressing heads" if judged and found["overlap"].attrs.get("sign") == "suppressing" else "",
-    ]
-    said = "".join(f", {mark}" for mark in told if mark)
-    where = f"{',' if said else ''} at {attrs['positions']}"
-    asked = attrs.get("asked_min_tasks", "half")
-    least = "half of the tasks" if asked == "half" else f"{asked} task{'' if asked == '1' else 's'}"
-    of = f", model {attrs['model']}" if attrs.get("model") else ""
-    rule = f", rule {attrs['rule']} in at least {least}" if judged else ""
-    return f"{attrs['method']}{said}{where}, {attrs['metric']}{rule}{of}"
-
-
-def shown_label(results: xr.DataTree, label: str) -> str:
-    """A method@positions of some results, called a screen where its numbers are estimates."""
-    blocks = (task[label].to_dataset() for task in task_nodes(results).values() if label in task.children)
-    screen = next((screen_label(block) for block in blocks), "")
-    return f"{label} ({screen})" if screen else label
-
-
-def file_of(stem: str, suffix: str, found: dict[str, xr.Dataset], results: xr.DataTree) -> str:
-    """File of a map or list in its results folder: `stem.suffix`; what is not the default is in its name."""
-    attrs = found["members"].attrs
-    parts = marks(
-        results,
-        label=f"{attrs['method']}@{attrs['positions']}",
-        metric=attrs["metric"],
-        effect=attrs.get("effect", "total"),
-        sign=found["overlap"].attrs.get("sign", "helping"),
-        rule=attrs["rule"],
-        min_tasks=attrs.get("asked_min_tasks", "half"),
-    )
-    return f"{'-'.join([stem, *parts])}.{suffix}"
-
-
-def write_heads(found: dict[str, xr.Dataset], results: xr.DataTree, folder: Path) -> Path:
-    """The head list as `heads.csv` of a results folder (see `file_of`)."""
-    text, name = (
-        head_table(found["overlap"]).to_csv(index=False, lineterminator="\n"),
-        file_of("heads", "csv", found, results),
-    )
-    ResultsFolder(folder).write_bytes(name, text.encode("utf-8"))
-    return folder / name
+        answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
+    # What is not the default is in the name, so that no map replaces one by another rule.
+    stem = "-".join([figure_file(block, "ov_map").removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
+    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html")
+    answer.wrote("map", page, f"Map: {page}")
+    if csv:
+        heads = folder / f"heads-{stem}.csv"
+        listed = head_table(shared).to_csv(index=False, lineterminator="\n")
+        ResultsFolder(folder).write_bytes(heads.name, listed.encode("utf-8"))
+        answer.wrote("heads", heads, f"Head list: {heads}")
+    answer.end()

@@ -6,39 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from headcats.cli.console import warn
+from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.method_text import MethodText
 from headcats.presets import preset
 from headcats.registry import unknown_name_message
 
-DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
-# What `headcats.study` takes where DEFAULTS has None: it loads torch, and so is not asked here.
-OF_STUDY: dict[str, Any] = {"n_prompts": 64, "metrics": ["logit_diff"]}
-DEFAULTS: dict[str, Any] = {
-    "model": "mini",
-    "suite": "icl",
-    "methods": None,
-    "tasks": None,
-    "metrics": None,
-    "n_prompts": None,
-    "n_demos": 5,
-    "template": "arrow",
-    "corruption": "other_task",
-    "seed": 0,
-    "out": None,
-    "device": None,
-    "dtype": "float32",
-    "revision": None,
-    "backend": "bridge",
-    "path": "auto",
-    "memory": None,
-}
-# What a bundled suite changes in them: the model that learned it, and what its tasks are made for.
-OF_SUITE: dict[str, dict[str, Any]] = {
-    "icl": {"model": "mini"},
-    "cognitive": {"model": "mini-cognitive", "n_demos": 4},
-    "sentences": {"model": "mini-cognitive", "n_demos": 0, "methods": ["token_probe"]},
-}
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
 DTYPES = ("float32", "bfloat16", "float16")
@@ -57,10 +30,7 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
     of_preset = preset(preset_name) if preset_name is not None else {}
     wanted = dict(of_preset)
     if study_file is not None:
-        try:
-            stored = tomllib.loads(study_file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise OptionError(f"{study_file} cannot be read as a study: {error}") from None
+        stored = _stored(study_file)
         for key in stored:
             if key not in DEFAULTS:
                 raise UnknownNameError(unknown_name_message(f"option in {study_file}", key, DEFAULTS))
@@ -73,6 +43,24 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
     if chosen["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
     return chosen
+
+
+def _stored(study_file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(study_file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise OptionError(
+            f"{study_file} cannot be read as a study: there is no such file. `headcats run` takes a TOML file with "
+            "options, or options alone (`headcats run --help`)."
+        ) from None
+    except IsADirectoryError:
+        raise OptionError(
+            f"{study_file} cannot be read as a study: it is a folder. The results folder of a run is named with --out."
+        ) from None
+    except OSError as error:
+        raise OptionError(f"{study_file} cannot be read as a study: {error.strerror or error}.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise OptionError(f"{study_file} cannot be read as a study, since it is no TOML file: {error}.") from None
 
 
 def check_named(chosen: Mapping[str, Any]) -> None:

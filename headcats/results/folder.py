@@ -73,6 +73,8 @@ class ResultsFolder:
             return manifest
         if self.path.exists() and not self.path.is_dir():
             raise StorageError(f"{self.path} is a file; a results folder is a folder.")
+        if said := _below_a_file(self.path):
+            raise StorageError(said)
         try:
             taken = self.path.is_dir() and any(not entry.name.startswith(".") for entry in self.path.iterdir())
         except OSError as error:
@@ -138,6 +140,8 @@ class ResultsFolder:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
             remove_empty(absent)
+            if said := _below_a_file(target.parent):
+                raise StorageError(f"Cannot write {target}: {said}") from None
             raise StorageError(
                 f"Cannot write {target}: {error.strerror or error}. Free space or choose another "
                 "folder with --out; what is "
@@ -172,6 +176,12 @@ def remove_empty(folders: Sequence[Path]) -> None:
             folder.rmdir()
         except OSError:
             return
+
+
+def _below_a_file(folder: Path) -> str:
+    """What to say of a folder that cannot be made, because a part of its path is a file; "" for any other."""
+    above = next((one for one in (folder, *folder.parents) if one.is_file()), None)
+    return "" if above is None else f"{above} is a file, and no folder can be below it. Name another folder."
 
 
 def _read_whole(path: Path) -> xr.Dataset | None:

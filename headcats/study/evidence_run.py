@@ -13,7 +13,7 @@ import xarray as xr
 from headcats.categories.expected import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import HeldOut, Options, examine, select
-from headcats.file_names import DEFAULT_RULE, marks
+from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
 from headcats.models import HookedModel, check_model
 from headcats.results import MANIFEST, ResultsFolder, load, task_nodes
 from headcats.rules import Rule
@@ -21,9 +21,7 @@ from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
 from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
 from headcats.study.preparation import Preparation
 
-EVIDENCE = "evidence"
 _log = logging.getLogger("headcats")
-NODES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
 
 
 def run_evidence(
@@ -83,9 +81,20 @@ def run_evidence(
 
     Example:
         >>> import headcats as hc
-        >>> model = hc.load_model("mini")
-        >>> results = hc.run(model, methods=["denoising_patch"], n_prompts=16)  # doctest: +SKIP
-        >>> hc.run_evidence(model, results)["specificity"].specificity  # doctest: +SKIP
+        >>> found = hc.run_evidence("mini", "results/mini-icl", n_prompts=4, controls=20)
+        >>> list(found)
+        ['specificity', 'exclusive', 'contrasts', 'curves', 'self_repair']
+        >>> found["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
+        ('category', 'target')
+        >>> set(found["specificity"].verdict.values) <= {"stands", "does not stand", "cannot be decided"}
+        True
+        >>> import pathlib
+        >>> sorted(path.name for path in pathlib.Path("results/mini-icl/evidence").iterdir())
+        ['contrasts.nc', 'curves.nc', 'exclusive.nc', 'self_repair.nc', 'specificity.nc']
+
+    References:
+        Wang et al. (2022), arXiv 2211.00593, for the ablation to a mean; Phipson & Smyth (2010), Stat. Appl. Genet.
+        Mol. Biol. 9, 39, for exact p. Selection without the tested task, relabellings and verdicts are headcats' own.
     """
     for name, value, least in (("n_prompts", n_prompts, 2), ("controls", controls, 1)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:

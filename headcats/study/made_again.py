@@ -84,10 +84,11 @@ def check_prompts(preparation: Preparation, manifest: Mapping[str, Any]) -> None
     Raises:
         PlanError: A task gives other prompts than in the run.
     """
+    known = {task.name for task in preparation.study.suite.tasks}
     for task, entry in manifest["tasks"].items():
-        prepared = preparation.prepared.get(task)
         if "prompt_hash" not in entry:
             continue
+        prepared = preparation.of(task) if task in known else None
         if prepared is None or [batch.fingerprint() for batch in prepared.scored] != entry["prompt_hash"]:
             raise PlanError(
                 f"Task {task!r} gives other prompts than it gave in this run: suite "

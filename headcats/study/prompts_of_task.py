@@ -59,9 +59,12 @@ def task_prompts(
 
     Example:
         >>> import headcats as hc
-        >>> (batch,) = hc.task_prompts("mini", "country_capital", n_prompts=4)
-        >>> batch.clean.shape
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> batch.clean.shape  # (prompt, pos)
         torch.Size([4, 23])
+        >>> batch.distractor_tasks
+        ('country_language', 'country_language', 'country_language', 'country_language')
     """
     check_options(options, without=_OF_RUNS)
     study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)

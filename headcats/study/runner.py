@@ -78,9 +78,13 @@ def run(
 
     Example:
         >>> import headcats as hc
-        >>> results = hc.run("mini", methods=["denoising_patch"], tasks=["country_capital"], n_prompts=4)
+        >>> two = ["country_capital", "country_language"]  # each corrupts the prompts of the other
+        >>> results = hc.run("mini", suite=two, methods=["denoising_patch"], n_prompts=8, out="results/two")
         >>> results["country_capital"]["denoising_patch@last"].patched.dims
         ('metric', 'prompt', 'layer', 'head')
+        >>> more = hc.run("mini", suite=two, methods=["zero_ablation@last"], n_prompts=8, out="results/two")
+        >>> sorted(more["country_capital"])
+        ['denoising_patch@last', 'zero_ablation@last']
     """
     if "preset" in options:
         raise TypeError(

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from headcats.cli import console
+from headcats.findings.table import Note, Paragraph, table
 
 COLUMNS = ["category", "helping (largest first)", "undecided"]
 ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 L3H5", "12"]]
@@ -13,7 +14,7 @@ ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
     monkeypatch.setattr(console, "out", Console(width=width))
-    console.out.print(console.table("", COLUMNS, ROWS, numeric=frozenset({"undecided"})))
+    console.tell([table("", COLUMNS, ROWS, numeric=("undecided",))])
     return capsys.readouterr().out
 
 
@@ -34,15 +35,23 @@ def test_where_words_do_not_fit_letters_are_kept(monkeypatch, capsys):
 
 def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
-    console.out.print(console.table("", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]]))
+    console.tell([table("", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]])])
     text = capsys.readouterr().out
     assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
 
 
 def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
-    console.out.print(console.table("", COLUMNS, []))
+    console.tell([table("", COLUMNS, [])])
     assert "category" in capsys.readouterr().out
+
+
+def test_findings_are_told_as_they_are(capsys):
+    """Nothing of them is markup or an emoji; what begins something new has a blank line before it."""
+    console.tell(["[bold]a[/] :smile:", "b", Paragraph("c `d`"), Note("[e]"), table("f [g]", ["h"], [["i"]])])
+    printed = capsys.readouterr()
+    assert printed.out.startswith("[bold]a[/] :smile:\nb\n\nc `d`\n\nf [g]\nh\n")
+    assert printed.err == "Note: [e]\n"
 
 
 @pytest.mark.parametrize("inherited", [signal.SIG_IGN, None])
@@ -63,7 +72,7 @@ def test_every_command_can_be_stopped(monkeypatch, capfd):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.cli.reading.names", stopped)
+    monkeypatch.setattr("headcats.cli.listing.names", stopped)
     done = typer.testing.CliRunner().invoke(cli.app, ["list", "rules"])
     assert done.exit_code == 130
     assert "Stopped before its end." in done.output

@@ -6,10 +6,12 @@ import sys
 import pytest
 
 from headcats import registry
-from headcats.cli.settings import DEFAULTS, OF_STUDY, OF_SUITE, check_named, settings
+from headcats.cli.settings import check_named, settings
+from headcats.defaults import DEFAULTS, LABELS, OF_STUDY, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
 from headcats.models.mini_cognitive.measurement import N_DEMOS
-from headcats.study import DEFAULT_PROMPTS, plan
+from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, plan
 
 
 def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
@@ -56,13 +58,14 @@ def test_what_is_named_here_is_what_there_is():
     """So that no name has to be asked of modules that load torch."""
     assert OF_STUDY["n_prompts"] == DEFAULT_PROMPTS
     assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
+    assert [MethodSpec.parse(name).label for name in DEFAULT_METHODS] == list(LABELS)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--suite", "icll"], "Unknown suite 'icll'. Did you mean 'icl'?"),
-        (["--tasks", "plurall"], "Unknown task of suite 'icl' 'plurall'. Did you mean 'plural'?"),
+        (["--tasks", "plurall"], "Unknown task 'plurall' of suite 'icl'. Did you mean 'plural'?"),
     ],
 )
 def test_misspelt_names_are_refused_before_torch_is_loaded(options, said):

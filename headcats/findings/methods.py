@@ -1,53 +1,56 @@
-"""What `headcats compare` prints of different methods on the same heads."""
+"""What a comparison of different methods on the same heads says."""
 
 import json
+from collections.abc import Iterator
 
 import xarray as xr
-from rich.markup import escape
 
-from headcats.cli.console import out, table
 from headcats.evidence.comparison.method_agreeing import disagreements
+from headcats.findings.table import Finding, Paragraph, Table, table
 
 NAMED_HEADS = 3
 NO_NUMBER = "-"
 
 
-def print_methods(agreement: xr.Dataset) -> None:
-    """Rank correlation and overlap of the strongest heads, one matrix per group, and what it says in words."""
+def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
+    """Rank correlation and overlap of the strongest heads, one matrix per group, and what it says in words.
+
+    Args:
+        agreement: What `hc.method_agreement` returns.
+    """
     names = [str(name) for name in agreement["method"].values]
     rows = [
         [str(place), name, str(reduction)]
         for place, (name, reduction) in enumerate(zip(names, agreement["reduction"].values, strict=True), start=1)
     ]
-    out.print(table("\nMethods on one grid of heads", ["", "method", "strength of a head"], rows))
+    yield table("Methods on one grid of heads", ["", "method", "strength of a head"], rows)
     for label, why in json.loads(agreement.attrs["left_out"]).items():
-        out.print(f"Left out: {escape(label)}: {escape(why)}")
-    out.print(
-        f"\nRank correlation over all heads (* q <= .05 within layers), and / overlap of the {agreement.attrs['top']} "
+        yield f"Left out: {label}: {why}"
+    yield Paragraph(
+        f"Rank correlation over all heads (* q <= .05 within layers), and / overlap of the {agreement.attrs['top']} "
         "strongest heads (by chance)"
     )
     for group in agreement["group"].values:
-        _print_matrix(agreement.sel(group=group), str(group))
+        yield _matrix(agreement.sel(group=group), str(group))
     listed = disagreements(agreement, n=NAMED_HEADS)
     if len(listed):
         rows = [
             [one.group, one.head, f"{one.high} ({one.high_rank:g})", f"{one.low} ({one.low_rank:g})"]
             for one in listed.itertuples()
         ]
-        out.print(table("\nRanked most differently", ["group", "head", "highest by (rank)", "lowest by (rank)"], rows))
-    out.print("")
-    for line in str(agreement.attrs["reading"]).splitlines():
-        out.print(line, markup=False)
+        yield table("Ranked most differently", ["group", "head", "highest by (rank)", "lowest by (rank)"], rows)
+    for place, line in enumerate(str(agreement.attrs["reading"]).splitlines()):
+        yield line if place else Paragraph(line)
 
 
-def _print_matrix(one: xr.Dataset, group: str) -> None:
+def _matrix(one: xr.Dataset, group: str) -> Table:
     n = one.sizes["method"]
     rows = [
         [str(row + 1), *(_cell(one, row, column) if column < row else "" for column in range(n - 1))]
         for row in range(1, n)
     ]
     columns = ["", *(str(column + 1) for column in range(n - 1))]
-    out.print(table(f"\n{escape(group)}", columns, rows, numeric=frozenset(columns[1:])))
+    return table(group, columns, rows, numeric=columns[1:])
 
 
 def _cell(one: xr.Dataset, row: int, column: int) -> str:

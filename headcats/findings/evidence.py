@@ -1,40 +1,43 @@
-"""How the result of `evidence` is printed."""
+"""What the result of `evidence` says."""
 
 import collections
 import itertools
 import json
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
 
-from headcats.cli.console import out, table
 from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, of_tasks, share
+from headcats.findings.table import Finding, Paragraph, Table, table
 from headcats.wording import counted
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
 
 
-def print_evidence(found: xr.DataTree) -> None:
-    """Every table, and the reading."""
+def evidence_findings(found: xr.DataTree) -> Iterator[Finding]:
+    """Every table, and the reading.
+
+    Args:
+        found: What `hc.run_evidence` returns, or reads from its folder.
+    """
     options = json.loads(found.attrs["options"])
     effect = "task-specific effects, " if options["effect"] == "task_specific" else ""
-    out.print(
-        f"\nHeads chosen by {options['method']}, {effect}{options['metric']}, rule {options['rule']}, on half of the "
+    yield Paragraph(
+        f"Heads chosen by {options['method']}, {effect}{options['metric']}, rule {options['rule']}, on half of the "
         f"query items and without the tested task; ablated jointly at positions '{options['positions']}' on up to "
         f"{options['n_prompts']} held-out prompts per task. Damage is the drop of the answer's log-probability as a "
-        f"share of the gap; {_matched(found)}",
-        soft_wrap=True,
+        f"share of the gap; {_matched(found)}"
     )
     nodes = {name: node.to_dataset() for name, node in found.children.items()}
     if (nodes["specificity"]["heads"] != "").any():
-        _print_tables(nodes)
+        yield from _tables(nodes)
     else:
-        out.print("\nNo category has heads to test; there are no numbers to show.")
-    out.print("\nReading")
+        yield Paragraph("No category has heads to test; there are no numbers to show.")
+    yield Paragraph("Reading")
     for sentence in found.attrs["reading"].splitlines():
-        out.print(f"- {sentence}", markup=False, soft_wrap=True)
+        yield f"- {sentence}"
     verdicts = [nodes[name]["verdict"] for name in ("specificity", "exclusive")]
     rows = [
         [
@@ -45,35 +48,34 @@ def print_evidence(found: xr.DataTree) -> None:
         for name in verdicts[0]["category"].values.tolist()
     ]
     columns = ["category", "by its heads", "by those in no other category", "its heads damage more"]
-    out.print(table("\nVerdicts", columns, rows))
+    yield table("Verdicts", columns, rows)
 
 
-def _print_tables(nodes: dict[str, xr.Dataset]) -> None:
-    out.print(
-        "\nIn the next tables, `specificity` is the damage to a category's own tasks minus the mean of the other "
+def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
+    yield Paragraph(
+        "In the next tables, `specificity` is the damage to a category's own tasks minus the mean of the other "
         "columns, `random 95 %` the middle 95 % of random sets, `p (sets)` the share of sets (how many) that do as "
         "much, the tested one counted in, and `exact p (n)` that among n relabellings of the heads within their "
         "layers. The verdict rests on the exact p, the interval of the specificity and, where at least "
-        f"{LEAST_CONTROLS} sets exist, its p (sets).",
-        soft_wrap=True,
+        f"{LEAST_CONTROLS} sets exist, its p (sets)."
     )
     for name, title in (
         ("specificity", "Damage by heads of (rows) to tasks of (columns), with 95 % interval"),
         ("exclusive", "The same by heads that are in no other category"),
     ):
         if not (nodes[name]["heads"] != "").any():
-            out.print(f"\n{title}: no category has any.")
+            yield Paragraph(f"{title}: no category has any.")
             continue
         if name == "exclusive" and nodes[name]["heads"].equals(nodes["specificity"]["heads"]):
-            out.print(f"\n{title}: these are all of the tested heads.")
+            yield Paragraph(f"{title}: these are all of the tested heads.")
             continue
-        out.print(_matrix(f"\n{title}", nodes[name]))
-        out.print(_tested(nodes[name]))
+        yield _matrix(title, nodes[name])
+        yield _tested(nodes[name])
         if (nodes[name]["rival"] != "").any():
-            out.print(_rivals(nodes[name]))
-    out.print(_contrasts(nodes["contrasts"]))
-    _print_curves(nodes["curves"])
-    _print_self_repair(nodes["self_repair"])
+            yield _rivals(nodes[name])
+    yield _contrasts(nodes["contrasts"])
+    yield from _curves(nodes["curves"])
+    yield from _self_repair(nodes["self_repair"])
 
 
 def _matched(found: xr.DataTree) -> str:
@@ -92,7 +94,7 @@ def _matched(found: xr.DataTree) -> str:
 _LINES = ["damage", "95 %", "random 95 %", "p (sets)", "exact p (n)"]
 
 
-def _matrix(title: str, data: xr.Dataset) -> Any:
+def _matrix(title: str, data: xr.Dataset) -> Table:
     targets = data["target"].values.tolist()
     rows = []
     for name in data["category"].values.tolist():
@@ -107,7 +109,7 @@ def _matrix(title: str, data: xr.Dataset) -> Any:
     return table(title, ["heads of", "", *targets, "specificity", "verdict"], rows)
 
 
-def _tested(data: xr.Dataset) -> Any:
+def _tested(data: xr.Dataset) -> Table:
     rows = []
     for name in data["category"].values.tolist():
         sets = collections.Counter(data["heads"].sel(category=name).values.tolist())
@@ -115,10 +117,10 @@ def _tested(data: xr.Dataset) -> Any:
         for heads, n in sets.most_common():
             rows.append([*(first or [""]), heads or "none", str(n)])
             first = []
-    return table("\nTested heads (chosen without the task)", ["heads of", "tested heads", "on tasks"], rows)
+    return table("Tested heads (chosen without the task)", ["heads of", "tested heads", "on tasks"], rows)
 
 
-def _rivals(data: xr.Dataset) -> Any:
+def _rivals(data: xr.Dataset) -> Table:
     rows = []
     for name in data["category"].values.tolist():
         row = data.sel(category=name)
@@ -128,8 +130,9 @@ def _rivals(data: xr.Dataset) -> Any:
             n = str(int(row["rival_n_tasks"]))
             rows.append([name, n, _number(theirs + more), rival, _number(theirs), _number(more), bounds])
     columns = ["tasks of", "n", "by own heads", "rival", "by the rival's", "difference", "95 %"]
-    title = "\nBeside the rival: the other category whose heads do most here (no part of the verdict)"
-    return table(title, columns, rows, numeric=frozenset({"n", "by own heads", "by the rival's", "difference"}))
+    title = "Beside the rival: the other category whose heads do most here (no part of the verdict)"
+    numeric = ("n", "by own heads", "by the rival's", "difference")
+    return table(title, columns, rows, numeric=numeric)
 
 
 def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
@@ -151,7 +154,7 @@ def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
 SIDES = ("own", "other")
 
 
-def _contrasts(data: xr.Dataset) -> Any:
+def _contrasts(data: xr.Dataset) -> Table:
     rows = []
     for name in data["category"].values.tolist():
         for other in data["other"].values.tolist():
@@ -176,12 +179,8 @@ def _contrasts(data: xr.Dataset) -> Any:
                 ]
             )
     columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p*", "both", "tasks"]
-    return table(
-        "\nDamage on words that two categories share (* describes, decides nothing)",
-        columns,
-        rows,
-        numeric=frozenset(columns[2:8]),
-    )
+    title = "Damage on words that two categories share (* describes, decides nothing)"
+    return table(title, columns, rows, numeric=columns[2:8])
 
 
 def _some(names: str) -> str:
@@ -189,7 +188,7 @@ def _some(names: str) -> str:
     return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
 
 
-def _print_curves(data: xr.Dataset) -> None:
+def _curves(data: xr.Dataset) -> Iterator[Finding]:
     rows, fewer = [], False
     for name in data["category"].values.tolist():
         first = data["n_tasks"].sel(category=name).isel(k=slice(1))
@@ -203,10 +202,10 @@ def _print_curves(data: xr.Dataset) -> None:
             numbers = [(_number(side["damage"].item()), _range(side["random"].values)) for side in (own, others)]
             rows.append([name, f"{k}{mark}", *numbers[0], str(counts[0]), *numbers[1], str(counts[1])])
     columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "random ", "n "]
-    title = "\nHeads ablated one after the other, the most specific first (n: how many tasks)"
-    out.print(table(title, columns, rows, numeric=frozenset(columns[1:])))
+    title = "Heads ablated one after the other, the most specific first (n: how many tasks)"
+    yield table(title, columns, rows, numeric=columns[1:])
     if fewer:
-        out.print("* on fewer tasks than the rows above, as fewer heads were found without some: not to be compared.")
+        yield "* on fewer tasks than the rows above, as fewer heads were found without some: not to be compared."
 
 
 def _range(values: np.ndarray) -> str:
@@ -214,15 +213,15 @@ def _range(values: np.ndarray) -> str:
     return f"{_number(known.mean())} ({_between(known.min(), known.max())})" if len(known) else "-"
 
 
-def _print_self_repair(data: xr.Dataset) -> None:
+def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
     names = data["category"].values.tolist()
     sums = [
         [name, *(_number(data[part].sel(category=name).item()) for part in ("sum_of_single", "joint", "redundancy"))]
         for name in names
     ]
     columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
-    title = "\nSelf-repair: do the heads, chosen over all tasks, stand in for each other?"
-    out.print(table(title, columns, sums, numeric=frozenset(columns[1:])))
+    title = "Self-repair: do the heads, chosen over all tasks, stand in for each other?"
+    yield table(title, columns, sums, numeric=columns[1:])
     rows, small = [], 0
     for name in names:
         for place in data["place"].values.tolist():
@@ -236,15 +235,15 @@ def _print_self_repair(data: xr.Dataset) -> None:
             rows.append([name, cell["head"].item(), *(_number(value, 3) for value in (direct, total, repaired))])
     if rows:
         columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
-        title = "\nand do later layers make up for a head?"
-        out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
+        title = "and do later layers make up for a head?"
+        yield table(title, columns, rows, numeric=columns[2:])
     if any(row[-1] != "-" for row in rows):
-        out.print(
+        yield (
             "repaired = direct - total effect: above 0, later layers make up for the head; below 0, they carry what it "
             "does."
         )
     if small:
-        out.print(f"{counted(small, 'head')} with both effects below {_LEAST} of the gap not listed.")
+        yield f"{counted(small, 'head')} with both effects below {_LEAST} of the gap not listed."
 
 
 def _number(value: float, digits: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What `map` prints of a map: how sure it is, what is shared, what the effects are made of."""
+"""What is said of a map: how sure it is, what is shared, what the effects are made of."""
 
 import json
 
@@ -7,11 +7,13 @@ import pytest
 import xarray as xr
 from simulated import CATEGORIES, NAMES, block, tree
 
-from headcats.cli.map_tables import print_map
-from headcats.cli.mapping import file_of, parse_rule, tables, title
-from headcats.cli.settings import DEFAULT_RULE
+from headcats.cli.console import tell
+from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, OptionError
+from headcats.findings.mapping import file_of, tables, title
+from headcats.findings.maps import map_findings
 from headcats.rules import fdr
+from headcats.rules.text import parse_rule
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
 
@@ -41,7 +43,7 @@ def results(
 
 
 def printed(capsys: pytest.CaptureFixture[str], found: dict[str, xr.Dataset], **options: str) -> str:
-    print_map(found, **options)
+    tell(map_findings(found, **options))
     captured = capsys.readouterr()
     return " ".join((captured.err + captured.out).replace("│", " ").split())
 
@@ -54,7 +56,7 @@ def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Knowledge 0.50 (0.50 to 0.50)" in text
     assert "With 2 tasks of each category (50 random subsets; range)" in text
     assert "50 % of the effect needs the right task (median task; 50 % to 50 %)." in text
-    assert "Task-specific effects alone: --effect task_specific." in text
+    assert "Task-specific effects alone: `--effect task_specific`." in text
     assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
     assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
 
@@ -83,7 +85,7 @@ def test_equal_numbers_of_tasks_need_no_second_table(capsys: pytest.CaptureFixtu
     # Nor can more tasks be asked for than the smallest category has.
     found = tables(results(), rule=RULE)
     assert "random subsets" not in printed(capsys, found, rule=RULE, min_tasks="3")
-    assert "--min-tasks 2 asks for 2 of 2." in printed(capsys, found, rule=RULE, min_tasks="2")
+    assert "`--min-tasks 2` asks for 2 of 2." in printed(capsys, found, rule=RULE, min_tasks="2")
 
 
 def test_shares_below_zero_are_explained(capsys: pytest.CaptureFixture[str]) -> None:

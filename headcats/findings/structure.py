@@ -1,21 +1,26 @@
-"""What `headcats compare` prints of different models: the structure of their categories."""
+"""What a comparison of different models says: the structure of their categories."""
+
+from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
-from rich.markup import escape
 
-from headcats.cli.agreement_tables import NOT_JUDGED, number_text, screens_sentence
-from headcats.cli.console import out, table
+from headcats.findings.agreement import NOT_JUDGED, number_text, screens_sentence
+from headcats.findings.table import Finding, Paragraph, table
 
 
-def print_structure(found: xr.Dataset) -> None:
-    """The categories of several models side by side."""
+def structure_findings(found: xr.Dataset) -> Iterator[Finding]:
+    """The categories of several models side by side.
+
+    Args:
+        found: What `hc.category_structure` returns.
+    """
     models, categories = found["model"].values.tolist(), found["category"].values.tolist()
     protocol = ", ".join(found.attrs[part] for part in ("method", "positions", "metric") if found.attrs[part])
     protocol += f", {found.attrs['sign']} heads"
-    out.print(f"\nDifferent models: their heads do not correspond, so the structure is compared ({protocol}).")
+    yield Paragraph(f"Different models: their heads do not correspond, so the structure is compared ({protocol}).")
     if sentence := screens_sentence(found["screen"].values.tolist()):
-        out.print(sentence)
+        yield sentence
     rows = []
     for category in categories:
         for model in models:
@@ -29,7 +34,7 @@ def print_structure(found: xr.Dataset) -> None:
                 ]
             )
     columns = ["category", "model", "heads", "share of heads", "mean layer", "depth (0 first, 1 last)"]
-    out.print(table("\nCategories", columns, rows, numeric=frozenset(columns[2:])))
+    yield table("Categories", columns, rows, numeric=columns[2:])
     rows = [
         [
             model,
@@ -42,7 +47,7 @@ def print_structure(found: xr.Dataset) -> None:
         for model in models
     ]
     columns = ["model", "heads", *(f"in exactly {k}" for k in found["k"].values)]
-    out.print(table("\nHeads in k categories: number, share (share expected by chance)", columns, rows))
+    yield table("Heads in k categories: number, share (share expected by chance)", columns, rows)
     rows = [
         [
             f"{first} and {second}",
@@ -54,11 +59,11 @@ def print_structure(found: xr.Dataset) -> None:
         for place, first in enumerate(categories)
         for second in categories[place + 1 :]
     ]
-    out.print(table("\nJaccard between categories (by chance)", ["", *models], rows, numeric=frozenset(models)))
+    yield table("Jaccard between categories (by chance)", ["", *models], rows, numeric=models)
     for place, first in enumerate(models):
         for second in models[place + 1 :]:
             cell = found.sel(model=first, other_model=second)
-            out.print(
-                f"Correlation of these Jaccard indices between {escape(first)} and {escape(second)}: "
+            yield (
+                f"Correlation of these Jaccard indices between {first} and {second}: "
                 f"{number_text(cell['correlation'])} over {int(cell['n_pairs'])} pairs of categories."
             )

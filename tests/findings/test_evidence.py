@@ -1,4 +1,4 @@
-"""What `evidence` prints of a result."""
+"""What is said of the result of `evidence`."""
 
 import json
 
@@ -6,8 +6,9 @@ import pytest
 import xarray as xr
 from specific import study
 
-from headcats.cli.evidence_tables import print_evidence
+from headcats.cli.console import tell
 from headcats.evidence import Options, examine
+from headcats.findings.evidence import evidence_findings
 
 OPTIONS = {"effect": "total", "method": "denoising_patch@last", "metric": "logit_diff", "n_prompts": 16}
 
@@ -21,7 +22,7 @@ def found() -> xr.DataTree:
 
 
 def printed(capsys: pytest.CaptureFixture[str], found: xr.DataTree) -> str:
-    print_evidence(found)
+    tell(evidence_findings(found))
     return " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 

@@ -1,13 +1,13 @@
-"""What `headcats validate` prints: per task what is kept, what is dropped and why, and whether it can be judged."""
+"""What a check of the tasks says: per task what is kept, what is dropped and why, and whether it can be judged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from headcats.cli.console import out, table
+from headcats.findings.table import Finding, Paragraph, Table, table
 from headcats.wording import counted
 
 
-def print_validation(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> None:
+def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:
     """Tables of the tasks with prompts, of those that are answered in sentences, and of what is dropped and refused.
 
     Args:
@@ -20,23 +20,31 @@ def print_validation(entries: Mapping[str, Mapping[str, Any]], title: str, *, co
     reasons: list[list[str]] = []
     if prompted:
         metric = next((entry["metric"] for entry in prompted.values() if "metric" in entry), "no metric")
-        reasons += _print_prompted(prompted, f"{title}, {corruption}, gap in {metric}")
+        found, dropped = _prompted(prompted, f"{title}, {corruption}, gap in {metric}")
+        yield found
+        reasons += dropped
     if spoken:
-        reasons += _print_spoken(spoken, f"{title}, answered in sentences that the model writes itself")
+        found, dropped = _spoken(spoken, f"{title}, answered in sentences that the model writes itself")
+        yield found
+        yield (
+            "right: share of the answers whose exact answer is the right one. There is no gap: no prompt is corrupted, "
+            "and no head is patched; token_probe reads the activations while the model writes."
+        )
+        reasons += dropped
     reasons += [[name, f"refused: {entry['refusal']}"] for name, entry in entries.items() if entry["refusal"]]
     if reasons:
         order = list(entries)
         reasons.sort(key=lambda row: order.index(row[0]))
-        out.print(table("\nDropped and refused", ["task", "why"], reasons))
+        yield table("Dropped and refused", ["task", "why"], reasons)
     if prompted:
         usable = sum(not entry["refusal"] for entry in prompted.values())
-        out.print(f"\n{usable} of {counted(len(prompted), 'task')} can be scored.")
+        yield Paragraph(f"{usable} of {counted(len(prompted), 'task')} can be scored.")
     if spoken:
-        _conclude_spoken(spoken)
+        yield Paragraph(_conclusion(spoken))
 
 
-def _print_prompted(entries: Mapping[str, Mapping[str, Any]], title: str) -> list[list[str]]:
-    """The table; returns what was dropped and why."""
+def _prompted(entries: Mapping[str, Mapping[str, Any]], title: str) -> tuple[Table, list[list[str]]]:
+    """The table, and what was dropped and why."""
     columns = [
         "task",
         "category",
@@ -60,12 +68,11 @@ def _print_prompted(entries: Mapping[str, Mapping[str, Any]], title: str) -> lis
         rows.append([name, entry["category"], *kept, str(sum(sum(one.values()) for one in dropped)), *numbers])
         for part in ("word_pairs", "prompts", "reference_prompts"):
             reasons += _dropped(name, part.replace("_", " "), entry[part])
-    out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
-    return reasons
+    return table(title, columns, rows, numeric=columns[2:]), reasons
 
 
-def _print_spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> list[list[str]]:
-    """The table; returns what was dropped and why."""
+def _spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> tuple[Table, list[list[str]]]:
+    """The table, and what was dropped and why."""
     columns = ["task", "category", "answers", "left out", "right", "95 % interval"]
     rows, reasons = [], []
     for name, entry in entries.items():
@@ -77,31 +84,23 @@ def _print_spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> list[
             numbers = [str(asked["kept"]), left_out, f"{entry['right']:.2f}", interval]
             reasons += _dropped(name, "answers", asked)
         rows.append([name, entry["category"], *numbers])
-    out.print(table(title, columns, rows, numeric=frozenset(columns[2:])))
-    out.print(
-        "right: share of the answers whose exact answer is the right one. There is no gap: no prompt is corrupted, and "
-        "no head is patched; token_probe reads the activations while the model writes."
-    )
-    return reasons
+    return table(title, columns, rows, numeric=columns[2:]), reasons
 
 
-def _conclude_spoken(entries: Mapping[str, Mapping[str, Any]]) -> None:
+def _conclusion(entries: Mapping[str, Mapping[str, Any]]) -> str:
     usable = [entry for entry in entries.values() if not entry["refusal"]]
-    can = f"\n{len(usable)} of {counted(len(entries), 'task')} can be probed for wrong answers (token_probe)."
+    can = f"{len(usable)} of {counted(len(entries), 'task')} can be probed for wrong answers (token_probe)."
     if not usable:
-        out.print(can)
-        return
+        return can
     right, wrong = (sum(entry[f"n_{side}"] for entry in usable) for side in ("right", "wrong"))
     least = usable[0]["needed"]
-    out.print(
-        f"{can} Of these {right + wrong} answers {right} are right and {wrong} wrong"
-        + (
-            f"; a probe needs at least {least} of both, so it can run."
-            if min(right, wrong) >= least
-            else f", and a probe needs at least {least} of both: a run asks more questions of each task than this, and "
-            "refuses if that is still so."
-        )
+    can_it = (
+        f"; a probe needs at least {least} of both, so it can run."
+        if min(right, wrong) >= least
+        else f", and a probe needs at least {least} of both: a run asks more questions of each task than this, and "
+        "refuses if that is still so."
     )
+    return f"{can} Of these {right + wrong} answers {right} are right and {wrong} wrong{can_it}"
 
 
 def _dropped(task: str, what: str, report: Mapping[str, Any]) -> list[list[str]]:

@@ -4,7 +4,7 @@ import json
 
 import xarray as xr
 
-from headcats.cli.mapping import categories_tried, of_run
+from headcats.findings.mapping import categories_tried, of_run
 
 NAMES = ["Algorithmic", "Knowledge", "Linguistic", "Translation"]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import xarray as xr
 
-from headcats.cli.instead import check_scored, drawn_by
 from headcats.errors import OptionError, UnknownNameError
+from headcats.findings.instead import check_scored, drawn_by
 
 FOLDER = Path("r")
 RELATIONS = "`headcats figure ov_map r --method ov_relation --out ov_map.html`"

@@ -6,8 +6,8 @@ import pytest
 import xarray as xr
 
 from headcats.cli.running import run_command
-from headcats.cli.suite_tables import suite_table
 from headcats.errors import OptionError
+from headcats.findings.suite import suite_table
 from headcats.study import DEFAULT_PROMPTS, plan
 from headcats.tasks import suite
 

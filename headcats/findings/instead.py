@@ -4,8 +4,8 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.cli.suite_tables import SUITE_METHODS, figure_commands
 from headcats.errors import OptionError, UnknownNameError
+from headcats.findings.suite import SUITE_METHODS, figure_commands
 from headcats.registry import names, unknown_name_message
 from headcats.results import suite_blocks, task_nodes
 

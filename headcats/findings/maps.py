@@ -1,13 +1,17 @@
-"""A category map as text: its heads, how sure they are, what categories share, and what the data can reach."""
+"""What a category map says: its heads, how sure they are, what categories share, and what the data can reach."""
+
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import xarray as xr
 
 from headcats.categories import head_table, subsampled_overlap
-from headcats.cli.agreement_tables import NOT_JUDGED, WHY_NOT_JUDGED
-from headcats.cli.console import out, table, warn
-from headcats.cli.mapping import parse_min_tasks, parse_rule, title
 from headcats.errors import DataError
+from headcats.findings.agreement import NOT_JUDGED, WHY_NOT_JUDGED
+from headcats.findings.mapping import parse_min_tasks, title
+from headcats.findings.table import Finding, Note, Paragraph, table
+from headcats.rules import Rule
+from headcats.rules.text import parse_rule
 from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
 from headcats.wording import counted
 
@@ -16,39 +20,54 @@ LARGE_EFFECT = 0.1
 SETTLED = 0.8
 
 
-def print_map(found: dict[str, xr.Dataset], *, rule: str | None = None, min_tasks: str = "half") -> None:
+def map_findings(
+    found: Mapping[str, xr.Dataset], *, rule: str | Rule | None = None, min_tasks: str | int = "half"
+) -> Iterator[Finding]:
     """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
 
     Args:
-        found: What `headcats.cli.mapping.tables` returns.
-        rule: Rule of the map as text, for the comparison at equal numbers of tasks and for the smallest effect that
-            it finds; None leaves these out.
-        min_tasks: That of the map, as text.
+        found: What `headcats.findings.mapping.tables` returns.
+        rule: Rule of the map, or its text, for the comparison at equal numbers of tasks and for the smallest effect
+            that it finds; None leaves these out.
+        min_tasks: That of the map.
     """
-    why = note_not_judged(found)
-    out.print(f"\nHeads by {title(found)}")
-    _print_heads(found)
-    if why:
+    yield from not_judged(found)
+    yield from head_findings(found)
+    yield from shared_findings(found, rule=rule, min_tasks=min_tasks)
+
+
+def shared_findings(
+    found: Mapping[str, xr.Dataset], *, rule: str | Rule | None = None, min_tasks: str | int = "half"
+) -> Iterator[Finding]:
+    """What follows the head list in `map_findings`, which has the same arguments; nothing where no head is judged."""
+    if not_judged(found):
         return  # nothing more is known
     if int(found["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
-        print_counts(found["overlap"])
-        _print_jaccard(found["overlap"])
+        yield from count_findings(found["overlap"])
+        yield from _jaccard(found["overlap"])
     else:
-        out.print("\nOnly one category has numbers, so there is nothing to share.")
+        yield Paragraph("Only one category has numbers, so there is nothing to share.")
     if rule is not None:
-        _print_equal_tasks(found, rule=rule, min_tasks=min_tasks)
-    _print_reach(found["scores"], rule=rule, controls=found["overlap"].attrs.get("sign") != "suppressing")
+        yield from _equal_tasks(found, rule=rule, min_tasks=min_tasks)
+    yield from _reach(found["scores"], rule=rule, controls=found["overlap"].attrs.get("sign") != "suppressing")
 
 
-def note_not_judged(found: dict[str, xr.Dataset]) -> str:
-    """Say so where the rule could judge no head; why, or ""."""
+def not_judged(found: Mapping[str, xr.Dataset]) -> list[Note]:
+    """A note where the rule could judge no head, with its reason; none otherwise.
+
+    Args:
+        found: What `headcats.findings.mapping.tables` returns.
+    """
     why = str(found["members"].attrs.get("not_judged", ""))
-    if why:
-        warn(f"No head can be judged, so the map shows every head as undecided: {why}")
-    return why
+    return [Note(f"No head can be judged, so the map shows every head as undecided: {why}")] if why else []
 
 
-def _print_heads(found: dict[str, xr.Dataset]) -> None:
+def head_findings(found: Mapping[str, xr.Dataset]) -> Iterator[Finding]:
+    """The heads of every category, and which of them the data do not settle.
+
+    Args:
+        found: What `headcats.findings.mapping.tables` returns.
+    """
     members = found["members"]
     heads = head_table(members)
     suppressing = found["overlap"].attrs.get("sign") == "suppressing"
@@ -69,28 +88,26 @@ def _print_heads(found: dict[str, xr.Dataset]) -> None:
     counted = "suppressing heads" if suppressing else "heads"
     columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
     columns.append("undecided")
-    out.print(table("", columns, rows, numeric=frozenset({counted, "without effect", "undecided"})))
+    yield table(f"Heads by {title(found)}", columns, rows, numeric=(counted, "without effect", "undecided"))
     if members["effect"].isnull().all(("layer", "head")).any():
-        out.print(WHY_NOT_JUDGED)
-    out.print("`without effect`: how many heads the same rule finds on average if no head has any effect.")
+        yield WHY_NOT_JUDGED
+    yield "`without effect`: how many heads the same rule finds on average if no head has any effect."
     if "probability" in heads:
         kind = "suppressing" if suppressing else "helping"
         mine = heads[heads["kind"] == kind]
         loose = mine[mine["probability"] < SETTLED]
         named = [f"{row.head} {row.category} ({row.probability:.2f})" for row in loose.itertuples()]
         if named:
-            out.print(f"In fewer than {SETTLED:.0%} of the resamples of query items: {', '.join(named)}.")
+            yield f"In fewer than {SETTLED:.0%} of the resamples of query items: {', '.join(named)}."
         elif mine["probability"].notna().any():
-            out.print(
-                f"Every {kind} head is in its category in at least {SETTLED:.0%} of the resamples of query items."
-            )
+            yield f"Every {kind} head is in its category in at least {SETTLED:.0%} of the resamples of query items."
 
 
-def print_counts(shared: xr.Dataset) -> None:
+def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     """How many heads are in exactly k categories, beside chance."""
     if not int(shared["observed"].sum()):
         kind = "suppressing" if shared.attrs.get("sign") == "suppressing" else "helping"
-        out.print(f"\nNo {kind} head is in any category: nothing is shared.")
+        yield Paragraph(f"No {kind} head is in any category: nothing is shared.")
         return
     counts = [
         [
@@ -104,12 +121,12 @@ def print_counts(shared: xr.Dataset) -> None:
         for k in shared["k"].values.tolist()
     ]
     columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
-    heading = "\nShared heads against chance (independence of the categories, not specificity)"
-    out.print(table(heading, columns, counts, numeric=frozenset(columns[1:])))
-    out.print("p: share of random maps in which at least as many heads are in so many categories.")
+    heading = "Shared heads against chance (independence of the categories, not specificity)"
+    yield table(heading, columns, counts, numeric=columns[1:])
+    yield "p: share of random maps in which at least as many heads are in so many categories."
 
 
-def _print_jaccard(shared: xr.Dataset) -> None:
+def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     names = shared["category"].values.tolist()
     if len(names) < 2 or not shared["jaccard"].notnull().any():
         return
@@ -117,11 +134,11 @@ def _print_jaccard(shared: xr.Dataset) -> None:
     for place, name in enumerate(names):
         cells = [_with_bounds(shared.sel(category=name, other=other), "jaccard") for other in names[:place]]
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
-    heading = "\nOverlap: heads in both categories / heads in either (95 % interval over resamples of items)"
-    out.print(table(heading, ["", *names[:-1]], rows[1:], numeric=frozenset(names)))
+    heading = "Overlap: heads in both categories / heads in either (95 % interval over resamples of items)"
+    yield table(heading, ["", *names[:-1]], rows[1:], numeric=names)
 
 
-def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: str) -> None:
+def _equal_tasks(found: Mapping[str, xr.Dataset], *, rule: str | Rule, min_tasks: str | int) -> Iterator[Finding]:
     counts = {int(n) for n in found["members"]["n_tasks"].values if n}
     if len(counts) < 2 or (min_tasks != "half" and int(min_tasks) > min(counts)):
         return
@@ -130,7 +147,7 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
     try:
         equal = subsampled_overlap(found["scores"], rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
     except DataError as error:
-        out.print(f"\nCategories cannot be compared at equal numbers of tasks: {error}")
+        yield Paragraph(f"Categories cannot be compared at equal numbers of tasks: {error}")
         return
     rows = [
         [name, str(int(found["members"]["size"].sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
@@ -139,43 +156,43 @@ def _print_equal_tasks(found: dict[str, xr.Dataset], *, rule: str, min_tasks: st
     k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
     subsets, judged = equal.attrs["subsets"], equal.attrs["judged"]
     drawn = f"{subsets} random subsets" if judged == subsets else f"{judged} judged of {subsets} random subsets"
-    heading = f"\nWith {counted(int(equal['n_tasks']), 'task')} of each category ({drawn}; range)"
+    heading = f"With {counted(int(equal['n_tasks']), 'task')} of each category ({drawn}; range)"
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
-    out.print(table(heading, columns, rows, numeric=frozenset(columns[1:])))
-    out.print(f"On average {', '.join(k)}.")
+    yield table(heading, columns, rows, numeric=columns[1:])
+    yield f"On average {', '.join(k)}."
     if min_tasks != "half":
-        out.print(f"With so many tasks, --min-tasks {min_tasks} asks for {min_tasks} of {int(equal['n_tasks'])}.")
+        yield f"With so many tasks, `--min-tasks {min_tasks}` asks for {min_tasks} of {int(equal['n_tasks'])}."
 
 
-def _print_reach(scores: xr.Dataset, *, rule: str | None, controls: bool) -> None:
+def _reach(scores: xr.Dataset, *, rule: str | Rule | None, controls: bool) -> Iterator[Finding]:
     if screen := screen_label(scores):
-        out.print(f"\nThis is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method.")
+        yield Paragraph(
+            f"This is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method."
+        )
     if "below_noise" in scores:
-        out.print(
-            f"\n{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
+        yield Paragraph(
+            f"{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
             "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
         )
     if controls:
-        _print_controls(scores)
-    out.print(f"\n{scores.attrs['reach']}")
+        yield from _controls(scores)
+    yield Paragraph(scores.attrs["reach"])
     judge = parse_rule(rule) if rule is not None else None
     least = judge.options.get("min_effect", 0) if judge is not None else 0
     # Of the tasks that the sentence above speaks of.
     clear = scores.isel(task=(scores["gap_low"] > 0).values)
     if least > 0 and (effects := over_tasks(detectable_above(clear, least))):
-        out.print(
-            f"Smallest effect of one head on one task that {judge} finds with {POWER:.0%} probability: {effects}."
-        )
+        yield f"Smallest effect of one head on one task that {judge} finds with {POWER:.0%} probability: {effects}."
     # With shuffled labels there is one kind of corrupted prompt, and no distractor task.
     if differing := int(scores["sign_differs"].sum()):
         large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())
-        out.print(
+        yield (
             f"{differing} of {large} effects of at least {LARGE_EFFECT} (head x task) change their sign with the "
             "distractor task: read those per distractor task (`distractor_effect` of hc.score)."
         )
 
 
-def _print_controls(scores: xr.Dataset) -> None:
+def _controls(scores: xr.Dataset) -> Iterator[Finding]:
     if scores.attrs["method"] != "denoising_patch" or scores.attrs.get("effect") == "task_specific":
         return
     said = [
@@ -187,11 +204,11 @@ def _print_controls(scores: xr.Dataset) -> None:
         if name in scores
     ]
     if said:
-        more = " Task-specific effects alone: --effect task_specific." if "task_share" in scores else ""
-        out.print(f"\n{' '.join(said)}{more}")
+        more = " Task-specific effects alone: `--effect task_specific`." if "task_share" in scores else ""
+        yield Paragraph(f"{' '.join(said)}{more}")
     else:
-        out.print(
-            f"\nHow much of these effects is specific to the task is not known: {' and '.join(CONTROLS)} were not run."
+        yield Paragraph(
+            f"How much of these effects is specific to the task is not known: {' and '.join(CONTROLS)} were not run."
         )
 
 

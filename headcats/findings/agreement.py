@@ -1,72 +1,77 @@
-"""What `headcats compare` prints of protocols, halves and replicates of one model."""
+"""What a comparison of protocols, halves and replicates of one model says."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Shaped
-from rich.markup import escape
 
-from headcats.categories import replicated
-from headcats.cli.console import out, table
-from headcats.evidence.comparison.agreeing import SIGNS, pairs
+from headcats.evidence.comparison.agreeing import pairs
+from headcats.findings.replicates import replicates
+from headcats.findings.table import Finding, Paragraph, Table, table
 from headcats.wording import counted
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18
 # More heads than these are counted, not named.
 NAMED_HEADS = 12
+_COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
 NOT_JUDGED = "-"
 WHY_NOT_JUDGED = (
     f"{NOT_JUDGED} not judged: no task of the category has numbers, or fewer of them than --min-tasks asks for."
 )
 
 
-def print_agreement(agreement: xr.Dataset, left_out: Mapping[str, str]) -> None:
-    """The protocols, how far each two agree, what the disagreement is about, and a verdict in words."""
+def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
+    """The protocols, how far each two agree, what the disagreement is about, and a verdict in words.
+
+    Args:
+        agreement: What `hc.agreement` returns.
+        left_out: Protocol -> why it is not compared.
+    """
     names = [str(name) for name in agreement["protocol"].values]
     sign = agreement.attrs["sign"]
     categories = agreement["category"].values.tolist()
     numbered = [[str(place), name] for place, name in enumerate(names, start=1)]
     sizes = agreement["size"].transpose("protocol", "category").values
-    scored = _scored(agreement)
-    told = np.where(scored, sizes.astype(str), NOT_JUDGED)
+    there = scored(agreement)
+    told = np.where(there, sizes.astype(str), NOT_JUDGED)
     rows = [[*row, *held] for row, held in zip(numbered, told.tolist(), strict=True)]
     columns = ["", "protocol", *categories]
     rule = f", rule {agreement['rule'].values[0]}" if "rule" in agreement.coords else ""
-    out.print(table(f"\nHeads by protocol ({sign}){rule}", columns, rows, numeric=frozenset(categories)))
-    if not scored.all():
-        out.print(WHY_NOT_JUDGED)
+    yield table(f"Heads by protocol ({sign}){rule}", columns, rows, numeric=categories)
+    if not there.all():
+        yield WHY_NOT_JUDGED
     for name, reason in left_out.items():
-        out.print(f"Left out: {escape(name)}: {escape(reason)}")
+        yield f"Left out: {name}: {reason}"
     if sentence := screens_sentence(agreement["screen"].values.tolist()):
-        out.print(f"\n{sentence}")
+        yield Paragraph(sentence)
     if len(names) < 2:
-        out.print("\nThere is no second protocol to compare it with.")
+        yield Paragraph("There is no second protocol to compare it with.")
         return
     listed = pairs(agreement)
-    compared = [name for name, where in zip(categories, scored.T, strict=True) if where.any()]
+    compared = [name for name, where in zip(categories, there.T, strict=True) if where.any()]
     if len(names) == 2:
-        _print_pair(listed, told)
+        yield _pair(listed, told)
     elif len(names) <= WIDEST_MATRIX:
         for category in compared:
-            _print_matrix(agreement.sel(category=category), category)
+            yield _matrix(agreement.sel(category=category), category)
     else:
-        out.print(
-            f"\n{len(names)} protocols are too many for a matrix: choose with --method, --positions or --metric, "
-            "or write all pairs with --csv FILE."
+        yield Paragraph(
+            f"{len(names)} protocols are too many for a matrix: choose with `--method`, `--positions` or `--metric`, "
+            "or write all pairs with `headcats compare DIR --csv FILE`."
         )
     if len(names) > 2:
-        _print_differences(listed[listed["category"].isin(compared)])
-    out.print("")
+        yield _differences(listed[listed["category"].isin(compared)])
     for place, category in enumerate(categories):
-        held = dict(zip(names, sizes[:, place].tolist(), strict=True))
-        known = {name: size for name, size, there in zip(names, held.values(), scored[:, place], strict=True) if there}
-        out.print(_verdict(category, listed[listed["category"] == category], known, asked=names))
+        held = zip(names, sizes[:, place].tolist(), there[:, place], strict=True)
+        known = {name: size for name, size, judged in held if judged}
+        verdict = _verdict(category, listed[listed["category"] == category], known, asked=names)
+        yield verdict if place else Paragraph(verdict)
 
 
-def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
+def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Iterator[Finding]:
     """Which heads are in a category under all protocols, at least half of them, or any; where they share categories.
 
     Of two protocols, half is any: that column is left out. Protocols without numbers in a category do not count there.
@@ -75,31 +80,30 @@ def print_replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> None:
         members: Protocol -> what `hc.categorize` returns.
         sign: "helping" or "suppressing" heads.
     """
-    categories = [one["category"].values.tolist() for one in members.values()]
-    if len(members) < 2 or any(names != categories[0] for names in categories):
+    found = replicates(members, sign=sign)
+    if not found:
         return
-    outcome, _ = SIGNS[sign]
-    columns = {"always": "in all", "half": "in at least half", "any": "in any"}
-    if len(members) == 2:
-        del columns["half"]
-    rows = []
-    for name in categories[0]:
-        scored = {
-            protocol: one.sel(category=[name])
-            for protocol, one in members.items()
-            if one["effect"].sel(category=name).notnull().any()
-        }
-        inside = [replicated(scored, by=by)[outcome].sel(category=name) == 1 for by in columns] if scored else []
-        apart = f" (judged by {len(scored)} of {len(members)})" if 0 < len(scored) < len(members) else ""
-        rows.append([name + apart, *(map(_listed, inside) if scored else [NOT_JUDGED] * len(columns))])
-    heading = f"\nHeads over these {len(members)} protocols ({sign}): how many, and which"
-    out.print(table(heading, ["category", *columns.values()], rows))
+    columns = [name for name in _COLUMNS if name in found[0].heads]
+    rows = [
+        [
+            one.category + (f" (judged by {one.judged} of {len(members)})" if 0 < one.judged < len(members) else ""),
+            *(_listed(one.heads[name]) if one.judged else NOT_JUDGED for name in columns),
+        ]
+        for one in found
+    ]
+    heading = f"Heads over these {len(members)} protocols ({sign}): how many, and which"
+    yield table(heading, ["category", *(_COLUMNS[name] for name in columns)], rows)
     if any(one.attrs.get("effect") == "task_specific" for one in members.values()):
-        out.print("Total and task-specific effects are of the same patches: that both have a head is no replication.")
+        yield "Total and task-specific effects are of the same patches: that both have a head is no replication."
 
 
-def print_halves(found: xr.Dataset, *, title: str) -> None:
-    """Agreement between halves of the prompts, mean and range over splits."""
+def half_findings(found: xr.Dataset, *, title: str) -> Iterator[Finding]:
+    """Agreement between halves of the prompts, mean and range over splits.
+
+    Args:
+        found: What `hc.half_agreement` returns.
+        title: Method, positions and metric.
+    """
     splits = found.sizes["split"]
     rows = [
         [
@@ -129,21 +133,16 @@ def print_halves(found: xr.Dataset, *, title: str) -> None:
         "Spearman of effects (range)",
         "Jaccard by chance",
     ]
-    out.print(
-        table(
-            f"\nHalves of the prompts by query item: {title} ({found.attrs['sign']}), {counted(splits, 'split')}",
-            columns,
-            rows,
-        )
-    )
+    heading = f"Halves of the prompts by query item: {title} ({found.attrs['sign']}), {counted(splits, 'split')}"
+    yield table(heading, columns, rows)
     if (found["n_splits"] < splits).any():
-        out.print("`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone.")
+        yield "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone."
     reasons = [reason for reason in found["reason"].values.tolist() if reason]
     if reasons:
-        out.print(f"{len(reasons)} of {splits} splits could not be judged: {escape(reasons[0])}")
+        yield f"{len(reasons)} of {splits} splits could not be judged: {reasons[0]}"
 
 
-def _print_pair(listed: pd.DataFrame, told: Shaped[np.ndarray, "protocol category"]) -> None:
+def _pair(listed: pd.DataFrame, told: Shaped[np.ndarray, "protocol category"]) -> Table:
     columns = [
         "category",
         "heads in first",
@@ -162,10 +161,10 @@ def _print_pair(listed: pd.DataFrame, told: Shaped[np.ndarray, "protocol categor
         ]
         for row, sizes in zip(listed.itertuples(), told.T.tolist(), strict=True)
     ]
-    out.print(table("\nAgreement (by chance: Jaccard of random sets)", columns, rows, numeric=frozenset(columns[1:])))
+    return table("Agreement (by chance: Jaccard of random sets)", columns, rows, numeric=columns[1:])
 
 
-def _print_matrix(agreement: xr.Dataset, category: str) -> None:
+def _matrix(agreement: xr.Dataset, category: str) -> Table:
     n = agreement.sizes["protocol"]
     above, below = (agreement[name].transpose("protocol", "other").values for name in ("jaccard", "spearman"))
     rows = [
@@ -173,11 +172,11 @@ def _print_matrix(agreement: xr.Dataset, category: str) -> None:
         for i in range(n)
     ]
     columns = ["", *(str(place + 1) for place in range(n))]
-    out.print(f"\n{category}: Jaccard above the diagonal, Spearman of effects below")
-    out.print(table("", columns, rows, numeric=frozenset(columns[1:])))
+    heading = f"{category}: Jaccard above the diagonal, Spearman of effects below"
+    return table(heading, columns, rows, numeric=columns[1:])
 
 
-def _print_differences(listed: pd.DataFrame) -> None:
+def _differences(listed: pd.DataFrame) -> Table:
     kind = listed["differ_in"].replace("", "nothing known")
     rows = []
     for name in sorted(set(kind), key=lambda one: (one.count(","), one)):
@@ -194,7 +193,7 @@ def _print_differences(listed: pd.DataFrame) -> None:
             ]
         )
     columns = ["protocols that differ in", "pairs", "mean Jaccard (range)", "by chance", "mean Spearman"]
-    out.print(table("\nWhat the heads depend on, over all categories", columns, rows, numeric=frozenset(columns[1:])))
+    return table("What the heads depend on, over all categories", columns, rows, numeric=columns[1:])
 
 
 def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, asked: Sequence[str]) -> str:
@@ -203,21 +202,21 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, a
     Those that have no numbers in the category are not in `sizes`: they looked for no head.
     """
     if not sizes:
-        return escape(f"{category}: not judged (no protocol has enough numbers in it).")
+        return f"{category}: not judged (no protocol has enough numbers in it)."
     left = len(asked) - len(sizes)
     lacking = f"not judged by {left} of {len(asked)} protocols; " if left else ""
     finders = [name for name, size in sizes.items() if size]
     empty = [name for name in sizes if name not in finders]
     if not finders:
-        return escape(f"{category}: {lacking}no protocol finds a head, so there is nothing to agree on.")
+        return f"{category}: {lacking}no protocol finds a head, so there is nothing to agree on."
     named = f" ({'; '.join(empty)})" if len(empty) <= 2 else ""
     void = lacking + (f"{len(empty)} of {len(sizes)} protocols find no head{named}; " if empty else "")
     if len(finders) == 1:
-        return escape(f"{category}: {void}only {finders[0]} finds {counted(sizes[finders[0]], 'head')}.")
+        return f"{category}: {void}only {finders[0]} finds {counted(sizes[finders[0]], 'head')}."
     known = listed[listed["first"].isin(finders) & listed["second"].isin(finders)]
     lowest = known.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
     middle = f" (median of {len(known)} pairs {number_text(known['jaccard'].median())})" if len(known) > 1 else ""
-    return escape(
+    return (
         f"{category}: {void}{'among the others the' if void else 'the'} lowest agreement is Jaccard "
         f"{number_text(lowest['jaccard'])}{middle}, between {lowest['first']} "
         f"({counted(sizes[lowest['first']], 'head')}) and {lowest['second']} "
@@ -225,14 +224,12 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, a
     )
 
 
-def _listed(inside: xr.DataArray) -> str:
-    found = inside.stack(cell=("layer", "head"))
-    names = [f"L{layer}H{head}" for layer, head in found["cell"].values[found.values]]
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED_HEADS} more" if len(names) > NAMED_HEADS else ""
     return f"{len(names)}: {' '.join(names[:NAMED_HEADS])}{more}" if names else "0"
 
 
-def _scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
+def scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
     """Where a protocol has the number of any head in a category."""
     heads = agreement["n_heads"].transpose("category", "protocol", "other").values
     return np.diagonal(heads, axis1=1, axis2=2).T > 0

@@ -1,0 +1,35 @@
+"""What commands take where nothing is said. Literals alone, so that all may read them."""
+
+from typing import Any
+
+# That of `hc.rules.fdr()`, as it is written on the command line.
+DEFAULT_RULE = "fdr:alpha=0.05,min_effect=0.05"
+# What `headcats.study` takes where DEFAULTS has None: it loads torch, and so is not asked here.
+OF_STUDY: dict[str, Any] = {"n_prompts": 64, "metrics": ["logit_diff"]}
+DEFAULTS: dict[str, Any] = {
+    "model": "mini",
+    "suite": "icl",
+    "methods": None,
+    "tasks": None,
+    "metrics": None,
+    "n_prompts": None,
+    "n_demos": 5,
+    "template": "arrow",
+    "corruption": "other_task",
+    "seed": 0,
+    "out": None,
+    "device": None,
+    "dtype": "float32",
+    "revision": None,
+    "backend": "bridge",
+    "path": "auto",
+    "memory": None,
+}
+# What a bundled suite changes in them: the model that learned it, and what its tasks are made for.
+OF_SUITE: dict[str, dict[str, Any]] = {
+    "icl": {"model": "mini"},
+    "cognitive": {"model": "mini-cognitive", "n_demos": 4},
+    "sentences": {"model": "mini-cognitive", "n_demos": 0, "methods": ["token_probe"]},
+}
+# The methods of a run that names none, as results list them.
+LABELS = ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all")

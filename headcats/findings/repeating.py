@@ -1,0 +1,79 @@
+"""How to make results again: the command, or the call, that their manifest stands for."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headcats.defaults import DEFAULTS, LABELS, OF_STUDY, OF_SUITE
+from headcats.registry import names
+from headcats.results import SUITE
+from headcats.tasks import suite
+
+
+def command_of(manifest: Mapping[str, Any]) -> str:
+    """The command that makes results again, without a folder for them.
+
+    Args:
+        manifest: That of the results.
+
+    Returns:
+        `headcats run ...` with the options that are not the default. A model, a suite or a task that has no name
+        which a command could take, such as a model from a local folder, gives the call instead: `hc.run(model, ...)`,
+        where the model is the reader's to load.
+    """
+    plan, asked, methods = manifest["plan"], tasks_of(manifest), list(manifest["methods"])
+    every = [task.name for task in suite(plan["suite"]).tasks] if plan["suite"] in names("suite") else []
+    tasks = None if asked in (set(), set(every)) else [name for name in every if name in asked]
+    if not asked <= set(every) or not can_be_named(manifest["model"]):
+        own = [name for name in asked if name not in every]
+        return _call(plan, methods=methods, tasks=None if tasks is None or not every else [*tasks, *sorted(own)])
+    usual = OF_SUITE.get(plan["suite"], {}).get("methods", LABELS)
+    return f"headcats run{options_of(manifest, methods=None if _same(methods, usual) else methods, tasks=tasks)}"
+
+
+def _call(plan: Mapping[str, Any], *, methods: list[str], tasks: list[str] | None) -> str:
+    """The same in Python."""
+    usual = DEFAULTS | OF_STUDY
+    asked = dict(plan) | {"methods": None if _same(methods, LABELS) else methods, "tasks": tasks}
+    differ = {key: value for key, value in asked.items() if value is not None and value != usual.get(key)}
+    return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in differ.items())])})"
+
+
+def _same(methods: Sequence[str], usual: Sequence[str]) -> bool:
+    """The first is the one that is mapped where none is named; the order of the others says nothing."""
+    return set(methods) == set(usual) and list(methods[:1]) == list(usual[:1])
+
+
+def can_be_named(model: Mapping[str, Any]) -> bool:
+    """Whether the name of a model is enough to load it: a bundled one, or one of the hub, whose commit is known."""
+    return model.get("revision") is not None or model["name"] in {some["model"] for some in OF_SUITE.values()}
+
+
+def tasks_of(manifest: Mapping[str, Any]) -> set[str]:
+    """Names of the tasks that a run was asked for."""
+    of_suite = manifest["blocks"].get(SUITE, {}).values()
+    return {
+        *manifest["tasks"],
+        *manifest.get("asked", ()),
+        *(task for one in of_suite for task in one.get("tasks", ())),
+    }
+
+
+def options_of(
+    manifest: Mapping[str, Any], *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None = None
+) -> str:
+    """The options of the command line that give a run again, where they are not the default.
+
+    Args:
+        manifest: That of the results.
+        methods: Methods to name; None for none.
+        tasks: Tasks to name; None for none.
+    """
+    plan, model = manifest["plan"], manifest["model"]
+    usual = DEFAULTS | OF_STUDY | OF_SUITE.get(plan["suite"], {})
+    backend = "hooked" if model.get("model_class") == "HookedTransformer" else DEFAULTS["backend"]
+    known = {key: model.get(key, DEFAULTS[key]) for key in ("revision", "dtype")}
+    asked = {"model": model["name"]} | plan | known | {"backend": backend, "tasks": tasks, "methods": methods}
+    differ = {key: value for key, value in asked.items() if value is not None and value != usual.get(key)}
+    texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in differ.items()}
+    return "".join(f" --{key.replace('_', '-')} {value}" for key, value in texts.items())

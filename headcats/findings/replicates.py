@@ -1,0 +1,61 @@
+"""Heads that several protocols agree on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import xarray as xr
+
+from headcats.categories import replicated
+from headcats.evidence.comparison.agreeing import SIGNS
+
+_BY = ("always", "half", "any")
+
+
+@dataclass(frozen=True)
+class Replicates:
+    """Heads of a category over several protocols.
+
+    Attributes:
+        category: Its name.
+        judged: How many protocols have numbers in it.
+        heads: "always", "half" or "any" -> the heads that are in it under all of these, at least half of them, or any.
+    """
+
+    category: str
+    judged: int
+    heads: Mapping[str, list[str]]
+
+
+def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[Replicates]:
+    """Heads that are in a category under all protocols, at least half of them (of three or more), or any.
+
+    Args:
+        members: Protocol -> what `hc.categorize` returns.
+        sign: "helping" or "suppressing" heads.
+
+    Returns:
+        One per category; none for a single protocol, or protocols of different categories.
+    """
+    categories = [one["category"].values.tolist() for one in members.values()]
+    if len(members) < 2 or any(names != categories[0] for names in categories):
+        return []
+    outcome, _ = SIGNS[sign]
+    found = []
+    for name in categories[0]:
+        scored = {
+            protocol: one.sel(category=[name])
+            for protocol, one in members.items()
+            if one["effect"].sel(category=name).notnull().any()
+        }
+        heads = {
+            by: _heads(replicated(scored, by=by)[outcome].sel(category=name) == 1) if scored else []
+            for by in _BY
+            if by != "half" or len(members) > 2
+        }
+        found.append(Replicates(name, len(scored), heads))
+    return found
+
+
+def _heads(inside: xr.DataArray) -> list[str]:
+    found = inside.stack(cell=("layer", "head"))
+    return [f"L{layer}H{head}" for layer, head in found["cell"].values[found.values]]

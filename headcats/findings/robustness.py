@@ -1,0 +1,92 @@
+"""What `headcats compare` found of one results folder, saved in it, so that the report can show it later."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import xarray as xr
+
+from headcats.errors import StorageError
+from headcats.file_names import rule_marks
+from headcats.results import ResultsFolder, slug
+from headcats.rules import Rule
+
+_AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
+
+
+@dataclass(frozen=True)
+class Robustness:
+    """How far the categories of one run depend on the protocol and on the prompts.
+
+    Attributes:
+        agreement: As `hc.agreement` returns it.
+        members: Protocol -> what `hc.categorize` returns.
+        left_out: Protocol -> why it is not compared.
+        halves: As `hc.half_agreement` returns it, with the attribute `title`; None where prompts were not halved.
+    """
+
+    agreement: xr.Dataset
+    members: Mapping[str, xr.Dataset]
+    left_out: Mapping[str, str]
+    halves: xr.Dataset | None
+
+
+def robustness_folder(*, rule: Rule, min_tasks: int | str, sign: str) -> str:
+    """Where it lies within a results folder; what is not the default is in the name."""
+    parts = [sign] if sign != "helping" else []
+    parts += rule_marks(repr(rule))
+    parts += [f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else []
+    return "/".join(["evidence", "-".join(["robustness", *parts])])
+
+
+def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustness) -> None:
+    """Write it into a results folder, in place of what an earlier call wrote there.
+
+    Args:
+        folder: The results folder.
+        where: As `robustness_folder` names it.
+        found: What to save.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    told = json.dumps(dict(found.left_out), ensure_ascii=False)
+    files = {_AGREEMENT: found.agreement.assign_attrs(left_out=told)}
+    if found.halves is not None:
+        files[_HALVES] = found.halves
+    for place, (name, members) in enumerate(found.members.items()):
+        kept = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
+        files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = kept.assign_attrs(protocol=name)
+    contents = {name: bytes(table.drop_encoding().to_netcdf(engine="h5netcdf")) for name, table in files.items()}
+    shutil.rmtree(Path(folder) / where, ignore_errors=True)
+    for name, data in contents.items():
+        ResultsFolder(folder).write_bytes(f"{where}/{name}", data)
+
+
+def saved_robustness(folder: str | os.PathLike[str], where: str) -> Robustness | None:
+    """What was saved there; None where nothing was.
+
+    Raises:
+        StorageError: A damaged file.
+    """
+    home = Path(folder) / where
+    if not (home / _AGREEMENT).is_file():
+        return None
+    agreement = _read(home / _AGREEMENT)
+    halves = _read(home / _HALVES) if (home / _HALVES).is_file() else None
+    protocols = [_read(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
+    members = {str(one.attrs["protocol"]): one for one in protocols}
+    return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
+
+
+def _read(path: Path) -> xr.Dataset:
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as stored:
+            return stored.load()
+    except (OSError, ValueError, KeyError) as error:
+        raise StorageError(
+            f"{path} cannot be read: {error}. `headcats compare {path.parents[2]}` makes it again."
+        ) from None

@@ -1,0 +1,111 @@
+"""What a shell offers: names that exist, results folders, and nothing that would take torch to find out."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from test_architecture import python
+
+from headcats import cli, registry
+from headcats.cli import completion
+
+COMPLETE = """
+import json, sys
+sys.argv[0] = "headcats"
+from headcats.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+heavy = [name for name in ("torch", "transformer_lens", "circuitsvis", "plotly") if name in sys.modules]
+print("HEAVY" + json.dumps(heavy))
+"""
+
+
+@pytest.fixture
+def offered(monkeypatch, capfd, tmp_path):
+    """Function: what is written, up to the tab -> what bash offers."""
+    monkeypatch.chdir(tmp_path)
+
+    def complete(line: str) -> list[str]:
+        words = line.split(" ")
+        monkeypatch.setenv("_HEADCATS_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+        monkeypatch.setattr(sys, "argv", ["headcats"])
+        capfd.readouterr()
+        with pytest.raises(SystemExit):
+            cli.main()
+        return capfd.readouterr().out.split()
+
+    return complete
+
+
+def folder(path: Path, **manifest: object) -> None:
+    path.mkdir(parents=True)
+    (path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["method", "metric"])
+def test_names_read_off_files_are_those_that_are_registered(kind):
+    found = completion.method_names() if kind == "method" else completion.metric_names()
+    assert sorted(found) == sorted(registry.names(kind))
+
+
+@pytest.mark.parametrize(
+    ("line", "some", "others"),
+    [
+        ("headcats ma", {"map"}, {"run"}),
+        ("headcats run --suite ", {"icl", "cognitive", "sentences"}, {"plural"}),
+        ("headcats run --methods ov", {"ov_relation"}, {"mean_ablation"}),
+        ("headcats run --methods ov_relation,mean", {"ov_relation,mean_ablation"}, {"mean_ablation"}),
+        ("headcats run --metrics log", {"logit_diff", "log_prob"}, {"kl"}),
+        ("headcats run --preset chg", {"chg2025", "chg-mini"}, {"todd2024"}),
+        ("headcats run --model mini", {"mini", "mini-cognitive"}, set()),
+        ("headcats run --tasks plu", {"plural", "plus_ten"}, {"plural_of"}),
+        ("headcats run --suite cognitive --tasks plu", {"plural_of"}, {"plural"}),
+        ("headcats run --tasks plural,ant", {"plural,antonym"}, {"antonym"}),
+        ("headcats map results --rule ", {"fdr", "threshold"}, set()),
+        ("headcats map results --sign ", {"helping", "suppressing"}, set()),
+        ("headcats map results --method den", {"denoising_patch"}, set()),
+        ("headcats figure over", {"overlap_map"}, {"head_grid"}),
+        ("headcats list ", {"tasks", "presets"}, set()),
+        ("headcats list tasks --suite se", {"sentences"}, {"icl"}),
+    ],
+)
+def test_names_are_offered(offered, line, some, others):
+    found = set(offered(line))
+    assert some <= found
+    assert not others & found
+
+
+def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
+    folder(tmp_path / "results" / "mini-icl")
+    folder(tmp_path / "alone")
+    (tmp_path / "deep" / "deeper" / "deepest").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    assert offered("headcats map ") == ["alone", "deep/", "results/mini-icl"]
+    assert offered("headcats map res") == offered("headcats compare alone results/") == ["results/mini-icl"]
+    assert offered("headcats map nowhere/") == []
+
+
+def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
+    folder(tmp_path / "r", methods=["mean_ablation@all", "ov_relation"], plan={"metrics": ["prob"]})
+    assert offered("headcats map r --method ") == ["mean_ablation@all", "ov_relation"]
+    assert offered("headcats compare r --metric ") == ["prob"]
+    (tmp_path / "r" / "manifest.json").write_text("damaged", encoding="utf-8")
+    assert "logit_diff" in offered("headcats map r --metric ")
+
+
+@pytest.mark.parametrize("line", ["headcats run --methods ", "headcats run --tasks ", "headcats figure "])
+def test_offering_names_loads_no_torch(line, tmp_path, monkeypatch):
+    monkeypatch.setenv("_HEADCATS_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    done = python(COMPLETE, cwd=tmp_path)
+    heavy = json.loads(done.stdout.partition("HEAVY")[2])
+    assert done.stdout.split()[0] in {"attribution_patch", "next_letter", "ablation_curves"}, done.stderr
+    # Figures are drawn by plotly; methods and tasks need not wait for it.
+    assert heavy == (["plotly"] if "figure" in line else [])

@@ -1,0 +1,229 @@
+"""`--json` of every command: valid JSON on stdout and nothing else, with the keys that the help names."""
+
+import json
+import logging
+import re
+import shutil
+import sys
+import warnings
+
+import pytest
+from counting import SUITE, counting_folder
+
+import headcats as hc
+from headcats import cli
+from headcats.errors import StatisticsWarning
+
+QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
+METHODS = ["denoising_patch", "mean_ablation"]
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory):
+    return counting_folder(tmp_path_factory.mktemp("json") / "counting-model")
+
+
+@pytest.fixture(scope="module")
+def results(model_folder, tmp_path_factory):
+    """A finished run of the small suite."""
+    path = tmp_path_factory.mktemp("json") / "results"
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=METHODS, out=path)
+    return path
+
+
+@pytest.fixture
+def headcats(capfd, monkeypatch, tmp_path):
+    """Function: arguments -> exit code, stdout, stderr, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    logger = logging.getLogger("headcats")
+
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments), "--json"])
+        handlers, level = list(logger.handlers), logger.level
+        capfd.readouterr()
+        code = 0
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")
+                cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        finally:
+            logger.handlers = handlers
+            logger.setLevel(level)
+        return code, *capfd.readouterr()
+
+    return command
+
+
+def not_json(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def read(done):
+    code, out, err = done
+    assert code == 0, err
+    return json.loads(out, parse_constant=not_json)
+
+
+def named_in_help(command):
+    """Words in backticks of what the help says of the keys."""
+    function = next(one.callback for one in cli.app.registered_commands if one.name == command)
+    return set(re.findall(r"`(\w+)`", function.__doc__.partition("Keys of `--json`")[2]))
+
+
+def test_map(headcats, results):
+    found = read(headcats("map", results, "--csv"))
+    assert set(found) <= named_in_help("map")
+    assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "said", "files"}
+    assert {row["head"] for row in found["heads"]} == {"L0H0"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)
+        members = hc.categorize(hc.score(hc.load(results), method="denoising_patch"))
+    listed = hc.head_table(hc.overlap(members))
+    assert [row["effect"] for row in found["heads"]] == pytest.approx(listed["effect"].tolist(), abs=0)
+    assert found["heads"][0]["tasks"] == ["always_a", "always_b"]
+    assert [row["category"] for row in found["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert found["categories"][2] | {"judged": False, "tasks": 0} == found["categories"][2]
+    assert [row["k"] for row in found["shared"]] == [1, 2, 3]
+    assert len(found["overlap"]) == 3
+    assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
+    assert any(line.startswith("Over single tasks, smallest reachable p") for line in found["said"])
+
+
+def test_where_no_head_can_be_judged_the_reason_is_there(headcats, model_folder, tmp_path):
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, tasks=["always_a"], n_prompts=3, n_demos=2, methods=METHODS[:1], out=tmp_path / "r")
+    code, out, err = headcats("map", "r")
+    assert "could not call any head" in json.loads(out)["not_judged"]
+    assert "Note: No head can be judged" in err
+    assert code == 0
+
+
+def test_run(headcats, model_folder):
+    run = ["run", "--model", model_folder, *QUICK, "--out", "r", "--methods", "denoising_patch"]
+    found = read(headcats(*run))
+    assert set(found) <= named_in_help("run")
+    assert (found["folder"], found["model"], found["suite"]) == ("r", "counting-model", SUITE)
+    assert found["methods"] == ["denoising_patch@last"]
+    refused = {row["task"]: row["refusal"] for row in found["tasks"]}
+    assert refused.pop("shifted").startswith("the model cannot do it")
+    assert set(refused.values()) == {None}
+    assert {row["head"] for row in found["map"]["heads"]} == {"L0H0"}
+    assert found["files"] == {"map": "r/overlap_map.html", "report": "r/report.html"}
+    assert found["views"] == ["r/views/knowledge.html", "r/views/linguistic.html"]
+
+
+def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(headcats, model_folder, tmp_path):
+    refused = ["--model", model_folder, *QUICK, "--tasks", "shifted"]
+    code, out, _ = headcats("validate", *refused)
+    assert code == 3
+    assert set(json.loads(out)["shifted"]) <= named_in_help("validate") | {"prompt_hash"}
+    code, out, err = headcats("run", *refused, "--out", "r")
+    assert (code, out) == (2, "")
+    assert "the model cannot do it" in err
+
+
+def test_figure(headcats, results, tmp_path):
+    found = read(headcats("figure", "head_grid", results, "--out", "x.html"))
+    assert set(found) == named_in_help("figure") == {"figure", "file", "title"}
+    assert (tmp_path / found["file"]).exists()
+
+
+def test_compare(headcats, results, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    found = read(headcats("compare", folder, "--halves", 2, "--csv", "pairs.csv"))
+    assert set(found) <= named_in_help("compare")
+    assert [one["protocol"] for one in found["protocols"]] == [
+        "denoising_patch@last, logit_diff",
+        "mean_ablation@all, logit_diff",
+    ]
+    assert found["protocols"][0]["heads"] == {"Knowledge": 1, "Linguistic": 1, "Algorithmic": None}
+    assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
+    assert found["replicated"][0]["any"] == ["L0H0"]
+    assert found["halves"]["splits"] == 2
+    assert found["methods"] is found["models"] is found["differences"] is None
+    assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
+    two = read(headcats("compare", folder, folder, "--method", "mean_ablation"))
+    assert two["differences"] == {}
+    assert two["files"] == {}, "what is chosen, or of several folders, is no part of a report"
+
+
+def test_evidence_and_its_figure(headcats, results, model_folder, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
+    code, out, err = headcats(*figure)
+    assert (code, out) == (2, "")
+    assert "Figure 'ablation_curves' reads what `headcats evidence" in " ".join(err.split())
+    found = read(headcats("evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2))
+    assert set(found) <= named_in_help("evidence")
+    assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert all(row["by_its_heads"] for row in found["verdicts"])
+    assert sorted(f"{name}.nc" for name in found["tables"]) == sorted(found["files"])
+    assert found["tables"]["specificity"]["coords"]["category"]["data"][0] == "Knowledge"
+    assert found["options"]["controls"] == 2
+    assert found["reading"]
+    assert read(headcats(*figure))["title"] == (
+        "Held-out prompts, heads by denoising_patch@last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05), model "
+        "counting-model"
+    )
+    for others in (["--method", "mean_ablation"], ["--sign", "suppressing"], ["--rule", "threshold:value=0.2"]):
+        assert headcats(*figure, *others)[0] == 2, others
+
+
+def test_report(headcats, results, tmp_path):
+    found = read(headcats("report", results, "--method", "mean_ablation", "--out", "page.html"))
+    assert found == {"said": [], "files": {"report": "page.html"}}
+    assert set(found) | {"report"} == named_in_help("report")
+    assert "mean_ablation" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    for wrong in (["--rule", "fdrr"], ["--sign", "up"], ["--method", "no_method"], ["--out", "page.pdf"]):
+        code, out, err = headcats("report", results, *wrong)
+        assert (code, out) == (2, ""), wrong
+        assert "Error: " in err
+
+
+def test_views(headcats, results, model_folder, tmp_path):
+    folder = shutil.copytree(results, tmp_path / "r")
+    found = read(headcats("views", folder, "--model", model_folder, "--heads", 1, "--prompts", 1))
+    assert set(found) <= named_in_help("views")
+    assert [row["heads"] for row in found["views"]] == [["L0H0"], ["L0H0"]]
+    assert all((tmp_path / path).exists() for path in found["files"].values())
+    assert list(found["left_out"]) == ["Algorithmic"]
+
+
+def test_merge(headcats, results, model_folder, tmp_path):
+    model = hc.load_model(model_folder, device="cpu")
+    hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["noising_patch"], tasks=["always_c"], out="more")
+    found = read(headcats("merge", results, "more", "--out", "all"))
+    assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "suite_methods": []}
+    assert set(found) == named_in_help("merge")
+
+
+@pytest.mark.parametrize("kind", ["tasks", "suites", "methods", "rules", "metrics", "figures", "presets"])
+def test_list(headcats, kind):
+    found = read(headcats("list", kind))
+    keys = {"name", "what"} | ({"category", "suite"} if kind == "tasks" else set())
+    assert all(set(entry) == keys for entry in found)
+    assert named_in_help("list") == {"name", "what", "category", "suite"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["map", "nowhere"],
+        ["report", "nowhere"],
+        ["views", "nowhere"],
+        ["compare", "nowhere"],
+        ["evidence", "nowhere"],
+        ["figure", "no_figure", "nowhere", "--out", "x.html"],
+        ["merge", "nowhere", "--out", "x"],
+        ["list", "nothing"],
+        ["run", "--suite", "no_suite"],
+        ["validate", "--suite", "no_suite"],
+    ],
+)
+def test_an_error_is_one_message_on_stderr_and_no_json(headcats, arguments):
+    code, out, err = headcats(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("Error: ")
