@@ -13,6 +13,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import head_name, n_cells, of_frame, require
 from headcats.figures.colour_bar import fixed_colour_axis
+from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.composite import LEGEND, add_colour_square, composite, hex_colour
 from headcats.figures.figure import figure
 from headcats.figures.hatch import hatch_lines
@@ -29,6 +30,8 @@ REDUCTIONS = ("Always", "Any")
 # Names that the published figure shortens.
 SHORT = {"Math Calculation": "Math", "Syntactic Understanding": "Syntax"}
 TICKS = 6
+# Palette -> colours of a single score.
+_SCALES = {"headcats": "Turbo", COLOUR_BLIND: "Cividis"}
 
 _SIZE = 340  # pixels of the longer side of a panel, about
 _LEFT, _RIGHT, _BOTTOM = 62, 40, 12
@@ -37,11 +40,17 @@ _BETWEEN, _TICKS, _NAME, _BAR = 46, 22, 18, 84
 
 @figure
 def always_any(
-    gates: xr.Dataset, *, score: str = COMPOSITE, threshold: float = 0.5, title: str | None = None
+    gates: xr.Dataset,
+    *,
+    score: str = COMPOSITE,
+    threshold: float = 0.5,
+    palette: str = "headcats",
+    title: str | None = None,
 ) -> tuple[go.Figure, pd.DataFrame]:
     """What learned gates say of every head: in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = Head, y = Layer, layer 0 at the bottom; ticks every 6 (on every one of up to 16 that have room). Always is the
+    x = Head, y = Layer, layer 0 at the bottom; ticks every 6, as in the paper (on every one of up to 16
+    that have room: in steps of 6 a small model would have two numbers). Always is the
     smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
     both and black = neither; heads with an interference of at least `threshold` are hatched, so that the corners differ
     in more than colour. Or one score per panel, 0 to 1, from dark blue over green and yellow to red (turbo), hatched
@@ -54,6 +63,8 @@ def always_any(
             `hc.methods.head_gating` returns it; any number of data sets. What is drawn is `hc.always_any(gates)`.
         score: `"composite"`, `"facilitation"`, `"interference"` or `"irrelevance"`.
         threshold: Score from which a head counts, in (0, 1).
+        palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
+            both white and neither black, and single scores from dark blue to yellow (cividis).
         title: Written above the panels.
 
     Returns:
@@ -63,21 +74,36 @@ def always_any(
 
     Raises:
         DataError: a variable or dimension is missing.
-        UnknownNameError: another `score`.
+        UnknownNameError: another `score` or palette.
         OptionError: `threshold` outside (0, 1).
 
     References:
         Layout after Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, figure 3b.
+
+    Example:
+        >>> import headcats as hc
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> dims = ("dataset", "seed", "layer", "head")  # as hc.methods.head_gating returns them
+        >>> facilitation, interference = np.random.default_rng(0).random((2, 1, 3, 2, 4))
+        >>> scores = {"facilitation": facilitation, "interference": interference}
+        >>> scores["irrelevance"] = (1 - facilitation) * (1 - interference)
+        >>> coords = {"dataset": ["plural"], "seed": range(3), "layer": range(2), "head": range(4)}
+        >>> gates = xr.Dataset({name: (dims, values) for name, values in scores.items()}, coords)
+        >>> fig = hc.figures.always_any(gates, palette="colour_blind")
+        >>> list(hc.figures.data(fig).panel.unique())
+        ['plural (Always)', 'plural (Any)']
     """
     if score not in (COMPOSITE, *SCORES):
         raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *SCORES)))
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
+    check_palette(palette)
     variables = dict.fromkeys(SCORES, ("dataset", "seed", "layer", "head"))
     table = 'hc.suite_blocks(results)["head_gating"]'
     require(gates, variables, figure="always_any", source="hc.methods.head_gating", table=table)
-    frame = _frame(gates, score, threshold=threshold)
-    return _draw(gates, frame, score, threshold=threshold, title=title), frame
+    frame = _frame(gates, score, threshold=threshold, palette=palette)
+    return _draw(gates, frame, score, threshold=threshold, palette=palette, title=title), frame
 
 
 def _datasets(gates: xr.Dataset) -> list[str]:
@@ -91,7 +117,7 @@ def _asked(gates: xr.Dataset) -> int:
     return int(gates.attrs.get("n_seeds", gates.sizes["seed"]))
 
 
-def _frame(gates: xr.Dataset, score: str, *, threshold: float) -> pd.DataFrame:
+def _frame(gates: xr.Dataset, score: str, *, threshold: float, palette: str) -> pd.DataFrame:
     reduced = reduced_gates(gates, threshold=threshold)
     panels = []
     for dataset in _datasets(gates):
@@ -107,13 +133,16 @@ def _frame(gates: xr.Dataset, score: str, *, threshold: float) -> pd.DataFrame:
                 one[name] = here[reduction.lower()].sel(score=name).to_numpy().ravel().astype(float)
             one["seeds"] = int(here["n_seeds"])
             one["hatched"] = one["interference" if score == COMPOSITE else score] >= threshold
-            colours = composite(one[["facilitation"]].to_numpy(), one[["interference"]].to_numpy())[:, 0]
+            pair = (one[["facilitation"]].to_numpy(), one[["interference"]].to_numpy())
+            colours = composite(*pair, palette=palette)[:, 0]
             one["colour"] = [hex_colour(colour) for colour in colours] if score == COMPOSITE else ""
             panels.append(one)
     return pd.concat(panels, ignore_index=True)
 
 
-def _draw(gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: float, title: str | None) -> go.Figure:
+def _draw(
+    gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: float, palette: str, title: str | None
+) -> go.Figure:
     n_layers, n_heads = n_cells(gates, "layer"), n_cells(gates, "head")
     side = max(3, min(60, _SIZE // max(n_layers, n_heads)))
     cell = (max(side, math.ceil(120 / n_heads)), max(side, math.ceil(100 / n_layers)))
@@ -148,16 +177,16 @@ def _draw(gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: floa
             text = f"{one} ≥ {threshold:g}: {_share(here[one], threshold)} of heads"
             y = panel.top - 16 - 15 * (len(counted) - 1 - i)
             add_text(fig, text, canvas=canvas, at=(middle, y), size=11, anchor="center", quiet=True)
-        _add_panel(fig, here, frame, score, cell=cell, axes=axes)
+        _add_panel(fig, here, frame, score, palette=palette, cell=cell, axes=axes)
     at = (right + 16, spots[0].panel.top)
     if score == COMPOSITE:
-        add_colour_square(fig, canvas=canvas, at=at, hatched_from=threshold)
+        add_colour_square(fig, canvas=canvas, at=at, hatched_from=threshold, palette=palette)
     else:
         fig.update_layout(
             coloraxis=fixed_colour_axis(
                 (0.0, 1.0),
                 clipped=(False, False),
-                colours="Turbo",
+                colours=_SCALES[palette],
                 at=(canvas.x(at[0]), canvas.y(at[1])),
                 length=bar,
                 name=score.capitalize(),
@@ -167,7 +196,14 @@ def _draw(gates: xr.Dataset, frame: pd.DataFrame, score: str, *, threshold: floa
 
 
 def _add_panel(
-    fig: go.Figure, here: pd.DataFrame, frame: pd.DataFrame, score: str, *, cell: tuple[int, int], axes: dict[str, str]
+    fig: go.Figure,
+    here: pd.DataFrame,
+    frame: pd.DataFrame,
+    score: str,
+    *,
+    palette: str,
+    cell: tuple[int, int],
+    axes: dict[str, str],
 ) -> None:
     row = frame[frame["dataset"] == here["dataset"].iloc[0]]
     ends = [_grid(row[row["reduction"] == reduction], name) for name in SCORES for reduction in REDUCTIONS]
@@ -183,7 +219,7 @@ def _add_panel(
         "name": str(here["panel"].iloc[0]),
     }
     if score == COMPOSITE:
-        colours = composite(facilitation, interference)
+        colours = composite(facilitation, interference, palette=palette)
         fig.add_trace(go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, **hover, **axes))
         add_cell_lines(fig, facilitation.shape, cell=cell, axes=axes)
     else:
@@ -192,7 +228,7 @@ def _add_panel(
     # Hatching runs downwards; here layers run upwards.
     xs, ys = hatch_lines(hatched[::-1], cell=cell)
     ys = len(hatched) - 1 - ys
-    lines = {"color": "black", "width": 1 if min(cell) >= TINY else 0.5}
+    lines = {"color": ON_LIGHT, "width": 1 if min(cell) >= TINY else 0.5}
     fig.add_trace(
         go.Scatter(
             x=xs,

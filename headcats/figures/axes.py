@@ -11,7 +11,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from headcats.figures.colours import QUIET_TEXT, TEXT
+from headcats.figures.colours import BACKGROUND, GRID, OUTLINE, QUIET_TEXT, TEXT, TICK
 
 _TICK_ROOM = 15  # pixels between two labels of an axis
 _ALL_NAMED = 16  # so many cells are all labelled; more labels than that are read as a texture
@@ -63,6 +63,18 @@ class Axis:
     """Of the labels, in degrees clockwise."""
 
 
+@dataclass(frozen=True)
+class Scale:
+    """What an axis over numbers looks like; plotly chooses its ticks, with a light line at each."""
+
+    low: float
+    high: float
+    name: str
+    """Written beside it; "" for none."""
+    format: str = ""
+    """Of the ticks, as d3 writes it: "d" for whole numbers."""
+
+
 def ticks(n: int) -> list[int]:
     """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
     return list(range(0, n + 1, max(1, n // 5)))
@@ -103,12 +115,12 @@ def new_figure(canvas: Canvas, *, title: str | None) -> go.Figure:
         # An invisible margin of 0 and no automatic growth: pixel places stay where they were computed.
         margin={"l": 0, "r": 0, "t": 0, "b": 0, "autoexpand": False},
         font={"family": "Arial, Helvetica, sans-serif", "size": 12, "color": TEXT},
-        paper_bgcolor="white",
-        plot_bgcolor="white",
+        paper_bgcolor=BACKGROUND,
+        plot_bgcolor=BACKGROUND,
         # Plotly's buttons stand in a column in the right margin, clear of titles. Selecting cells would do nothing, and
         # sharing would send the numbers to a server.
         modebar={"orientation": "v", "remove": ["lasso2d", "select2d", "autoScale2d", "sendChartToCloud"]},
-        hoverlabel={"bgcolor": "white", "bordercolor": "#888888", "font": {"color": TEXT}, "align": "left"},
+        hoverlabel={"bgcolor": BACKGROUND, "bordercolor": OUTLINE, "font": {"color": TEXT}, "align": "left"},
     )
     if title is not None:
         fig.update_layout(
@@ -152,41 +164,58 @@ def add_panel(
     )
 
 
-def add_axes(fig: go.Figure, panel: Panel, *, canvas: Canvas, x: Axis, y: Axis) -> dict[str, str]:
+def add_axes(fig: go.Figure, panel: Panel, *, canvas: Canvas, x: Axis | Scale, y: Axis | Scale) -> dict[str, str]:
     """Add two axes over a rectangle; returns the trace keywords `xaxis` and `yaxis`.
 
     Args:
         fig: Changed in place.
         panel: Where.
         canvas: Size of the figure.
-        x: Cells from left to right (with `reverse`, from right to left).
-        y: Cells from bottom to top (with `reverse`, cell 0 is on top).
+        x: Cells from left to right (with `reverse`, from right to left), or numbers.
+        y: Cells from bottom to top (with `reverse`, cell 0 is on top), or numbers.
     """
     number = sum(1 for key in fig.layout if key.startswith("xaxis") and fig.layout[key].domain is not None) + 1
     suffix = "" if number == 1 else str(number)
     across = [canvas.x(panel.left), canvas.x(panel.left + panel.width)]
     upwards = [canvas.y(panel.top + panel.height), canvas.y(panel.top)]
-    fig.layout[f"xaxis{suffix}"] = _axis(x, domain=across, anchor=f"y{suffix}")
-    fig.layout[f"yaxis{suffix}"] = _axis(y, domain=upwards, anchor=f"x{suffix}")
+    for letter, other, axis, domain in (("x", "y", x, across), ("y", "x", y, upwards)):
+        drawn = _scale(axis) if isinstance(axis, Scale) else _axis(axis)
+        fig.layout[f"{letter}axis{suffix}"] = drawn | {"domain": domain, "anchor": f"{other}{suffix}"}
     return {"xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
 
 
-def _axis(axis: Axis, *, domain: list[float], anchor: str) -> dict[str, Any]:
-    low, high = extent(axis.n)
-    layout: dict[str, Any] = {
+def _plain(name: str) -> dict[str, Any]:
+    return {
         "showgrid": False,
         "zeroline": False,
         "showline": False,
         "ticks": "outside",
         "ticklen": 3,
-        "tickcolor": "#999999",
+        "tickcolor": TICK,
         "tickfont": {"size": 10},
+        "title": {"text": name, "standoff": 4, "font": {"size": 12}},
+    }
+
+
+def _scale(scale: Scale) -> dict[str, Any]:
+    return _plain(scale.name) | {
+        "showgrid": True,
+        "gridcolor": GRID,
+        "zeroline": True,
+        "zerolinecolor": TICK,
+        "zerolinewidth": 1,
+        "range": [scale.low, scale.high],
+        "nticks": 5,
+        "tickformat": scale.format,
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    low, high = extent(axis.n)
+    layout = _plain(axis.name) | {
         "tickangle": axis.angle,
-        "domain": domain,
-        "anchor": anchor,
         "range": [high, low] if axis.reverse else [low, high],
         "tickvals": list(axis.ticks),
-        "title": {"text": axis.name, "standoff": 4, "font": {"size": 12}},
     }
     if axis.labels is not None:
         layout |= {"ticktext": list(axis.labels), "tickfont": {"size": 11}}

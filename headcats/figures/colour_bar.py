@@ -10,6 +10,7 @@ CLIP_QUANTILE = 0.99
 # Ends of a scale in powers of ten -> step of its ticks: 3 to 6 ticks above 0, two digits each.
 _ENDS = {1.0: 0.2, 1.2: 0.2, 1.5: 0.5, 2.0: 0.5, 2.5: 0.5, 3.0: 0.5, 4.0: 1.0, 5.0: 1.0, 6.0: 1.0, 8.0: 2.0}
 _FEW = 100
+_APART = "\N{NO-BREAK SPACE}" * 2
 
 
 def colour_limit(effects: np.ndarray) -> tuple[float, bool, bool]:
@@ -145,5 +146,7 @@ def _bar(
         "tickfont": {"size": 11},
     }
     if name is not None:
+        # Plotly sets the name two pixels from the ticks' texts, where it reads as part of them.
+        bar["ticktext"] = [f"{text}{_APART}" for text in texts]
         bar["title"] = {"text": name, "side": "right", "font": {"size": 12}}
     return bar

@@ -8,19 +8,65 @@ import xarray as xr
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import unknown_name_message
+from headcats.tasks.suites import SPARE_COLOURS, STANDARD_CATEGORIES
 
+# Neutral colours, which a dark page swaps (`DARK`). White and black are spelt as nothing else is, so that a page that
+# swaps texts finds neither the name of a task nor a colour that stands for a number.
+BACKGROUND = "rgb(255,255,255)"
+MARK = "rgb(0,0,0)"
+"""Symbols on the grey of unclassified heads."""
+FRAME = "rgb(0, 0, 0)"
+"""A rectangle around cells: black, and where all around it is dark a colour that no scale has."""
 UNCLASSIFIED = "#d3d3d3"
 HATCH = "#6e6e6e"
 TEXT = "#2a2a2a"
 QUIET_TEXT = "#666666"
+OUTLINE = "#888888"
+"""Around boxes and swatches."""
+TICK = "#999999"
+GRID = "#ebebeb"
+"""Lines behind bars and curves."""
 # Behind signed effects, whose 0 is nearly white: a layer without heads or a missing value must not look like 0.
 NO_VALUE = "#e2e2e2"
+
+# Symbols and words on cells that are coloured by a number or a category: no page swaps these.
+ON_LIGHT = "black"
+ON_DARK = "white"
+
 # Red below 0, blue above 0, as in TransformerLens' own patching plots; told apart under every common colour blindness.
 DIVERGING = "RdBu"
+
+COLOUR_BLIND = "colour_blind"
+"""Name of the palette whose colours are told apart under every common colour blindness."""
 
 # Clear of each other, of the standard categories and of SPARE_COLOURS in headcats/tasks/suites.py.
 _COUNTS = {2: "#9467bd", 3: "#8c564b", 4: "#e377c2", 5: "#17becf", 6: "#bcbd22", 7: "#393b79", 8: "#1a1a1a"}
 MOST_CATEGORIES = max(_COUNTS)
+
+# Found by annealing for the largest distance between any two of them and the greys, as seen with normal vision and by
+# simulated protanopes, deuteranopes and tritanopes; the first four categories and counts of 2 to 4 keep the most, and
+# darken with the number (tests/figures/test_colours.py measures it).
+_COLOUR_BLIND = ("#145fc8", "#efae0d", "#01b094", "#e76400", "#c03900", "#973b8d", "#7882b7", "#13db86")
+_COLOUR_BLIND_COUNTS = dict(
+    zip(_COUNTS, ("#b77ffa", "#550067", "#080010", "#4004a1", "#921b04", "#896f6e", "#aab5d8"), strict=True)
+)
+
+DARK = {
+    BACKGROUND: "#1b1d21",
+    MARK: "#f5f5f5",
+    FRAME: "#ffb454",
+    UNCLASSIFIED: "#4a4d52",
+    HATCH: "#9a9fa6",
+    TEXT: "#e6e6e6",
+    QUIET_TEXT: "#a8adb4",
+    OUTLINE: "#7d828a",
+    TICK: "#767b83",
+    GRID: "#2c2f35",
+    NO_VALUE: "#34373c",
+    _COUNTS[8]: "#f2f2f2",
+}
+"""Neutral colour of a figure -> its colour on a dark page. A page that replaces every string of a figure's JSON that is
+one of these keys has the figure in dark: colours of categories and scales are none of them."""
 
 
 @dataclass(frozen=True)
@@ -39,21 +85,31 @@ def named_palette(name: str, categories: dict[str, str]) -> Palette:
     """The palette of that name for these categories.
 
     Args:
-        name: `"headcats"`: each category in the colour of the suite.
+        name: `"headcats"`: each category in the colour of the suite; `"colour_blind"`: colours in the order of the
+            categories that people with any common colour blindness can tell apart.
         categories: Name -> colour, in order, as `category_colours` returns them.
 
     Raises:
         UnknownNameError: the message lists near matches and every palette.
         DataError: more categories than there are colours for.
     """
-    if name not in _PALETTES:
-        raise UnknownNameError(unknown_name_message("palette", name, _PALETTES))
+    check_palette(name)
     if len(categories) > MOST_CATEGORIES:
         raise DataError(
             f"Expected at most {MOST_CATEGORIES} categories, the number that colours can tell apart; "
             f"got {len(categories)}: {', '.join(categories)}. Draw a selection: `.sel(category=[...])`."
         )
     return _PALETTES[name](categories)
+
+
+def check_palette(name: str) -> None:
+    """Refuse a palette that does not exist.
+
+    Raises:
+        UnknownNameError: the message lists near matches and every palette.
+    """
+    if name not in _PALETTES:
+        raise UnknownNameError(unknown_name_message("palette", name, _PALETTES))
 
 
 def category_colours(data: xr.Dataset) -> dict[str, str]:
@@ -72,8 +128,37 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
         ) from None
 
 
+def suite_colours(data: xr.Dataset, names: list[str]) -> dict[str, str]:
+    """Name -> colour of these categories: of the attribute `categories`, in its order, where there is one.
+
+    Without it: standard categories have their standard colour, others spare ones, as a suite gives them, in the order
+    that they came in.
+
+    Raises:
+        DataError: there is no category, or there is an attribute that lacks one.
+    """
+    if not names:
+        raise DataError("Expected at least one category; got none. Draw a table of some that were judged.")
+    if "categories" not in data.attrs:
+        standard = {category.name: category.colour for category in STANDARD_CATEGORIES}
+        spare = iter([*SPARE_COLOURS, *_COUNTS.values()])
+        return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in names}
+    known = category_colours(data)
+    if missing := [name for name in names if name not in known]:
+        raise DataError(
+            f"Expected categories that the attribute `categories` lists with a colour ({', '.join(known)}); got also "
+            f"{', '.join(missing)}. Add them to the attribute, or drop the attribute."
+        )
+    return {name: colour for name, colour in known.items() if name in names}
+
+
 def _headcats(categories: dict[str, str]) -> Palette:
     return Palette(categories=dict(categories), counts={k: _COUNTS[k] for k in range(2, len(categories) + 1)})
 
 
-_PALETTES = {"headcats": _headcats}
+def _colour_blind(categories: dict[str, str]) -> Palette:
+    chosen = dict(zip(categories, _COLOUR_BLIND, strict=False))
+    return Palette(chosen, counts={k: _COLOUR_BLIND_COUNTS[k] for k in range(2, len(categories) + 1)})
+
+
+_PALETTES = {"headcats": _headcats, COLOUR_BLIND: _colour_blind}

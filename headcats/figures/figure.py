@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec
@@ -70,11 +71,23 @@ def figure(draw: Callable[P, tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.
     `hc.figures.data(fig)` gives the frame. The name of its first parameter says which table it reads
     (`overlap`, `scores`, ...; see `reads`).
 
+    Args:
+        draw: From a table and options to a figure and its frame.
+
+    Returns:
+        The same function, returning the figure alone.
+
     Example:
-        >>> @figure                                                          # doctest: +SKIP
+        >>> import headcats as hc
+        >>> import plotly.graph_objects as go
+        >>> @hc.figures.figure
         ... def effect_histogram(scores, *, bins=40):
-        ...     frame = scores.effect.to_dataframe().reset_index()
-        ...     return go.Figure(go.Histogram(x=frame.effect, nbinsx=bins)), frame
+        ...     frame = scores["effect"].to_dataframe().reset_index()
+        ...     return go.Figure(go.Histogram(x=frame["effect"], nbinsx=bins)), frame
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> fig = hc.figures.effect_histogram(scores, bins=20)
+        >>> len(hc.figures.data(fig)) == scores["effect"].size
+        True
     """
 
     @functools.wraps(draw)
@@ -93,7 +106,19 @@ def figure(draw: Callable[P, tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.
 
 
 def reads(drawn: Callable[..., Any]) -> str:
-    """Name of the table that a figure takes: the name of its first parameter, e.g. `"overlap"` or `"scores"`."""
+    """Name of the table that a figure takes: the name of its first parameter.
+
+    Args:
+        drawn: A figure, or a function that `figure` is to register.
+
+    Returns:
+        For example `"overlap"`, `"scores"` or `"curves"`.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.figures.reads(hc.figures.overlap_map)
+        'overlap'
+    """
     return next(iter(inspect.signature(drawn).parameters))
 
 
@@ -108,6 +133,12 @@ def data(fig: go.Figure) -> pd.DataFrame:
 
     Raises:
         DataError: the figure was not drawn by headcats, or is a copy that plotly made of such a figure.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> numbers = hc.figures.data(hc.figures.head_grid(scores))
+        >>> numbers.to_csv("head_grid.csv", index=False)
     """
     frame = getattr(fig, "_headcats_frame", None)
     if frame is None:
@@ -135,6 +166,13 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
     Raises:
         OptionError: another suffix, or an image format without kaleido or Chrome.
         StorageError: the folder is missing, read-only or full.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> page = hc.figures.write(hc.figures.head_grid(scores), "head_grid.html")  # or .png, .svg, .pdf
+        >>> page.name
+        'head_grid.html'
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -170,9 +208,9 @@ def _image(fig: go.Figure, image_format: str) -> bytes:
         return fig.to_image(format=image_format, scale=2)
     # plotly and kaleido raise ValueError, RuntimeError or their own classes, by version, when the browser is missing.
     except Exception as problem:
-        said = " ".join(" ".join(map(str, problem.args)).split()) or type(problem).__name__
+        said = textwrap.shorten(" ".join(map(str, problem.args)), 160, placeholder=" …") or type(problem).__name__
         raise OptionError(
-            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({said:.200}). "
+            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({said}). "
             "Install Chrome or Chromium (`plotly_get_chrome` fetches one), or write .html, which needs neither."
         ) from problem
 

@@ -13,7 +13,7 @@ from headcats.errors import DataError, OptionError
 from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
 from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
 from headcats.figures.colour_bar import colour_limit, signed_colour_axis
-from headcats.figures.colours import NO_VALUE, QUIET_TEXT, category_colours
+from headcats.figures.colours import NO_VALUE, ON_DARK, ON_LIGHT, QUIET_TEXT, category_colours
 from headcats.figures.figure import figure
 from headcats.figures.placing import WIDEST
 from headcats.figures.screen import screen_hover, screen_title, with_approximation
@@ -64,6 +64,15 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
     Raises:
         DataError: a variable, dimension, coordinate or the attribute `categories` is missing.
         OptionError: `alpha` outside (0, 1).
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> fig = hc.figures.head_grid(scores, title="Denoising patch")
+        >>> numbers = hc.figures.data(fig)
+        >>> set(numbers.panel) == set(scores.task.values)
+        True
+        >>> strongest = numbers.loc[numbers.effect.idxmax(), ["panel", "name", "effect"]]
     """
     if not 0 < alpha < 1:
         raise OptionError(
@@ -267,9 +276,9 @@ def _marker(effect: np.ndarray, cell: int, *, limit: float) -> dict[str, object]
         return {"size": max(3.0, 0.4 * cell), "line": {"color": QUIET_TEXT, "width": 1}}
     if cell < 6:
         # A mark inside so small a cell cannot be seen and over it would hide the colour: it takes the cell's colour.
-        return {"size": 5, "color": effect, "coloraxis": "coloraxis", "line": {"color": "black", "width": 0.6}}
+        return {"size": 5, "color": effect, "coloraxis": "coloraxis", "line": {"color": ON_LIGHT, "width": 0.6}}
     # The ends of the scale are dark: white marks there.
-    return {"size": min(9.0, 0.45 * cell), "color": np.where(np.abs(effect) > 0.55 * limit, "white", "black")}
+    return {"size": min(9.0, 0.45 * cell), "color": np.where(np.abs(effect) > 0.55 * limit, ON_DARK, ON_LIGHT)}
 
 
 def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> str:

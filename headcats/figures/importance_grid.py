@@ -13,6 +13,7 @@ from headcats.errors import OptionError
 from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import chosen, head_name, n_cells, of_frame
 from headcats.figures.colour_bar import rising_colour_axis, rising_limit
+from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
 from headcats.figures.marks import TINY, add_crosses, add_symbols, contrast, heatmap
 from headcats.figures.panel_order import panel_names
@@ -56,7 +57,8 @@ def importance_grid(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """How much every head matters, one panel per function, category, task or method.
 
-    x = Head, y = Layer, layer 0 on top, ticks every 6 (on every one of up to 16 that have room); viridis, one colour
+    x = Head, y = Layer, layer 0 on top, ticks every 6, as in the paper (on every one of up to 16 that have
+    room: in steps of 6 a small model would have two numbers); viridis, one colour
     bar for all panels, clipped at the 99th percentile: where values lie beyond, its last tick ends in "+". Eight
     functions stand in two rows of four, in the order of the probe's scheme; any number of panels is laid out in rows of
     equal length.
@@ -90,6 +92,13 @@ def importance_grid(
 
     References:
         Layout after Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="mean_ablation")
+        >>> fig = hc.figures.importance_grid(hc.categorize(scores), clip=0.2)
+        >>> hc.figures.data(fig).columns.tolist()[:7]
+        ['panel', 'layer', 'head', 'name', 'variable', 'score', 'shown']
     """
     if clip is not None and not (clip > 0 and math.isfinite(clip)):
         raise OptionError(f"importance_grid expects clip above 0, the upper end of its colours; got {clip}.")
@@ -256,7 +265,7 @@ def _add_panel(
     for name, (symbol, size) in sizes.items():
         where = of_frame(frame, masks[name], fill=False)
         # A ring around a cell smaller than itself lies on its neighbours, which are dark mostly.
-        ink = "white" if small < TINY and name == "largest" else contrast(numbers[0][where], dark_below=0.6 * limit)
+        ink = ON_DARK if small < TINY and name == "largest" else contrast(numbers[0][where], dark_below=0.6 * limit)
         marker = {"symbol": symbol, "size": min(16.0, size), "color": ink, "line": {"width": 1.4}}
         if name == "negative":
             del marker["line"]

@@ -12,6 +12,7 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.axes import Axis, Canvas, add_axes, add_text, ticks_every
 from headcats.figures.cells import chosen, n_cells
+from headcats.figures.colours import FRAME, ON_DARK, ON_LIGHT
 from headcats.figures.figure import figure
 from headcats.figures.layer_token_caption import EXACT, caption, title_of
 from headcats.figures.layer_token_scale import QUANTITIES, quantity_colour_axis
@@ -42,7 +43,8 @@ def layer_token(
 ) -> tuple[go.Figure, pd.DataFrame]:
     """A quantity of every layer at every token role, a black rectangle around the exact answer.
 
-    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2 (on every layer of up to 16).
+    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2, as in the paper (on every
+    layer of up to 16, whose numbers have room).
     AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, as far as
     the largest of them. Attention: Blues from 0, clipped at the 99th percentile, with "+" behind the last tick where
     values lie beyond. Dots mark cells whose interval lies above chance (.5 for AUCs, 0 for effects), triangles below
@@ -71,6 +73,16 @@ def layer_token(
 
     References:
         Layout after Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+
+    Example:
+        >>> import headcats as hc
+        >>> import xarray as xr
+        >>> roles = ["last_q", "exact_answer_first", "exact_answer_last"]
+        >>> auc = [[0.5, 0.6, 0.7], [0.55, 0.8, 0.9]]  # as hc.methods.token_probe returns it
+        >>> token_map = xr.Dataset({"auc": (("layer", "role"), auc)}, {"layer": [0, 1], "role": roles})
+        >>> numbers = hc.figures.data(hc.figures.layer_token(token_map))
+        >>> numbers[numbers.largest][["layer", "role", "value"]].values.tolist()
+        [[1, 'exact_answer_last', 0.9]]
     """
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
@@ -219,7 +231,7 @@ def _add_panel(
         where = _grid(marked, mark, roles, n_layers) == 1
         light = (values[where] >= middle[0]) & (values[where] <= middle[1])
         size = min(16.0, max(least, share * min(cell)))
-        marker = {"symbol": symbol, "size": size, "color": np.where(light, "black", "white"), "line": {"width": 1.6}}
+        marker = {"symbol": symbol, "size": size, "color": np.where(light, ON_LIGHT, ON_DARK), "line": {"width": 1.6}}
         if mark != "largest":
             del marker["line"]
         add_symbols(fig, where, name=mark, marker=marker, axes=axes)
@@ -236,7 +248,7 @@ def _add_rectangles(fig: go.Figure, inside: list[int], n_layers: int, *, axes: d
                 x=[left, right, right, left, left],
                 y=[-0.5, -0.5, bottom, bottom, -0.5],
                 mode="lines",
-                line={"color": "black", "width": 2.5},
+                line={"color": FRAME, "width": 2.5},
                 cliponaxis=False,
                 hoverinfo="skip",
                 showlegend=False,

@@ -53,7 +53,7 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
     for mark, said in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):
         if (frame["mark"] == mark).any():
             parts.append(said)
-    parts += ["○ largest"] + ([f"black rectangle: {_boxed(inside)}"] if inside else [])
+    parts += ["○ largest"] + ([f"rectangle: {_boxed(inside)}"] if inside else [])
     roles = [str(role) for role in token_map["role"].values]
     parts += [*_explained(roles), *explained_prompt_roles(roles)]
     parts += coincidences(token_map, at_most=_PAIRS)

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 from jaxtyping import Bool, Shaped
 
-from headcats.figures.colours import NO_VALUE, QUIET_TEXT
+from headcats.figures.colours import NO_VALUE, ON_DARK, ON_LIGHT, QUIET_TEXT
 
 TINY = 6  # pixels below which a symbol no longer fits into its cell
 
@@ -98,4 +98,4 @@ def add_crosses(
 
 def contrast(shown: np.ndarray, *, dark_below: float) -> np.ndarray:
     """White on cells darker than others (values below a bound), black on the rest."""
-    return np.where(shown < dark_below, "white", "black")
+    return np.where(shown < dark_below, ON_DARK, ON_LIGHT)

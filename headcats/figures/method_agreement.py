@@ -12,7 +12,7 @@ from headcats.errors import DataError
 from headcats.figures.axes import Axis, Canvas, add_axes, add_text
 from headcats.figures.cells import head_name, require
 from headcats.figures.colour_bar import fixed_colour_axis
-from headcats.figures.colours import DIVERGING
+from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
 from headcats.figures.figure import figure
 from headcats.figures.marks import add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
@@ -52,6 +52,13 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> tupl
 
     Raises:
         DataError: a variable or dimension is missing, or `method` and `other` name different methods.
+
+    Example:
+        >>> import headcats as hc
+        >>> agreement = hc.method_agreement(hc.method_scores(hc.load("results/mini-icl")))
+        >>> fig = hc.figures.method_agreement(agreement, title="Methods on one grid of heads")
+        >>> {"denoising_patch", "mean_ablation"} <= {name.split("@")[0] for name in hc.figures.data(fig).method}
+        True
     """
     variables: dict[str, tuple[str, ...]] = {"rank_correlation": _PAIR, "top_overlap": _PAIR}
     variables |= {"rank": ("group", "method", "layer", "head"), "spread": ("group", "layer", "head")}
@@ -179,7 +186,7 @@ def _add_cells(fig: go.Figure, here: pd.DataFrame, methods: list[str], *, axes: 
     )
     down, across = (grid.ravel() for grid in np.indices((n, n)))
     # The ends of the scale are dark.
-    ink = np.where(np.abs(values.ravel()) > 0.62, "white", "black")
+    ink = np.where(np.abs(values.ravel()) > 0.62, ON_DARK, ON_LIGHT)
     fig.add_trace(
         go.Scatter(
             x=across,

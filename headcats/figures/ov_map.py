@@ -11,6 +11,7 @@ import xarray as xr
 from headcats.categories import overlap as overlap_of
 from headcats.categories import relation_members
 from headcats.errors import StatisticsWarning
+from headcats.figures.cell_letters import AUTO, check_letters
 from headcats.figures.cells import require
 from headcats.figures.figure import figure
 from headcats.figures.overlap_map import overlap_numbers
@@ -34,6 +35,7 @@ def ov_map(
     *,
     threshold: str | float = "calibrated",
     palette: str = "headcats",
+    letters: str = AUTO,
     title: str | None = None,
 ) -> tuple[go.Figure, pd.DataFrame]:
     """Categories of the relations that heads implement by their weights, drawn as the overlap map.
@@ -50,6 +52,7 @@ def ov_map(
             (task)`, the coordinate `category` along `task`, and the attribute `categories`.
         threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
         palette: As in `overlap_map`.
+        letters: As in `overlap_map`.
         title: Written before k, threshold and null; "OV relations" if none is given.
 
     Returns:
@@ -60,14 +63,24 @@ def ov_map(
     Raises:
         DataError: a variable or dimension, a category or the attribute `categories` is missing.
         OptionError: another `threshold`.
-        UnknownNameError: unknown palette.
+        UnknownNameError: unknown palette, or another word for `letters`.
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+
+    Example:
+        >>> import headcats as hc
+        >>> kinds = {"country_capital": "Knowledge", "plural": "Linguistic"}
+        >>> pairs = {task.name: task.pairs(60, seed=0) for task in hc.suite("icl").named(list(kinds))}
+        >>> relations = hc.methods.ov_relation(hc.load_model("mini"), pairs, categories=kinds)
+        >>> fig = hc.figures.ov_map(relations, threshold=0.15)
+        >>> list(hc.figures.data(fig).panel.unique())
+        ['All Categories', 'Knowledge', 'Linguistic']
     """
     variables: dict[str, tuple[str, ...]] = {"score": _GRID} | dict.fromkeys(("k", "null", "threshold"), ("task",))
     table = 'hc.suite_blocks(results)["ov_relation"]'
     require(relations, variables, figure="ov_map", source="hc.methods.ov_relation", table=table)
+    check_letters(letters, figure="ov_map")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         members = relation_members(relations, threshold=threshold)
@@ -77,7 +90,7 @@ def ov_map(
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
     overlap, frame, colours = overlap_numbers(overlap_of(members), palette)
     said = f"{title or 'OV relations'}: {_said(relations, threshold)}"
-    fig = draw_overlap(overlap, frame, colours, title=said, notes=notes, hover=_hover)
+    fig = draw_overlap(overlap, frame, colours, title=said, letters=letters, notes=notes, hover=_hover)
     frame = frame.rename(columns={"effect": "score"})
     return fig, frame.drop(columns=["hatched", "low", "high", "q_value"])
 

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
+from headcats.figures.cell_letters import AUTO, check_letters
 from headcats.figures.cells import NUMBERS, head_name, require
 from headcats.figures.colours import Palette, category_colours, named_palette
 from headcats.figures.figure import figure
@@ -29,11 +30,13 @@ _VARIABLES = {
 
 @figure
 def overlap_map(
-    overlap: xr.Dataset, *, palette: str = "headcats", title: str | None = None
+    overlap: xr.Dataset, *, palette: str = "headcats", letters: str = AUTO, title: str | None = None
 ) -> tuple[go.Figure, pd.DataFrame]:
     """All categories in one panel, then one panel per category; x = layer, y = head, head 0 on top.
 
-    The first panel colours a head by its category, or by how many it is in when it is in several. Each further
+    The first panel colours a head by its category, or by how many it is in when it is in several, and writes that on
+    the cell: the category's first letters, which the legend shows in bold, or the number (the narrow cells of more
+    than 16 or so layers hold no letters; there the other panels tell the categories without colour). Each further
     panel shows every head of one category, shared ones included. Heads for which the data decide neither way are
     hatched: in the first panel by the variable `undecided`, in a category's panel where `member` is 0. Layers
     without attention heads (hybrid models) stay blank, and so do heads that a layer lacks: those whose effect is
@@ -46,7 +49,9 @@ def overlap_map(
             `member, effect, low, high, q_value, tasks (category, layer, head)`; effects in shares of the
             clean-corrupted gap, positive = the head helps. 1 to 8 categories; their order and colours come from the
             attribute `categories`. `suppressing (category, layer, head)`, where present: 1 = marked by a triangle.
-        palette: Name of the colours; `"headcats"` takes the suite's own.
+        palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
+            under every common colour blindness.
+        letters: `"auto"`, or `"none"` for cells without letters.
         title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
 
     Returns:
@@ -59,14 +64,24 @@ def overlap_map(
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
             contradict each other.
-        UnknownNameError: unknown palette.
+        UnknownNameError: unknown palette, or another word for `letters`.
 
     References:
         Layout after Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
+        >>> fig = hc.figures.overlap_map(overlap, palette="colour_blind", title="Denoising patch")
+        >>> numbers = hc.figures.data(fig)
+        >>> list(numbers.panel.unique())
+        ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
+    check_letters(letters, figure="overlap_map")
     overlap, frame, colours = overlap_numbers(overlap, palette)
     hover = functools.partial(hover_template, note=screen_hover(overlap))
-    fig = draw_overlap(overlap, frame, colours, title=screen_title(title, overlap), hover=hover)
+    fig = draw_overlap(overlap, frame, colours, title=screen_title(title, overlap), letters=letters, hover=hover)
     return fig, with_approximation(frame, overlap)
 
 

@@ -10,12 +10,13 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
+from headcats.figures.cell_letters import AUTO, add_letters, fits
 from headcats.figures.cells import n_cells, on_grid
-from headcats.figures.colours import HATCH, Palette
+from headcats.figures.colours import HATCH, MARK, Palette
 from headcats.figures.hatch import hatch_lines
 from headcats.figures.marks import TINY, gap
 from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
-from headcats.figures.overlap_legend import SUPPRESSING, UNDECIDED, add_legend, legend_labels
+from headcats.figures.overlap_legend import SUPPRESSING, UNDECIDED, add_legend, legend_labels, legend_letters
 from headcats.figures.placing import EDGE, LINE, WIDEST, add_caption, folded, folded_name, title_width
 
 ALL = "All Categories"
@@ -33,6 +34,7 @@ def draw_overlap(
     colours: Palette,
     *,
     title: str | None,
+    letters: str = AUTO,
     notes: Sequence[str] = (),
     hover: Callable[[list[str]], str] = hover_template,
 ) -> go.Figure:
@@ -43,6 +45,7 @@ def draw_overlap(
         frame: The numbers behind it.
         colours: Of the categories.
         title: Written above everything.
+        letters: `"auto"`: letters on the cells of the first panel, where they fit; `"none"`.
         notes: Below the title; with notes the figure is at least as wide as its title.
         hover: Categories of a panel -> plotly's template over `text`, `customdata` and `hovertext`.
     """
@@ -68,6 +71,8 @@ def draw_overlap(
     more_lines = _TITLE_LINE * (max(map(len, titles.values())) - 1)
     top = 14 + (30 if title else 0) + (26 if sentence else 0) + (LINE * len(said) + 8 if said else 0) + more_lines
     canvas = Canvas(width=right, height=top + 38 + height + _BOTTOM)
+    written = legend_letters(colours)
+    written = written if letters == AUTO and fits(written, cell) else {}
 
     fig = new_figure(canvas, title=title)
     add_caption(fig, said, canvas=canvas, title=title)
@@ -87,11 +92,14 @@ def draw_overlap(
         fig.add_trace(
             go.Scatter(x=xs, y=ys, mode="lines", line=lines, hoverinfo="skip", showlegend=False, name=UNDECIDED, **axes)
         )
+        if name == ALL:
+            add_letters(fig, here, written, cell=cell, axes=axes)
         if here.suppresses.any():
             fig.add_trace(_triangles(here[here.suppresses], size=min(9.0, max(3.0, 0.45 * min(cell))), axes=axes))
     add_legend(
         fig,
         labels,
+        letters=written,
         suppressed=suppressed,
         at=(canvas.x(lefts[0] + max(width, _NARROWEST) + _LEGEND_GAP), canvas.y(top + 34)),
     )
@@ -106,7 +114,7 @@ def _cell(n_layers: int, n_heads: int, *, widest: int, at_least: int) -> tuple[i
 
 
 def _triangles(heads: pd.DataFrame, *, size: float, axes: dict[str, str]) -> go.Scatter:
-    marker = {"symbol": "triangle-down", "size": size, "color": "black"}
+    marker = {"symbol": "triangle-down", "size": size, "color": MARK}
     return go.Scatter(
         x=heads.layer.to_numpy(),
         y=heads["head"].to_numpy(),

@@ -1,6 +1,7 @@
 """Headless Chromium: where a page puts its texts, what it asks the network for, and a screenshot as an array."""
 
 import html
+import itertools
 import json
 import shutil
 import struct
@@ -36,8 +37,19 @@ _MEASURE = """<script>
 addEventListener("load", () => setTimeout(() => {
   const seen = [...document.querySelectorAll("svg text")].map(e => {
     const b = e.getBoundingClientRect();
-    return {text: e.textContent, left: b.left, top: b.top, right: b.right, bottom: b.bottom};
+    const box = e.getBBox(), turned = e.getScreenCTM();
+    const corners = [[0, 0], [1, 0], [1, 1], [0, 1]].map(([x, y]) => {
+      const p = new DOMPoint(box.x + x * box.width, box.y + y * box.height).matrixTransform(turned);
+      return [p.x, p.y];
+    });
+    const around = e.closest(".js-plotly-plot");
+    return {text: e.textContent, left: b.left, top: b.top, right: b.right, bottom: b.bottom,
+            corners: corners, figure: around ? around.id : "", size: parseFloat(getComputedStyle(e).fontSize)};
   }).filter(t => t.text.trim() && t.right > t.left);
+  const figures = [...document.querySelectorAll(".js-plotly-plot")].map(e => {
+    const b = e.getBoundingClientRect();
+    return [e.id, {left: b.left, top: b.top, right: b.right, bottom: b.bottom}];
+  });
   const figure = document.querySelector(".js-plotly-plot");
   const pages = [document.documentElement, document.querySelector("main")];
   const hidden = Math.max(...pages.map(e => e.scrollWidth - e.clientWidth));
@@ -63,7 +75,7 @@ addEventListener("load", () => setTimeout(() => {
       const out = document.createElement("pre");
       out.id = "measured";
       out.textContent = JSON.stringify({
-        texts: seen, hovers: said, problems: window.problems, hidden: hidden,
+        texts: seen, figures: Object.fromEntries(figures), hovers: said, problems: window.problems, hidden: hidden,
         requests: performance.getEntriesByType("resource").map(r => r.name),
       });
       document.body.append(out);
@@ -83,7 +95,9 @@ def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, 
         hovers: `(subplot, layer, head)`, or `("pointer", x, y)` in pixels of the window.
 
     Returns:
-        `texts`: boxes of all texts. `hovers`: texts at the hovers. `hidden`: how many pixels one has to scroll sideways
+        `texts`: boxes of all texts, each with its `corners` (a slanted text fills little of its box), its font
+        `size` and the id of its `figure`. `figures`: id -> box.
+        `hovers`: texts at the hovers. `hidden`: how many pixels one has to scroll sideways
         to see all. `problems`: script errors. `requests`: addresses asked for.
     """
     text = page.read_text(encoding="utf-8").replace("<head>", f"<head>{_WATCH}", 1)
@@ -94,6 +108,25 @@ def measure(page: Path, *, size: tuple[int, int], hovers: tuple[tuple[str, int, 
     found = dom.rpartition('<pre id="measured">')[2].partition("</pre>")
     assert found[1], f"the page never finished drawing: {dom[-2000:]}"
     return json.loads(html.unescape(found[0]))
+
+
+def overlapping(texts: list[dict]) -> list[tuple[str, str]]:
+    """Pairs of texts that meet by more than the pixel that line heights round to."""
+    near = [
+        (a, b)
+        for a, b in itertools.combinations(texts, 2)
+        if min(a["right"], b["right"]) - max(a["left"], b["left"]) > 1
+        and min(a["bottom"], b["bottom"]) - max(a["top"], b["top"]) > 1
+    ]
+    return [(a["text"], b["text"]) for a, b in near if depth(np.array(a["corners"]), np.array(b["corners"])) > 1]
+
+
+def depth(one: np.ndarray, other: np.ndarray) -> float:
+    """By how many pixels two rectangles meet, each turned in its own way; below 0 if a line parts them."""
+    sides = np.concatenate([one[1:3] - one[:2], other[1:3] - other[:2]])
+    across = sides / np.linalg.norm(sides, axis=1, keepdims=True)
+    first, second = one @ across.T, other @ across.T
+    return float((np.minimum(first.max(0), second.max(0)) - np.maximum(first.min(0), second.min(0))).min())
 
 
 def screenshot(page: Path, *, size: tuple[int, int]) -> np.ndarray:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import xarray as xr
 
+import headcats.figures
+
 ICL = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
 
 
@@ -221,8 +223,41 @@ def scattered_relations(n_layers: int, n_heads: int) -> xr.Dataset:
     return relations_of(score, tasks=tasks, belongs=np.repeat(list(ICL), 2).tolist(), k=[10] * 8, null=[0.05] * 8)
 
 
+def whole_overlap(n_layers: int, n_heads: int) -> xr.Dataset:
+    """With what chance gives, by which `hc.overlap` marks its results."""
+    return mixed_overlap(n_layers, n_heads).assign(expected=("k", np.zeros(len(ICL))))
+
+
+def scattered_curves(n_layers: int, n_heads: int) -> xr.Dataset:
+    """Damage that grows with the heads; the last task drops out at the last head. At most twelve heads, as in a run."""
+    longest, draw = min(12, n_layers * n_heads), np.random.default_rng(0)
+    shape = (len(ICL), 2, longest)
+    steps = draw.random(shape) * np.array([0.06, 0.02])[:, None]
+    random = draw.normal(0.01, 0.01, (*shape, 10)).cumsum(axis=2)
+    n_tasks = np.broadcast_to(np.array([3, 9])[:, None] - (np.arange(longest) == 11), shape)
+    return curves_of(steps.cumsum(axis=2), random, n_tasks=n_tasks)
+
+
+def curves_of(damage: np.ndarray, random: np.ndarray, *, n_tasks: np.ndarray) -> xr.Dataset:
+    """Curves with that `damage, n_tasks (category, side, k)` and `random (category, side, k, sequence)`."""
+    dims = ("category", "side", "k")
+    return xr.Dataset(
+        {"damage": (dims, damage), "random": ((*dims, "sequence"), random), "n_tasks": (dims, n_tasks)},
+        coords={"category": list(ICL)[: len(damage)], "side": ["own", "others"], "k": np.arange(damage.shape[2]) + 1},
+    )
+
+
+FIGURES = sorted(
+    name for name in headcats.figures.__all__ if hasattr(getattr(headcats.figures, name), "is_headcats_figure")
+)
+# Those that show a number for every head or layer; the others draw bars and curves.
+CELLS = [name for name in FIGURES if name not in ("layer_profile", "set_counts", "ablation_curves")]
+
 EXAMPLES: dict[str, Callable[[int, int], xr.Dataset]] = {
     "overlap_map": mixed_overlap,
+    "layer_profile": mixed_overlap,
+    "set_counts": whole_overlap,
+    "ablation_curves": scattered_curves,
     "head_grid": scattered_scores,
     "importance_grid": scattered_probe,
     "always_any": scattered_gates,

@@ -111,6 +111,18 @@ def test_colours_are_red_for_interference_and_green_for_facilitation() -> None:
     assert ever.colormodel == "rgba"
 
 
+def test_the_other_palette_is_orange_for_interference_and_blue_for_facilitation() -> None:
+    fig = always_any(by_hand(), palette="colour_blind")
+    always, _ = panels(fig)
+    expected = [[[0, 81, 230, 255], [0, 0, 0, 255]], [[178, 116, 0, 255], [0, 0, 0, 255]]]
+    np.testing.assert_allclose(always.z, expected, atol=1)
+    entries = {trace.name: trace.marker.color for trace in fig.data if trace.type == "bar"}
+    assert entries == {"both": "#ffffff", "facilitation": "#005aff", "interference": "#ffa500", "neither": "#000000"}
+    assert data(fig).colour.iloc[0] == hex_colour(np.array(always.z[0][0]))
+    first, other = (always_any(by_hand(), score="facilitation", palette=name) for name in ("headcats", "colour_blind"))
+    assert first.layout.coloraxis.colorscale != other.layout.coloraxis.colorscale
+
+
 def test_the_legend_names_the_four_corners_in_their_colours() -> None:
     fig = always_any(by_hand())
     entries = {trace.name: trace.marker for trace in fig.data if trace.type == "bar"}
@@ -187,7 +199,7 @@ def test_one_score_per_panel_on_turbo_from_0_to_1(score: str) -> None:
     assert axis.colorscale[0][1] == "#30123b"
     assert axis.colorscale[-1][1] == "#7a0402"
     assert axis.colorbar.title.text == score.capitalize()
-    assert axis.colorbar.ticktext == ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("0.0", "0.2", "0.4", "0.6", "0.8", "1.0")
     frame = data(fig)
     assert (frame.hatched == (frame[score] >= 0.5)).all()
     assert set(frame.colour) == {""}

@@ -9,16 +9,13 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import EXAMPLES
+from figures.examples import CELLS, EXAMPLES, FIGURES, ICL
 
 import headcats.figures
-from headcats.errors import DataError
+from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, reads
 from headcats.results import SUITE, suite_blocks
 
-FIGURES = sorted(
-    name for name in headcats.figures.__all__ if hasattr(getattr(headcats.figures, name), "is_headcats_figure")
-)
 SIZES = [(1, 1), (2, 2), (80, 64)]
 
 
@@ -56,7 +53,7 @@ def test_a_window_1400_pixels_wide_shows_the_whole_figure(name: str, size: tuple
     assert fig.layout.width <= 1385, "15 of the 1400 pixels may go to a scroll bar at the side"
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", CELLS)
 def test_cells_are_squares_of_whole_pixels(name: str) -> None:
     fig = drawn(name, EXAMPLES[name](6, 8))
     cells = [trace for trace in fig.data if trace.type in ("heatmap", "image")]
@@ -73,11 +70,15 @@ def test_cells_are_squares_of_whole_pixels(name: str) -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_cell_says_what_it_is(name: str) -> None:
     fig = drawn(name, EXAMPLES[name](2, 3))
+    shown = ("heatmap", "image") if name in CELLS else ("bar", "scatter")
+    told = 0
     for trace in fig.data:
-        said = trace.hovertemplate if trace.type in ("heatmap", "image") else None
-        assert said is None or ("<b>" in said or "%{customdata[0]}" in said)
+        said = trace.hovertemplate if trace.type in shown else None
+        assert said is None or ("<b>" in said or "%{customdata[0]}" in said or "<b>" in trace.hovertext[0])
+        told += said is not None
         if said is None:
             assert trace.hoverinfo == "skip"
+    assert told
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -107,6 +108,9 @@ OF_RESULTS = {
     "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
     "layer_token": 'hc.suite_blocks(results)["token_probe"]',
     "method_agreement": "hc.method_agreement(hc.method_scores(results))",
+    "layer_profile": "hc.categorize(hc.score(results))",
+    "set_counts": "hc.overlap(hc.categorize(hc.score(results)))",
+    "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
 }
 
 
@@ -196,3 +200,24 @@ def test_a_docstring_names_the_columns_of_the_frame(name: str) -> None:
     frame = data(drawn(name, EXAMPLES[name](2, 2)))
     said = inspect.getdoc(undecorated(name))
     assert [column for column in frame.columns if column not in said] == []
+
+
+PALETTES = ("headcats", "colour_blind")
+# What tells categories, or gates, apart by hue.
+HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figures_that_tell_things_apart_by_hue_have_a_palette_for_everybody(name: str) -> None:
+    table = EXAMPLES[name](4, 5)
+    found = {colour for colour in HUES if f'"{colour}"' in drawn(name, table).to_json()}
+    parameters = inspect.signature(getattr(headcats.figures, name)).parameters
+    assert bool(found) == ("palette" in parameters)
+    if found:
+        first, other = (drawn(name, table, palette=palette) for palette in PALETTES)
+        assert first.to_json() == drawn(name, table).to_json()
+        assert not {colour for colour in HUES if f'"{colour}"' in other.to_json()}
+        if "colour" in data(other):
+            assert set(data(first).colour) != set(data(other).colour)
+        with pytest.raises(UnknownNameError, match=r"Unknown palette 'sepia'.* Known: headcats, colour_blind\."):
+            drawn(name, table, palette="sepia")

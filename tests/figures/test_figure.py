@@ -147,12 +147,16 @@ def test_images_without_kaleido_say_what_to_install(small: go.Figure, tmp_path: 
 
 def test_images_without_a_browser_say_what_is_missing(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
     def no_chrome(*_: object, **__: object) -> bytes:
-        raise RuntimeError("\nKaleido requires Google Chrome to be installed.\n")
+        raise RuntimeError("\nKaleido requires Google Chrome to be installed.\n" + 30 * " and more")
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(go.Figure, "to_image", no_chrome)
-    with pytest.raises(OptionError, match=r"\.svg failed.*Kaleido requires Google Chrome"):
+    with pytest.raises(
+        OptionError, match=r"\.svg failed.*\(Kaleido requires Google Chrome.* …\)\. Install Chrome"
+    ) as said:
         write(small, tmp_path / "a.svg")
+    assert len(str(said.value)) < 400
+    assert os.listdir(tmp_path) == []
 
 
 def test_images_are_written_with_what_kaleido_returns(small: go.Figure, tmp_path: Path, monkeypatch) -> None:

@@ -82,7 +82,8 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     fig = importance_grid(probe_of(values))
     axis = fig.layout.coloraxis
     assert (axis.cmin, axis.cmax) == (0, pytest.approx(0.003))
-    assert axis.colorbar.ticktext == ("0.0000", "0.0005", "0.0010", "0.0015", "0.0020", "0.0025", "0.0030+")
+    texts = [text.strip() for text in axis.colorbar.ticktext]
+    assert texts == ["0.0000", "0.0005", "0.0010", "0.0015", "0.0020", "0.0025", "0.0030+"]
     assert axis.colorbar.title.text == "Heads Importance"
     assert axis.colorbar.title.side == "right"
     assert axis.colorscale[0][1] == "#440154"
@@ -91,8 +92,8 @@ def test_one_viridis_bar_with_four_decimals_is_clipped_for_all_panels() -> None:
     assert axis.colorbar.len == pytest.approx(
         (axes_of(fig, "y")[0].domain[1] - last.domain[0]) * fig.layout.height, abs=1
     )
-    assert importance_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1] == "0.0200"
-    assert importance_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1] == "0.0100+"
+    assert importance_grid(probe_of(values), clip=0.02).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0200"
+    assert importance_grid(probe_of(values), clip=0.01).layout.coloraxis.colorbar.ticktext[-1].strip() == "0.0100+"
 
 
 def test_importance_is_shown_by_size_averaged_over_seeds_after_that_with_negative_heads_marked() -> None:
@@ -120,7 +121,7 @@ def test_other_scores_keep_their_sign() -> None:
     np.testing.assert_allclose(heatmaps(fig)[0].z, effect[0], rtol=1e-6)
     axis = fig.layout.coloraxis
     assert axis.cmin == 0
-    assert axis.colorbar.ticktext[0] == "≤ 0.0000"
+    assert axis.colorbar.ticktext[0].strip() == "≤ 0.0000"
     assert axis.colorbar.title.text == "Heads Importance (effect)"
     assert [(list(t.x), list(t.y)) for t in fig.data if t.name == "negative"] == [([1], [0])]
     rows = data(fig)

@@ -6,6 +6,7 @@ from figures.examples import ROLES, scattered_token_map, token_map_of
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data, layer_token
+from headcats.figures.colours import FRAME
 
 # Layers 0 and 1, roles x, exact_answer_first, y.
 THREE = ("x", "exact_answer_first", "y")
@@ -110,7 +111,7 @@ def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
     table = token_map_of(values, roles=roles)[["auc"]].rename(auc="effect")
     axis = layer_token(table).layout.coloraxis
     assert (axis.cmin, axis.cmax) == (-0.906, 0.906)
-    assert axis.colorbar.ticktext == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
     nothing = layer_token(table * 0).layout.coloraxis
     assert (nothing.cmin, nothing.cmax) == (-1, 1)
 
@@ -144,24 +145,24 @@ def test_auc_is_blue_from_a_half_to_1() -> None:
     assert (axis.cmin, axis.cmax) == (0.5, 1.0)
     assert axis.colorscale[0][1] == "rgb(247,251,255)"
     assert axis.colorscale[-1][1] == "rgb(8,48,107)"
-    assert axis.colorbar.ticktext == ("≤ 0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("≤ 0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
     assert axis.colorbar.title.text == "ROC-AUC"
     above = layer_token(token_map_of(BY_HAND + 0.1, roles=THREE)).layout.coloraxis.colorbar
-    assert above.ticktext[0] == "0.5"
+    assert above.ticktext[0].strip() == "0.5"
 
 
 def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
     assert rectangles(layer_token(table)) == [(1.5, 5.5, -0.5, 3.5)]
     rectangle = next(trace for trace in layer_token(table).data if trace.name == "exact answer")
-    assert rectangle.line.color == "black"
+    assert rectangle.line.color == FRAME
     assert rectangle.cliponaxis is False
     named = table.assign_attrs(exact_roles="exact_answer_first\nexact_answer_last")
     assert rectangles(layer_token(named)) == [(2.5, 4.5, -0.5, 3.5)]
     assert rectangles(layer_token(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
     asked = layer_token(table, highlight=["-1", "last_q", "-2"])
     assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
-    assert "black rectangle: last_q, -2, -1" in texts_of(asked)
+    assert "rectangle: last_q, -2, -1" in texts_of(asked)
     assert rectangles(layer_token(table, highlight=[])) == []
     moved = table.isel(role=[4, 0, 2, 1, 3])
     assert rectangles(layer_token(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
@@ -214,7 +215,7 @@ def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
     axis = fig.layout.coloraxis
     assert axis.cmin == 0
     assert axis.colorscale[-1][1] == "rgb(8,48,107)"
-    assert (axis.colorbar.title.text, axis.colorbar.ticktext[0]) == ("mean attention", "0.0000")
+    assert (axis.colorbar.title.text, axis.colorbar.ticktext[0].strip()) == ("mean attention", "0.0000")
     assert {name for name, *_ in marks(fig)} == {"largest"}
 
 

@@ -43,7 +43,7 @@ def test_cells_hold_correlation_and_overlap_beside_chance() -> None:
     ]
     axis = fig.layout.coloraxis
     assert (axis.cmin, axis.cmax) == (-1, 1)
-    assert axis.colorbar.ticktext == ("-1.0", "-0.5", "0.0", "0.5", "1.0")
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-1.0", "-0.5", "0.0", "0.5", "1.0")
     assert "top: overlap of the top 2 heads (by chance)" in texts_of(fig)[0]
 
 

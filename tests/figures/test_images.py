@@ -1,0 +1,40 @@
+"""Pictures written by kaleido and a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import kaleido
+import numpy as np
+import pytest
+from figures.chromium import read_png
+from figures.examples import mixed_overlap
+
+from headcats.figures import overlap_map, write
+
+# plotly hands over the path of plotly.js, which a browser that has started has already.
+pytestmark = pytest.mark.filterwarnings("ignore:The kopts argument is ignored:UserWarning")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_browser() -> Iterator[None]:
+    """Kaleido starts a browser for every picture, unless one is there."""
+    kaleido.start_sync_server(silence_warnings=True)
+    yield
+    kaleido.stop_sync_server(silence_warnings=True)
+
+
+def test_png_shows_the_figure_at_twice_its_size(tmp_path: Path) -> None:
+    fig = overlap_map(mixed_overlap(2, 2), title="A title")
+    pixels = read_png(write(fig, tmp_path / "map.png").read_bytes())
+    assert pixels.shape == (2 * fig.layout.height, 2 * fig.layout.width, 3)
+    assert (pixels[0, 0] == 255).all()
+    # The swatch of Knowledge in the legend at least.
+    assert (np.abs(pixels.astype(int) - [0xFF, 0x7F, 0x0E]).max(axis=-1) <= 2).sum() > 100
+
+
+def test_svg_holds_the_texts_and_pdf_is_one(tmp_path: Path) -> None:
+    fig = overlap_map(mixed_overlap(2, 2), title="A title")
+    svg = write(fig, tmp_path / "map.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert all(text in svg for text in ("A title", "Knowledge", "All Categories"))
+    assert write(fig, tmp_path / "map.pdf").read_bytes().startswith(b"%PDF-")

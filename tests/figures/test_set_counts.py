@@ -1,0 +1,128 @@
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
+
+from headcats.categories import exact_sets
+from headcats.errors import DataError
+from headcats.figures import data, set_counts
+
+
+def table_of(member: np.ndarray, **options: object):
+    table = overlap_of(member, **options)
+    return table.assign(expected=("k", np.zeros(len(member))))
+
+
+def trace(fig: go.Figure, name: str):
+    return next(trace for trace in fig.data if trace.name == name)
+
+
+def caption(fig: go.Figure) -> str:
+    return " ".join(text.text.replace("&nbsp;", " ") for text in fig.layout.annotations)
+
+
+def test_every_set_is_in_the_numbers_and_they_sum_to_the_heads() -> None:
+    table = whole_overlap(6, 8)
+    frame = data(set_counts(table))
+    assert len(frame) == 2 ** len(ICL)
+    assert frame.observed.sum() == 48
+    assert frame[["expected", "expected_within_layers"]].sum().tolist() == pytest.approx([48, 48])
+    sets = exact_sets(table)
+    assert frame.set.tolist() == sets["set"].values.tolist()
+    for column in ("observed", "low", "high", "p", "expected_within_layers", "p_within_layers"):
+        assert frame[column].tolist() == sets[column].values.tolist()
+
+
+def test_shown_are_single_categories_sets_with_heads_and_those_that_chance_would_give() -> None:
+    table = whole_overlap(6, 8)
+    frame = data(set_counts(table, at_least=0.25))
+    by_chance = frame[["expected", "expected_within_layers"]].max(axis=1)
+    expected = (frame.observed > 0) | (frame.n_categories == 1) | (by_chance >= 0.25)
+    assert frame.shown.tolist() == (expected & (frame.n_categories > 0)).tolist()
+    assert (~frame.shown & (frame.n_categories > 0)).sum() > 0
+    everything = set_counts(table, at_least=0.0)
+    assert data(everything).shown.sum() == 15
+    assert "not shown" not in caption(everything)
+    empty = int((~frame.shown & (frame.n_categories > 0)).sum())
+    assert f"not shown: {empty} sets without heads" in caption(set_counts(table, at_least=0.25))
+
+
+def test_bars_chance_and_dots_stand_in_one_column_per_set() -> None:
+    fig = set_counts(whole_overlap(6, 8))
+    frame = data(fig)
+    shown = frame[frame.shown].reset_index(drop=True)
+    bars = trace(fig, "heads observed")
+    assert bars.y.tolist() == shown.observed.tolist()
+    assert np.round(bars.x).astype(int).tolist() == list(range(len(shown)))
+    assert list(bars.marker.color) == shown.colour.tolist()
+    for name, suffix in (("by chance", ""), ("by chance in layers", "_within_layers")):
+        mark = trace(fig, name)
+        assert mark.y.tolist() == shown[f"expected{suffix}"].tolist()
+        np.testing.assert_allclose(mark.y + mark.error_y.array, shown[f"high{suffix}"])
+        np.testing.assert_allclose(mark.y - mark.error_y.arrayminus, shown[f"low{suffix}"])
+        assert np.round(mark.x).astype(int).tolist() == list(range(len(shown)))
+    dots = trace(fig, "in the set")
+    rows = list(fig.layout.yaxis2.ticktext)
+    found = {column: [] for column in range(len(shown))}
+    for column, row in zip(dots.x.tolist(), dots.y.tolist(), strict=True):
+        found[column].append(rows[row])
+    assert ["+".join(names) for names in found.values()] == shown.set.tolist()
+    assert trace(fig, "by chance").marker.symbol != trace(fig, "by chance in layers").marker.symbol
+    # Every mark lies on its panel.
+    assert fig.layout.yaxis.range[1] >= shown[["observed", "high", "high_within_layers"]].max(axis=None)
+
+
+def test_colours_are_those_of_the_overlap_map() -> None:
+    frame = data(set_counts(whole_overlap(6, 8))).set_index("set")
+    assert frame.colour["Knowledge"] == ICL["Knowledge"]
+    assert frame.colour["Algorithmic+Knowledge"] == "#9467bd"
+    assert (frame.label["Algorithmic+Knowledge"], frame.label[""]) == ("2 categories", "Unclassified")
+    other = data(set_counts(whole_overlap(6, 8), palette="colour_blind")).set_index("set")
+    assert other.colour["Knowledge"] == "#efae0d"
+    assert other.colour["Algorithmic+Knowledge"] == "#b77ffa"
+
+
+def test_hover_names_the_heads_and_the_numbers_say_the_same_without_it() -> None:
+    member = -np.ones((2, 2, 10))
+    member[:, 0] = 1
+    member[0, 1, :8] = 1
+    fig = set_counts(table_of(member, categories={"a<b>": "#123456", "c": "#654321"}))
+    both = trace(fig, "heads observed").hovertext[2]
+    assert both.startswith("<b>a&lt;b&gt; + c</b><br>10 observed: L0H0, L0H1")
+    assert "by chance: 9.00 [8, 10], p 0.24" in both
+    assert "by chance in layers: 10.00 [10, 10], p 1" in both
+    rows = [list(trace(fig, f"{name}, written").text) for name in ("heads", "by chance", "by chance in layers")]
+    assert [row[2] for row in rows] == ["<b>10</b>", "9.00", "10.0"]
+    assert trace(fig, "heads, written").hovertext == trace(fig, "heads observed").hovertext
+    member[:] = 1
+    full = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
+    assert "and 8 more" in trace(full, "heads observed").hovertext[2]
+
+
+def test_without_room_sets_of_the_fewest_heads_stay_in_the_numbers() -> None:
+    draw = np.random.default_rng(0)
+    table = table_of(np.where(draw.random((8, 20, 20)) < 0.4, 1, -1), categories=dict.fromkeys(FUNCTIONS, "#123456"))
+    fig = set_counts(table)
+    frame = data(fig)
+    left_out = frame[~frame.shown & (frame.observed > 0) & (frame.n_categories > 0)]
+    assert fig.layout.width <= 1400
+    assert f"no room for {len(left_out)} sets with {left_out.observed.sum()} heads" in caption(fig)
+    several = frame[frame.shown & (frame.n_categories > 1)]
+    assert several.observed.min() >= left_out.observed.max()
+    assert frame[frame.n_categories == 1].shown.all()
+
+
+def test_categories_without_numbers_take_no_part_and_are_named() -> None:
+    table = whole_overlap(3, 4)
+    table["effect"] = table.effect.where(table.category != "Knowledge")
+    fig = set_counts(table)
+    assert "Knowledge" not in "+".join(data(fig).set)
+    assert "not judged: Knowledge" in caption(fig)
+    with pytest.raises(DataError, match="numbers in at least one category"):
+        set_counts(table.assign(effect=table.effect * np.nan))
+
+
+def test_no_heads_at_all_still_draw_their_categories() -> None:
+    fig = set_counts(table_of(-np.ones((4, 2, 3))))
+    assert data(fig).shown.sum() == 4
+    assert "in no category: 6 heads (by chance 6.00, in layers 6.00)" in caption(fig)
