@@ -13,14 +13,13 @@ from torch import Tensor
 from headcats.errors import DataError, OptionError
 from headcats.evidence.roles.patching import by_layer_and_role, parts_of, shared_roles, tasks_of
 from headcats.models import HookedModel, adapt, check_model
-from headcats.models.hooks import Edit
+from headcats.models.patterns import attention_patterns
 from headcats.probes.tokens.answers import Answer, answer_questions
 from headcats.probes.tokens.generation import TOKENS_AT_ONCE, by_length
 from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.settings import EXACT_ROLES, TokenProbeSettings, settings_of
 from headcats.prompts.batch import PromptBatch
 
-_PATTERN = "attn.hook_pattern"
 _PRESET = "orgad2025"
 
 
@@ -62,6 +61,17 @@ def attention_by_role(
         ModelError: A model that computes no attention pattern, or, for questions, without tokenizer.
         OptionError: A `preset` for prompts; for questions, an empty list of roles or a role named twice.
         UnknownNameError: An unknown preset, or an unknown role of questions.
+
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> two = ["country_capital", "country_language"]
+        >>> batches = hc.task_prompts(model, "country_capital", suite=two, n_prompts=4)
+        >>> looks = hc.attention_by_role(model, batches)
+        >>> looks.attention.dims, looks.attention_by_head.dims
+        (('layer', 'role'), ('layer', 'head', 'role'))
+        >>> bool((abs(looks.attention.sum("role") - 1) < 1e-4).all())  # every token has a role here
+        True
 
     References:
         Token roles of questions: Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
@@ -143,14 +153,8 @@ def _mean_attention(
 
 def _last_rows(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> dict[int, Float[Tensor, "prompt _head pos"]]:
     """Layer -> what the last token of every text attends to."""
-    rows: dict[int, Tensor] = {}
-    model.run(tokens, hooks={f"blocks.{layer}.{_PATTERN}": _keeping_last_row(rows, layer) for layer in model.layers})
-    return rows
+    return attention_patterns(model, tokens, dict.fromkeys(model.layers, _last_row))[1]
 
 
-def _keeping_last_row(kept: dict[int, Tensor], layer: int) -> Edit:
-    def keep(pattern: Tensor) -> Tensor:
-        kept[layer] = pattern.detach()[:, :, -1].cpu().double()
-        return pattern
-
-    return keep
+def _last_row(pattern: Tensor) -> Tensor:
+    return pattern[:, :, -1]

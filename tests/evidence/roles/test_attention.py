@@ -16,7 +16,7 @@ from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.evidence.roles import attention
 from headcats.evidence.roles.attention import attention_by_role
 from headcats.figures import data, layer_token
-from headcats.models import HookedModel
+from headcats.models import HookedModel, patterns
 from headcats.probes.tokens.settings import PRESETS
 from headcats.prompts.batch import PromptBatch
 
@@ -183,7 +183,7 @@ def test_models_without_patterns_or_tokenizer_are_refused_before_they_answer(
     bare.tokenizer = None
     with pytest.raises(ModelError, match="has no tokenizer"):
         attention_by_role(bare, questions)
-    monkeypatch.setattr(attention, "_PATTERN", "attn.hook_nothing")
+    monkeypatch.setattr(patterns, "hook_pattern", lambda layer: f"blocks.{layer}.attn.hook_nothing")
     monkeypatch.setattr(attention, "answer_questions", lambda *given, **options: pytest.fail("answered"))
     with pytest.raises(ModelError, match="hook_nothing"):
         attention_by_role(model, questions)

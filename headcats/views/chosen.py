@@ -1,0 +1,214 @@
+"""Which heads of a category are looked at, and on which of its tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories import relation_members
+from headcats.defaults import DEFAULT_RULE
+from headcats.errors import DataError, HeadcatsError, UnknownNameError
+from headcats.findings.adding import how_to_get
+from headcats.findings.mapping import of_run, tables, title
+from headcats.models import Head
+from headcats.results import suite_blocks, task_nodes
+from headcats.rules import Rule
+from headcats.study.evidence_run import chosen_label
+from headcats.study.made_again import manifest_of
+from headcats.wording import counted
+
+BY_WEIGHTS = "ov_relation"
+"""The one method over a whole suite whose numbers are of heads and categories, and need no choice of a rule."""
+_STATUS = {1: "in", 0: "undecided", -1: "out"}
+_ALL = {1: "The one head", 2: "Both heads"}
+
+
+@dataclass(frozen=True)
+class ShownHead:
+    """A head and its numbers in a category.
+
+    Attributes:
+        head: The head.
+        status: "in", "undecided" or "out".
+        effect: Of the category, in shares of the gap; by weights, its largest score.
+        low: Lower end of the 95 % interval; NaN where there is none.
+        high: Upper end.
+        q: Corrected p value; NaN where there is none.
+        tasks: Tasks of the category in which it is in on its own.
+    """
+
+    head: Head
+    status: str
+    effect: float
+    low: float
+    high: float
+    q: float
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Heads and tasks of one category.
+
+    Attributes:
+        category: Its name.
+        heads: The heads, that with the largest effect first.
+        tasks: Its tasks that have numbers, those first that most of the heads pass.
+        why: Why these heads, in a sentence.
+    """
+
+    category: str
+    heads: tuple[ShownHead, ...]
+    tasks: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Heads and tasks of every category.
+
+    Attributes:
+        by: Method, metric and rule in a line.
+        measure: What `effect` is, in words.
+        categories: Those with heads to show.
+        left_out: Category -> why it has none.
+    """
+
+    by: str
+    measure: str
+    categories: tuple[Chosen, ...]
+    left_out: dict[str, str]
+
+
+def choose(
+    results: xr.DataTree,
+    *,
+    method: str | None,
+    metric: str | None,
+    rule: Rule | None,
+    min_tasks: int | str,
+    heads: int,
+) -> Choice:
+    """The heads with the largest effect in each category: its members, or else undecided ones.
+
+    Args:
+        results: As `hc.load` returns them.
+        method: As `name` or `name@positions`, or "ov_relation"; None takes the first exact one that was scored task by
+            task, or else "ov_relation".
+        metric: Metric; None takes the first of the run.
+        rule: Rule of membership; None takes `fdr()`.
+        min_tasks: As in `hc.categorize`.
+        heads: How many of each category at most.
+
+    Raises:
+        DataError: No results that say which heads a category has, or no category with a head to show.
+        OptionError: A control, or several positions and none chosen.
+        UnknownNameError: A method or metric that the results do not hold.
+    """
+    blocks = suite_blocks(results)
+    weights = [label for label in blocks if label.partition(":")[0] == BY_WEIGHTS]
+    if method in (BY_WEIGHTS, *blocks) or (method is None and not task_nodes(results)):
+        label = method if method in weights else next(iter(weights), "")
+        if not label or method not in (None, BY_WEIGHTS, label):
+            raise _nothing_to_choose_by(method, list(blocks), manifest_of(results))
+        relations = blocks[label]
+        members, scores = relation_members(relations), relations["score"]
+        by = f"{label} (weights alone, no prompts), rule {members.attrs['rule']}"
+        measure = "largest share of the word pairs of a relation that its weights map rightly"
+    else:
+        label = chosen_label(results, method)
+        found = tables(
+            of_run(results),
+            method=label,
+            metric=metric,
+            rule=DEFAULT_RULE if rule is None else rule,
+            min_tasks=min_tasks,
+            undecided=True,
+        )
+        members, scores, by = found["members"], found["scores"]["effect"], title(found)
+        measure = "share of the gap between the clean and the corrupted prompt; positive = the head helps"
+    chosen, left_out = [], {}
+    for category in members["category"].values.tolist():
+        one = _of_category(members.sel(category=category), scores, category, heads)
+        if isinstance(one, str):
+            left_out[category] = one
+        else:
+            chosen.append(one)
+    if not chosen:
+        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise DataError(f"No category has a head to look at ({why}). Score more tasks or prompts, or another method.")
+    return Choice(by, measure, tuple(chosen), left_out)
+
+
+def _of_category(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | str:
+    """The heads and tasks of a category, or why there are none to show."""
+    effect = members["effect"].transpose("layer", "head").values
+    outcome = members["member"].transpose("layer", "head").values
+    known = np.isfinite(effect)
+    if not known.any():
+        return "it has no task with numbers"
+    if (outcome[known] == 1).any():
+        wanted, kind = known & (outcome == 1), "in"
+    else:
+        wanted, kind = known & (outcome == 0) & (effect > 0), "undecided"
+        if not wanted.any():
+            return "no head is in it, and no head that is undecided has an effect above 0"
+    places = np.argwhere(wanted)
+    places = places[np.argsort(-effect[wanted], kind="stable")][:heads]
+    shown = tuple(_shown(members.isel(layer=layer, head=head)) for layer, head in places.tolist())
+    return Chosen(category, shown, _tasks(scores, category, shown), _why(members, category, kind, wanted, shown))
+
+
+def _shown(cell: xr.Dataset) -> ShownHead:
+    return ShownHead(
+        head=Head(int(cell["layer"]), int(cell["head"])),
+        status=_STATUS[int(cell["member"])],
+        effect=float(cell["effect"]),
+        low=float(cell["low"]),
+        high=float(cell["high"]),
+        q=float(cell["q_value"]),
+        tasks=tuple(filter(None, str(cell["tasks"].item()).split(","))),
+    )
+
+
+def _tasks(scores: xr.DataArray, category: str, shown: Sequence[ShownHead]) -> tuple[str, ...]:
+    """Tasks of a category with numbers, those first that most of the heads pass, then by the sum of their effects."""
+    own = scores.isel(task=np.flatnonzero(scores["category"].values == category))
+    own = own.isel(task=np.flatnonzero(own.notnull().any(("layer", "head")).values))
+    names = [str(name) for name in own["task"].values]
+    passed = {name: sum(name in one.tasks for one in shown) for name in names}
+    cells = [own.sel(layer=one.head.layer, head=one.head.head) for one in shown]
+    total = dict(zip(names, np.nansum([cell.values for cell in cells], axis=0).tolist(), strict=True))
+    return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
+
+
+def _why(members: xr.Dataset, category: str, kind: str, wanted: np.ndarray, shown: Sequence[ShownHead]) -> str:
+    n = int(wanted.sum())
+    if kind == "in":
+        if n == len(shown):
+            return f"{_ALL.get(n, f'All {n} heads')} of {category}."
+        return f"The {counted(len(shown), 'head')} of {category} with the largest effect, of {n}."
+    those = f"{counted(len(shown), 'head')} with the largest effect"
+    if judged := str(members.attrs.get("not_judged", "")):
+        return f"No head could be judged ({judged.rstrip('.')}). Shown are the {those}."
+    return f"No head is in {category} by this rule. Shown are the undecided {those}, of {n}."
+
+
+def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Mapping[str, Any]) -> HeadcatsError:
+    if method == BY_WEIGHTS:
+        return UnknownNameError(f"These results hold no {BY_WEIGHTS}: {how_to_get(BY_WEIGHTS, manifest)}")
+    if method is not None:
+        return DataError(
+            f"{method} says nothing about single categories and their heads. Attention views take a method that scores "
+            f"task by task, such as denoising_patch, or {BY_WEIGHTS}."
+        )
+    there = f" (they hold {', '.join(held)})" if held else ""
+    how = how_to_get("denoising_patch", manifest)
+    if manifest["plan"].get("n_demos") == 0:
+        how = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
+    return DataError(
+        f"Attention views show the heads of categories, and these results say nothing about those{there}. A method "
+        f"that scores task by task is needed, such as denoising_patch: {how}"
+    )

@@ -1,0 +1,159 @@
+"""Example prompts of a task: what heads attend to in the clean and in the corrupted one, and what the model says."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.evidence.roles.patching import parts_of
+from headcats.models import Head, HookedModel
+from headcats.models.patterns import Part, attention_patterns
+from headcats.prompts.batch import PromptBatch
+
+# Prompts that are looked through for one that the model answers rightly.
+_LOOKED_AT = 16
+_VISIBLE = {"\n": "↵", "\r": "↵", "\t": "⇥"}
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The clean or the corrupted prompt of a pair.
+
+    Attributes:
+        text: The prompt.
+        tokens: Its tokens as text, line ends and blanks made visible.
+        roles: What each of them is, such as `y1`; () where that is unknown.
+        says: The token that the model finds most likely next.
+        p: Its probability.
+        patterns: Head -> `[from, to]`, each row summing to 1.
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    roles: tuple[str, ...]
+    says: str
+    p: float
+    patterns: Mapping[Head, Float[np.ndarray, "pos pos"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A clean prompt and its corrupted twin.
+
+    Attributes:
+        task: Name of the task.
+        item: The query.
+        distractor_task: What the corrupted prompt shows.
+        answer: What continues the clean prompt rightly, as text.
+        distractor: What the corrupted prompt suggests instead.
+        right: Whether the model finds the answer most likely after the clean prompt.
+        clean: The clean prompt.
+        corrupted: The corrupted prompt, of as many tokens.
+    """
+
+    task: str
+    item: str
+    distractor_task: str
+    answer: str
+    distractor: str
+    right: bool
+    clean: Side
+    corrupted: Side
+
+
+def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence[Head], *, n: int) -> list[Example]:
+    """The first prompts of a task that the model answers rightly, and others where there are too few of these.
+
+    Of the first 16 prompts of the commonest length. Fewer than `n` where there are fewer.
+
+    Args:
+        model: The model, with a tokenizer.
+        batches: Prompts of the task.
+        heads: Whose patterns are kept.
+        n: How many prompts.
+    """
+    largest = max(batches, key=len)
+    batch = largest.select(range(min(_LOOKED_AT, len(largest))))
+    right: list[int] = []
+    for place, is_right in enumerate(_answered_rightly(model, batch)):
+        right += [place] if is_right else []
+        if len(right) == n:
+            break
+    others = [place for place in range(len(batch)) if place not in right]
+    return [_example(model, batch, place, heads, right=place in right) for place in [*right, *others][:n]]
+
+
+def spread(n: int, tasks: Sequence[str]) -> dict[str, int]:
+    """How many of `n` prompts each task gives: as many from each, one more from the first ones."""
+    every, more = divmod(n, len(tasks))
+    numbers = {task: every + (place < more) for place, task in enumerate(tasks)}
+    return {task: number for task, number in numbers.items() if number}
+
+
+def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
+    """Prompt by prompt; later ones are not run when nobody asks for them."""
+    for part in parts_of([batch]):
+        said = model.run(part.clean, hooks={}).argmax(-1).cpu()
+        yield from (said == part.answer.cpu()).tolist()
+
+
+def _example(model: HookedModel, batch: PromptBatch, place: int, heads: Sequence[Head], *, right: bool) -> Example:
+    tokens = torch.stack([batch.clean[place], batch.corrupted[place]])
+    of_layer = {layer: [one.head for one in heads if one.layer == layer] for layer in sorted({h.layer for h in heads})}
+    parts = {layer: _of_heads(numbers) for layer, numbers in of_layer.items()}
+    logits, kept = attention_patterns(model, tokens, parts)
+    where = {Head(layer, head): (layer, row) for layer, listed in of_layer.items() for row, head in enumerate(listed)}
+    clean, corrupted = (
+        _side(
+            model.tokenizer,
+            tokens[number],
+            labels[place] if labels else (),
+            logits[number],
+            {head: kept[layer][number, row].numpy() for head, (layer, row) in where.items()},
+        )
+        for number, labels in enumerate((batch.labels, batch.corrupted_labels))
+    )
+    return Example(
+        task=batch.task,
+        item=batch.items[place],
+        distractor_task=batch.distractor_tasks[place],
+        answer=_token_text(model.tokenizer, int(batch.answer[place])),
+        distractor=_token_text(model.tokenizer, int(batch.distractor[place])),
+        right=right,
+        clean=clean,
+        corrupted=corrupted,
+    )
+
+
+def _of_heads(numbers: Sequence[int]) -> Part:
+    return lambda pattern: pattern[:, list(numbers)]
+
+
+def _side(
+    tokenizer: Any,
+    ids: Int[Tensor, " pos"],
+    roles: tuple[str, ...],
+    logits: Float[Tensor, " d_vocab"],
+    patterns: Mapping[Head, np.ndarray],
+) -> Side:
+    p, said = logits.softmax(-1).max(-1)
+    listed = ids.tolist()
+    return Side(
+        text=str(tokenizer.decode(listed, clean_up_tokenization_spaces=False)),
+        tokens=tuple(_token_text(tokenizer, token) for token in listed),
+        roles=roles,
+        says=_token_text(tokenizer, int(said)),
+        p=float(p),
+        patterns=patterns,
+    )
+
+
+def _token_text(tokenizer: Any, token: int) -> str:
+    text = str(tokenizer.decode([token], clean_up_tokenization_spaces=False))
+    for blank, mark in _VISIBLE.items():
+        text = text.replace(blank, mark)
+    return text.strip() or "␣" * len(text) or f"(token {token})"

@@ -1,0 +1,109 @@
+"""Attention patterns as pictures of circuitsvis, with its script once in a page and nothing from the network."""
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from headcats.errors import HeadcatsError
+
+# Numbers of all pictures of one page: with the script of circuitsvis, such a page has at most some 3 MB.
+_MOST_NUMBERS = 300_000
+_LEAST_TOKENS = 16
+# Digits of a weight: what a tooltip shows.
+_DIGITS = 3
+_LONGEST_LABEL = 20
+_COLOUR = "#08306b"  # the dark end of the scale Blues
+
+
+class Pictures(NamedTuple):
+    """What a page needs to draw patterns.
+
+    Attributes:
+        bundle: The script of circuitsvis; "" without pictures.
+        calls: One statement per picture.
+    """
+
+    bundle: str
+    calls: tuple[str, ...]
+
+
+class Pattern(NamedTuple):
+    """One picture.
+
+    Attributes:
+        element: Id of the element of the page that it is drawn into.
+        tokens: Texts of the tokens.
+        weights: `[from, to]`.
+        darkest: Weight that has the full colour.
+    """
+
+    element: str
+    tokens: Sequence[str]
+    weights: Float[np.ndarray, "pos pos"]
+    darkest: float
+
+
+def tokens_that_fit(length: int, *, pictures: int) -> int:
+    """How many of the last tokens of prompts are drawn, so that all pictures of a page have a size that opens.
+
+    Args:
+        length: Tokens of the longest prompt.
+        pictures: How many there are on the page.
+    """
+    return min(length, max(_LEAST_TOKENS, math.isqrt(_MOST_NUMBERS // max(1, pictures))))
+
+
+def draw(patterns: Sequence[Pattern]) -> Pictures:
+    """The scripts that draw patterns.
+
+    Args:
+        patterns: In the order of the page.
+
+    Raises:
+        HeadcatsError: A version of circuitsvis whose pages have another form.
+    """
+    # It imports torch, and all of its own figures.
+    from circuitsvis.attention import attention_pattern
+
+    bundle, calls = "", []
+    for one in patterns:
+        labels = [_label(token) for token in one.tokens]
+        made = attention_pattern(tokens=labels, attention=_numbers(one.weights), max_value=one.darkest, min_value=0.0,
+                                 positive_color=_COLOUR)  # fmt: skip
+        script, call = _taken_apart(made.local_src, one.element)
+        bundle = bundle or script
+        calls.append(call)
+    return Pictures(bundle, tuple(calls))
+
+
+def _taken_apart(page: str, element: str) -> tuple[str, str]:
+    """The script of circuitsvis and the call that draws one picture, from the page that it makes of one picture.
+
+    Its page cannot be used as it is: it holds the whole script, its `<div/>` is never closed (so React would remove
+    all that comes after it), and a token `</script>` would end the script.
+    """
+    made_up = re.match(r'\s*<div id="([^"]+)"', page)
+    script = re.search(r"<script[^>]*>(.*)</script>", page, re.DOTALL)
+    before, found, after = script[1].rpartition(f'"{made_up[1]}"') if made_up and script else ("", "", "")
+    bundle, call, _ = before.rpartition("CircuitsVis.render(")
+    if not (found and call and bundle):
+        raise HeadcatsError(
+            "This version of circuitsvis makes pages of another form than expected, so its pictures cannot be put into "
+            "one page: install the version in constraints.txt (`pip install -c constraints.txt circuitsvis`)."
+        )
+    # With the address of a source map, a browser's developer tools would ask for a file that is not there.
+    bundle = re.sub(r"\n//# sourceMappingURL=\S*", "", bundle).strip()
+    return bundle, f'CircuitsVis.render("{element}"{after}'.strip().replace("<", r"\u003c")
+
+
+def _numbers(weights: Float[np.ndarray, "pos pos"]) -> list[list[float | int]]:
+    """Rounded; zeros, half of all, as short as can be."""
+    return [[round(value, _DIGITS) or 0 for value in row] for row in weights.tolist()]
+
+
+def _label(token: str) -> str:
+    return token if len(token) <= _LONGEST_LABEL else f"{token[: _LONGEST_LABEL - 1]}…"
