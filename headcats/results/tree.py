@@ -26,6 +26,17 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
 
     Raises:
         StorageError: No such folder, no manifest in it, or a damaged file.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> sorted(results["plural"])
+        ['denoising_patch@last', 'mean_ablation@all', 'second_corruption_patch@last']
+        >>> block = results["plural"]["denoising_patch@last"]
+        >>> block.patched.dims, block.clean.dims
+        (('metric', 'prompt', 'layer', 'head'), ('metric', 'prompt'))
+        >>> results["plural"].attrs["category"]
+        'Linguistic'
     """
     folder = ResultsFolder(path)
     manifest = folder.read_manifest() if folder.path.exists() else None
@@ -33,7 +44,10 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         raise StorageError(
             f"{folder.path} is no results folder (it has no {MANIFEST}); run `headcats run --out {path}` first."
         )
-    return tree(folder.read_blocks(), manifest)
+    found = tree(folder.read_blocks(), manifest)
+    # As xarray says it of a file; copies keep it, and netCDF does not store it.
+    found.encoding["source"] = os.fspath(path)
+    return found
 
 
 def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
@@ -45,7 +59,15 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
     """Method -> what it found over the whole suite, for methods such as `ov_relation`; {} where none was run.
 
     Args:
-        results: As `load` returns them.
+        results: As `hc.load` returns them.
+
+    Returns:
+        One dataset per method; its variables, their dims and units are those that the method itself returns.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.suite_blocks(hc.load("results/mini-icl"))  # no such method was run there
+        {}
     """
     if SUITE not in results.children:
         return {}

@@ -1,0 +1,8 @@
+"""One self-contained HTML page from a results folder: what was run, what came out, and how sure that is.
+
+Reads saved results alone: no model, no torch.
+"""
+
+from headcats.page.writing import report
+
+__all__ = ["report"]

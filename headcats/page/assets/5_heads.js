@@ -1,0 +1,160 @@
+// The panel of one head: its numbers by category, over tasks and methods, and its neighbours of the same kind.
+const panel = document.getElementById("head");
+const panelBody = document.getElementById("head-body");
+let openedBy = null;
+const VERDICTS = { i: "in", s: "suppressing", u: "undecided", o: "out", "-": "not judged" };
+const ALIKE = 6;
+
+function showHead(layer, head) {
+  if (!heads || !exists(layer, head)) return;
+  if (panel.hidden) openedBy = document.activeElement;
+  document.getElementById("head-name").textContent = headName(layer, head);
+  panelBody.replaceChildren(...kinds(layer, head), ...byCategory(layer, head), ...alike(layer, head), ...byTask(layer, head));
+  panel.hidden = false;
+  panel.scrollTop = 0;
+  panel.focus({ preventScroll: true });
+  history.replaceState(null, "", `#${headName(layer, head)}`);
+}
+
+function closeHead() {
+  if (panel.hidden) return;
+  panel.hidden = true;
+  history.replaceState(null, "", location.pathname + location.search);
+  if (openedBy?.isConnected) openedBy.focus({ preventScroll: true });
+}
+
+function flat(layer, head) {
+  return layer * heads.grid[1] + head;
+}
+
+function verdictOf(category, layer, head) {
+  return heads.verdicts[category][flat(layer, head)];
+}
+
+function setOf(layer, head) {
+  return heads.categories.filter((_, place) => verdictOf(place, layer, head) === heads.in_letter).map(({ name }) => name);
+}
+
+function kinds(layer, head) {
+  if (!heads.categories.length) return [];
+  const set = setOf(layer, head);
+  return [element("p", {}, set.length ? `In ${set.join(" and ")}.` : "In no category.")];
+}
+
+function table(caption, columns, rows) {
+  const cell = (content, place, tag = "td") =>
+    element(place ? tag : "th", place ? { class: columns[place].number ? "number" : "" } : { scope: "row" }, content);
+  const head = element("tr", {}, ...columns.map(({ name, number }) => element("th", { scope: "col", class: number ? "number" : "" }, name)));
+  const body = rows.map((row) => element("tr", {}, ...row.map((content, place) => cell(content, place))));
+  const made = element("table", {}, element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
+  return element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": caption }, made);
+}
+
+function byCategory(layer, head) {
+  const block = heads.blocks.find(({ what, fields }) => what === "category" && fields.includes("effect"));
+  if (!block) return [];
+  const rows = block.names.map((name, row) => {
+    const at = placeOf(block, row, layer, head);
+    const place = heads.categories.findIndex((category) => category.name === name);
+    const swatch = element("span", { class: "swatch", style: `background: ${heads.categories[place].colour}` });
+    const label = element("span", {}, swatch, name);
+    const letter = verdictOf(place, layer, head);
+    const q = asQ(block.numbers.q_value[at]);
+    return [label, fixed(block.numbers.effect[at]), between(block, at), q, VERDICTS[letter]];
+  });
+  const names = ["category", "effect", "95 % interval", "q", "verdict"];
+  const columns = names.map((name, place) => ({ name, number: place > 0 && place < 4 }));
+  return [element("h3", {}, "By category"), table(`${block.label}, reduced over tasks as the rule does`, columns, rows)];
+}
+
+function between(block, at) {
+  return Number.isNaN(block.numbers.low[at]) ? "–" : `${fixed(block.numbers.low[at])} to ${fixed(block.numbers.high[at])}`;
+}
+
+function byTask(layer, head) {
+  const parts = [];
+  const ofTasks = heads.blocks.filter(({ what, fields }) => what === "task" && fields.includes("effect"));
+  if (ofTasks.length) {
+    const names = [...new Set(ofTasks.flatMap((block) => block.names))];
+    const passed = new Set(heads.tasks.flatMap((tasks) => (tasks[flat(layer, head)] ?? "").split(",")));
+    const rows = names.map((name) => [
+      passed.has(name) ? `${name} ✓` : name,
+      ...ofTasks.map((block) => {
+        const row = block.names.indexOf(name);
+        if (row < 0) return "–";
+        const at = placeOf(block, row, layer, head);
+        if (Number.isNaN(block.numbers.effect[at])) return "–";
+        const more = `${between(block, at)}, q ${asQ(block.numbers.q_value[at])}`;
+        return element("span", {}, fixed(block.numbers.effect[at]), element("br"), element("small", { class: "quiet" }, more));
+      }),
+    ]);
+    const columns = [{ name: "task" }, ...ofTasks.map(({ label }) => ({ name: label, number: true }))];
+    const caption = "Effect on each task, with its 95 % interval and q; ✓ where the head passes for its category on the map";
+    parts.push(element("h3", {}, "Over tasks and methods"), table(caption, columns, rows));
+  }
+  for (const block of heads.blocks.filter(({ fields }) => fields.includes("score"))) {
+    const rows = block.names.map((name, row) => [name, fixed(block.numbers.score[placeOf(block, row, layer, head)])]);
+    parts.push(table(`${block.label}: ${block.unit}`, [{ name: block.what }, { name: "score", number: true }], rows));
+  }
+  if (heads.left_out.length) parts.push(element("p", { class: "quiet" }, `Not in this file, to keep it small: ${heads.left_out.join(", ")}.`));
+  return parts;
+}
+
+// Heads in exactly the same categories, those with the most similar effects over tasks first.
+function alike(layer, head) {
+  const block = heads.blocks.find(({ what, fields }) => what === "task" && fields.includes("effect"));
+  if (!block || !heads.categories.length) return [];
+  const set = setOf(layer, head).join("+");
+  const others = [];
+  for (let l = 0; l < heads.grid[0]; l++) {
+    for (let h = 0; h < heads.per_layer[l]; h++) {
+      if ((l !== layer || h !== head) && setOf(l, h).join("+") === set) others.push([l, h, similarity(block, [layer, head], [l, h])]);
+    }
+  }
+  const title = element("h3", {}, "Neighbours of the same kind");
+  if (!set) return [title, element("p", {}, `In no category, as ${others.length} others.`)];
+  if (!others.length) return [title, element("p", {}, "No other head is in exactly these categories.")];
+  others.sort((a, b) => b[2] - a[2]);
+  const shown = others.slice(0, ALIKE).map(([l, h, value]) => element("span", {}, headButton(l, h), ` ${fixed(value, 2)} `));
+  const rest = others.length > ALIKE ? ` and ${others.length - ALIKE} more` : "";
+  return [title, element("p", {}, "Heads in exactly the same categories, with the similarity of their effects over tasks (cosine): ", ...shown, rest)];
+}
+
+function similarity(block, [l1, h1], [l2, h2]) {
+  let both = 0, one = 0, other = 0;
+  for (let row = 0; row < block.shape[0]; row++) {
+    const a = block.numbers.effect[placeOf(block, row, l1, h1)], b = block.numbers.effect[placeOf(block, row, l2, h2)];
+    if (Number.isNaN(a) || Number.isNaN(b)) continue;
+    both += a * b;
+    one += a * a;
+    other += b * b;
+  }
+  return one && other ? both / Math.sqrt(one * other) : 0;
+}
+
+function named(text) {
+  const match = /^\s*L?(\d+)\s*[H.,\s]\s*(\d+)\s*$/i.exec(text);
+  return match ? [Number(match[1]), Number(match[2])] : null;
+}
+
+function connectHeads() {
+  document.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-head]");
+    if (button) showHead(...named(button.dataset.head));
+  });
+  document.getElementById("head-close").addEventListener("click", closeHead);
+  document.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") closeHead();
+  });
+  const find = document.getElementById("find");
+  find.hidden = false;
+  find.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const wanted = named(document.getElementById("find-head").value);
+    const there = wanted && exists(...wanted);
+    document.getElementById("find-said").textContent = there ? "" : `There is no such head: layers 0 to ${heads.grid[0] - 1}, heads 0 to ${heads.grid[1] - 1}.`;
+    if (there) showHead(...wanted);
+  });
+  const asked = named(location.hash.slice(1));
+  if (asked) showHead(...asked);
+}

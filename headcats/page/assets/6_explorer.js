@@ -1,0 +1,88 @@
+// Any method on any task or category: a map of the numbers of every head, and the ten largest.
+const explorerPlot = document.getElementById("explorer-plot");
+const TOP = 10;
+
+function connectExplorer() {
+  if (!explorerPlot) return;
+  const blocks = document.getElementById("explorer-block"), rows = document.getElementById("explorer-row");
+  heads.blocks.forEach((block, place) => blocks.append(element("option", { value: place }, `${block.label} by ${block.what}`)));
+  const choose = () => {
+    const block = heads.blocks[blocks.value];
+    rows.replaceChildren();
+    for (const group of new Set(block.groups)) {
+      const names = block.names.map((name, place) => [name, place]).filter(([, place]) => block.groups[place] === group);
+      const options = names.map(([name, place]) => element("option", { value: place }, name));
+      if (block.what === "task") rows.append(element("optgroup", { label: group }, ...options));
+      else rows.append(...options);
+    }
+    explore();
+  };
+  blocks.addEventListener("change", choose);
+  rows.addEventListener("change", explore);
+  explorerPlot.closest(".explorer").hidden = false;
+  const around = element("div", { class: "around" });
+  explorerPlot.replaceWith(around);
+  around.append(explorerPlot);
+  themeListeners.push(explore);
+  choose();
+}
+
+function explore() {
+  const block = heads.blocks[document.getElementById("explorer-block").value];
+  const row = Number(document.getElementById("explorer-row").value);
+  const [layers, perLayer] = heads.grid, field = mainField(block);
+  const grid = [], listed = [];
+  for (let head = 0; head < perLayer; head++) {
+    grid.push([]);
+    for (let layer = 0; layer < layers; layer++) {
+      const value = block.numbers[field][placeOf(block, row, layer, head)];
+      grid[head].push(Number.isNaN(value) ? null : value);
+      if (!Number.isNaN(value)) listed.push([layer, head, value]);
+    }
+  }
+  drawExplored(block, row, grid, listed.map(([, , value]) => Math.abs(value)));
+  listed.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
+  const shown = listed.slice(0, TOP).map(([layer, head, value]) => element("span", {}, headButton(layer, head), ` ${fixed(value)} `));
+  document.getElementById("explorer-top").replaceChildren(element("p", {}, `Largest (${block.unit}): `, ...shown));
+}
+
+function step(n) {
+  return Math.ceil(n / 16);
+}
+
+function drawExplored(block, row, grid, sizes) {
+  const [layers, perLayer] = heads.grid, style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  sizes.sort((a, b) => a - b);
+  const limit = sizes[Math.floor(0.99 * (sizes.length - 1))] || sizes.at(-1) || 1;
+  const signed = block.fields.includes("effect");
+  const cell = Math.max(7, Math.min(34, Math.floor(760 / layers), Math.floor(620 / perLayer)));
+  const margin = { l: 52, r: 96, t: 34, b: 44 };
+  const layout = {
+    width: Math.max(300, cell * layers) + margin.l + margin.r,
+    height: Math.max(90, cell * perLayer) + margin.t + margin.b,
+    margin,
+    paper_bgcolor: colour("--page"),
+    plot_bgcolor: colour("--card"),
+    font: { color: colour("--text"), family: "Arial, Helvetica, sans-serif", size: 12 },
+    title: { text: `${block.label}: ${block.names[row]}`.replaceAll("<", "&lt;"), x: 0.01, xanchor: "left", font: { size: 14 } },
+    xaxis: { title: { text: "layer" }, showgrid: false, zeroline: false, range: [-0.5, layers - 0.5], dtick: step(layers) },
+    yaxis: { title: { text: "head" }, showgrid: false, zeroline: false, range: [perLayer - 0.5, -0.5], dtick: step(perLayer) },
+  };
+  const trace = {
+    type: "heatmap",
+    z: grid,
+    hovertemplate: `<b>L%{x}H%{y}</b><br>${mainField(block)} %{z:.3f}<extra></extra>`,
+    hoverongaps: false,
+    xgap: cell > 10 ? 1 : 0,
+    ygap: cell > 10 ? 1 : 0,
+    colorscale: heads.scales[signed ? "effect" : "score"],
+    zmin: signed ? -limit : 0,
+    zmax: limit,
+    colorbar: { thickness: 12, outlinewidth: 0, title: { text: signed ? "effect" : "score" } },
+  };
+  const first = !explorerPlot.classList.contains("js-plotly-plot");
+  Plotly.react(explorerPlot, [trace], layout, CONFIG);
+  if (first) explorerPlot.on("plotly_click", ({ points: [point] }) => showHead(Number(point.x), Number(point.y)));
+  fit(explorerPlot);
+}

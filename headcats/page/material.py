@@ -1,0 +1,168 @@
+"""Everything that a page shows, read from a results folder once: no model, no torch."""
+
+import json
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.evidence import method_scores
+from headcats.file_names import EVIDENCE, marks
+from headcats.page.saved import Evidence, View, saved_evidence, saved_views
+from headcats.results import SUITE, suite_blocks, task_nodes
+from headcats.rules import Rule, fdr
+from headcats.rules.text import rule_text
+from headcats.scores import CONTROLS, first_exact, score
+
+
+@dataclass(frozen=True)
+class Material:
+    """Results, what was made of them, and what else lies in their folder.
+
+    Attributes:
+        results: As `hc.load` returns them.
+        found: `scores`, `members` and `overlap` of the mapped method (see `headcats.findings.mapping`); {} where no
+            task was scored.
+        rule: Rule of the map.
+        min_tasks: How many tasks of a category must agree.
+        folder: The results folder; None for results in memory.
+        target: Where the page goes.
+        said: Warnings of the statistics, in the order in which they came.
+    """
+
+    results: xr.DataTree
+    found: Mapping[str, xr.Dataset]
+    rule: Rule
+    min_tasks: int | str
+    folder: Path | None
+    target: Path
+    said: tuple[str, ...] = ()
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest."""
+        content: dict[str, Any] = json.loads(self.results.attrs["manifest"])
+        return content
+
+    @cached_property
+    def blocks(self) -> dict[str, xr.Dataset]:
+        """Method over the whole suite -> what it found."""
+        return suite_blocks(self.results)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
+        found = {one.folder: one for one in self._saved}
+        return [found[name] for name in self._evidence_names if name in found]
+
+    @cached_property
+    def other_evidence(self) -> list[Evidence]:
+        """Saved tests of categories that were made in another way."""
+        return [one for one in self._saved if one.folder not in self._evidence_names]
+
+    @cached_property
+    def _saved(self) -> list[Evidence]:
+        return [] if self.folder is None else saved_evidence(self.folder)
+
+    @cached_property
+    def _evidence_names(self) -> list[str]:
+        """Folders of evidence on the mapped categories; suppressing heads are not tested."""
+        attrs = self.found["overlap"].attrs if self.found else {}
+        if not attrs or attrs.get("sign") == "suppressing":
+            return []
+        chosen = {"label": self.mapped, "metric": attrs["metric"], "effect": attrs.get("effect", "total")}
+        chosen |= {"rule": repr(self.rule), "min_tasks": str(self.min_tasks)}
+        where = ("last", "all")
+        return ["-".join([EVIDENCE, *marks(self.results, **chosen, positions=positions)]) for positions in where]
+
+    @cached_property
+    def views(self) -> list[View]:
+        """Attention views that lie in the folder."""
+        return [] if self.folder is None else saved_views(self.folder)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Every method@positions of the scored tasks, as it was run."""
+        there = {str(label) for task in task_nodes(self.results).values() for label in task.children}
+        return [label for label in self.manifest["methods"] if label in there]
+
+    @cached_property
+    def mapped(self) -> str:
+        """The method@positions that the map is of; "" where no task was scored."""
+        if not self.found:
+            return ""
+        attrs = self.found["members"].attrs
+        return f"{attrs['method']}@{attrs['positions']}"
+
+    @cached_property
+    def scores(self) -> dict[str, xr.Dataset]:
+        """Scores of every method that is no control, in the map's metric, the mapped one first."""
+        if not self.found:
+            return {}
+        known = {self.mapped: self.found["scores"]}
+        for label in self.labels:
+            name, _, positions = label.rpartition("@")
+            if label in known or name in CONTROLS:
+                continue
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
+                    metric = self.found["members"].attrs["metric"]
+                    known[label] = score(self.results, method=name, metric=metric, positions=positions)
+            except HeadcatsError:
+                continue  # measured in other metrics alone
+        return known
+
+    @cached_property
+    def strengths(self) -> xr.Dataset | None:
+        """What the methods over the whole suite say of every head, on one grid; None where there are none."""
+        labels = [label for label in self.blocks if "token_probe" not in label]
+        try:
+            return method_scores(self.results, methods=labels) if labels else None
+        except HeadcatsError:
+            return None
+
+    @cached_property
+    def paths(self) -> list[tuple[str, str, str, str]]:
+        """Task, method@positions, path and outcome of the self-check, for every block of a task."""
+        return [
+            (task, label, str(entry.get("path", "")), str(entry.get("self_check", "")))
+            for task, entries in self.manifest["blocks"].items()
+            if task != SUITE
+            for label, entry in entries.items()
+        ]
+
+    @property
+    def named_folder(self) -> str:
+        """The results folder as a command names it."""
+        return "DIR" if self.folder is None else self.folder.as_posix()
+
+    def options(self, *names: str) -> str:
+        """What a command on the folder needs to speak of the same categories: options that are not the default.
+
+        Args:
+            names: Those that the command has.
+        """
+        attrs = self.found["overlap"].attrs
+        asked = {
+            "method": (self.mapped, first_exact(self.results)),
+            "metric": (attrs["metric"], self.manifest["plan"]["metrics"][0]),
+            "effect": (attrs.get("effect", "total"), "total"),
+            "rule": (rule_text(self.rule), rule_text(fdr())),
+            "min-tasks": (str(self.min_tasks), "half"),
+            "sign": (attrs.get("sign", "helping"), "helping"),
+        }
+        return "".join(f" --{name} {asked[name][0]}" for name in names if asked[name][0] != asked[name][1])
+
+    def address(self, path: Path) -> str:
+        """A file of the results folder, as the page links it."""
+        try:
+            return Path(os.path.relpath(path.resolve(), self.target.resolve().parent)).as_posix()
+        except ValueError:  # on another drive
+            return path.resolve().as_uri()

@@ -1,0 +1,13 @@
+"""Any method, any task: the effect of every head."""
+
+from collections.abc import Iterator
+
+from headcats.page.material import Material
+from headcats.page.parts import Explorer, Part, section
+
+
+@section("Every head, task by task")
+def explorer(material: Material) -> Iterator[Part]:
+    """Drawn by the page's script from the packed numbers."""
+    if material.found or material.strengths is not None:
+        yield Explorer()

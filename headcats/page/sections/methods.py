@@ -1,0 +1,59 @@
+"""What methods over the whole suite found, and how far all methods agree."""
+
+import warnings
+from collections.abc import Iterator
+
+import xarray as xr
+
+from headcats.errors import DataError, HeadcatsError, StatisticsWarning
+from headcats.evidence import method_agreement, method_scores
+from headcats.findings.methods import method_findings
+from headcats.findings.suite import FIGURE_OF, suite_findings, suite_title
+from headcats.findings.table import Table
+from headcats.page.material import Material
+from headcats.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.registry import lookup
+
+_HEADS = {"ov_map": "layer-head", "importance_grid": "head-layer", "always_any": "head-layer", "layer_token": ""}
+
+
+@section("Other methods")
+def methods(material: Material) -> Iterator[Part]:
+    """A figure and a few sentences for each, then all of them on one grid."""
+    for place, (label, block) in enumerate(material.blocks.items()):
+        yield Heading(label)
+        yield from suite_findings(block)
+        yield from _figure(label, block, place)
+    yield from _together(material)
+
+
+def _figure(label: str, block: xr.Dataset, place: int) -> Iterator[Part]:
+    name = FIGURE_OF.get(label.partition(":")[0])
+    if name is None:
+        return
+    try:
+        drawn = lookup("figure", name)(block, title=suite_title(block))
+    except DataError as error:
+        yield f"Not drawn: {error}"  # a probe at chance, for example
+        return
+    said = f"{label} as the figure {name} shows it; its numbers are those of hc.figures.data(hc.figures.{name}(...))."
+    yield Drawn(f"{name}_{place}", drawn, said, heads=_HEADS.get(name, ""))  # type: ignore[arg-type]
+
+
+def _together(material: Material) -> Iterator[Part]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)
+            found = method_agreement(method_scores(material.results))
+    except HeadcatsError:
+        return  # a single method: nothing to compare
+    yield Heading("All methods on one grid of heads")
+    yield Drawn(
+        "method_agreement",
+        lookup("figure", "method_agreement")(found),
+        "Rank correlation and shared top heads of every two methods, by category; the tables below have the numbers.",
+    )
+    told = list(method_findings(found))
+    last = max(place for place, one in enumerate(told) if isinstance(one, Table))
+    yield from told[last + 1 :]
+    yield Folded("The same as tables", tuple(told[: last + 1]))

@@ -1,0 +1,26 @@
+"""What the map depends on: what `headcats compare` saved, or how to get it."""
+
+from collections.abc import Iterator
+
+from headcats.findings.agreement import agreement_findings, half_findings, replicate_findings
+from headcats.findings.robustness import robustness_folder, saved_robustness
+from headcats.page.material import Material
+from headcats.page.parts import Code, Part, section
+
+
+@section("Robustness: what does the map depend on?")
+def robustness(material: Material) -> Iterator[Part]:
+    """Agreement between protocols, heads that all protocols have, and halves of the prompts."""
+    if not material.found:
+        return
+    sign = str(material.found["overlap"].attrs.get("sign", "helping"))
+    where = robustness_folder(rule=material.rule, min_tasks=material.min_tasks, sign=sign)
+    saved = None if material.folder is None else saved_robustness(material.folder, where)
+    if saved is None:
+        yield "Nothing is saved yet. This puts methods, metrics and positions side by side, and halves of the prompts:"
+        yield Code(f"headcats compare {material.named_folder}{material.options('rule', 'min-tasks', 'sign')}")
+        return
+    yield from agreement_findings(saved.agreement, saved.left_out)
+    yield from replicate_findings(saved.members, sign=sign)
+    if saved.halves is not None:
+        yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))

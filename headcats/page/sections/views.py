@@ -1,0 +1,19 @@
+"""Attention patterns of the top heads: links to the files that lie beside the page."""
+
+from collections.abc import Iterator
+
+from headcats.page.material import Material
+from headcats.page.parts import Code, Link, Part, section
+
+
+@section("What the heads look at")
+def views(material: Material) -> Iterator[Part]:
+    """A link to every view that is there; otherwise the command that makes them."""
+    if material.views:
+        yield "Attention patterns on clean and corrupted prompts, in files of their own:"
+        for view in material.views:
+            yield Link(material.address(view.path), view.title, view.what)
+    else:
+        yield "No attention views are saved. They need the model, and are made by:"
+        options = material.options("method", "metric", "rule", "min-tasks") if material.found else ""
+        yield Code(f"headcats views {material.named_folder}{options}")
