@@ -24,10 +24,18 @@ class SavedSeeds:
         folder: Where they lie; made at the first write.
         name: Name of the data set.
         fingerprint: Of all that a fit depends on besides its number.
+
+    Raises:
+        StorageError: The folder is that of a run.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, name: str, fingerprint: str) -> None:
         self._folder, self._name, self._fingerprint = ResultsFolder(folder), name, fingerprint
+        if self._folder.manifest_path.exists():
+            raise StorageError(
+                f"{self._folder.path} holds the results of a run, which saves its own fits there; name another folder "
+                "with out=."
+            )
         self._found = self._folder.read_parts(METHOD)
 
     def get(self, number: int, fit: Callable[[int], xr.Dataset]) -> xr.Dataset:
