@@ -1,39 +1,152 @@
-"""Every tutorial runs from top to bottom on the bundled model, in this environment, and is stored without outputs."""
+"""Every tutorial is built alike, and stored without outputs; one is run here, all of them by `run_tutorials.py`."""
 
-import json
+import ast
+import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import nbformat
 import pytest
+from run_tutorials import FIGURE, execute, figures, notebooks
 
-TUTORIALS = Path(__file__).parents[1] / "tutorials"
-NOTEBOOKS = sorted(TUTORIALS.glob("*.ipynb"))
+import headcats as hc
+
+ROOT = Path(__file__).parents[1]
+REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Repository"]
+COLAB = REPOSITORY.replace("https://github.com/", "https://colab.research.google.com/github/") + "/blob/main/tutorials/"
+NAMES = [
+    "01_first_map",
+    "02_your_own_tasks",
+    "03_your_own_model",
+    "04_is_it_real",
+    "05_five_methods",
+    "06_always_any",
+    "07_layer_token",
+]
+every_notebook = pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 
 
-def test_there_is_a_tutorial():
-    assert "01_first_map.ipynb" in [path.name for path in NOTEBOOKS]
+def cells(path, kind):
+    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == kind]
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_stored_without_outputs(path):
-    notebook = json.loads(path.read_text(encoding="utf-8"))
+def test_the_tutorials_are_those_that_are_promised():
+    assert [path.stem for path in notebooks()] == NAMES
+
+
+@every_notebook
+def test_notebook_is_stored_without_outputs_and_its_cells_have_names(path):
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
-    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    assert [cell["id"] for cell in code if cell["outputs"] or cell["execution_count"] is not None] == []
-    assert any("assert " in "".join(cell["source"]) for cell in code[-1:]), "a tutorial ends by asserting its claim"
+    assert [cell.id for cell in cells(path, "code") if cell.outputs or cell.execution_count is not None] == []
+    names = [cell.id for cell in notebook.cells]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z][a-z0-9-]*", name) for name in names), names
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
+def test_notebook_begins_with_title_badge_and_run_time(path):
+    first = nbformat.read(path, as_version=4).cells[0]
+    title, badge, *text = [line for line in first.source.splitlines() if line]
+    assert title.startswith("# ")
+    assert badge == f"[![Open In Colab](https://colab.research.google.com/assets/colab-badge.svg)]({COLAB}{path.name})"
+    assert re.search(r"\*\*Run time:\*\* about \d+ seconds on two cores, after the installation\.", "\n".join(text))
+
+
+@every_notebook
+def test_notebook_installs_what_it_needs_in_the_same_way(path):
+    install = cells(path, "code")[0].source
+    assert install == cells(notebooks()[0], "code")[0].source
+    assert f'REPOSITORY = "{REPOSITORY}"\n' in install
+
+
+def test_install_cell_does_nothing_where_headcats_is_there(monkeypatch):
+    asked = []
+    monkeypatch.setattr(subprocess, "check_call", asked.append)
+    install = compile(cells(notebooks()[0], "code")[0].source, "install", "exec")
+    exec(install, {})
+    assert asked == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "headcats" else object())
+    exec(install, {})
+    (command,) = asked
+    assert command[:5] == [sys.executable, "-m", "pip", "install", "-q"]
+    assert command[5] == f"headcats @ git+{REPOSITORY}"
+    assert re.fullmatch(r"torch==\S+", command[6])  # the one that is there stays
+
+
+@every_notebook
+def test_notebook_ends_by_asserting_its_claim(path):
+    notebook = nbformat.read(path, as_version=4)
+    before, last = notebook.cells[-2:]
+    assert last.cell_type == "code"
+    assert any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(last.source)))
+    assert "## What this shows, and what not" in before.source
+    assert "The claim of this notebook: " in " ".join(before.source.split())
+
+
+@every_notebook
+def test_notebook_uses_public_names_only(path):
+    tree = ast.parse("\n".join(cell.source for cell in cells(path, "code")))
+    used = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    imported = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    ours = [name for name in [*imported, *modules] if name.split(".")[0] == "headcats"]
+    assert ours == ["headcats"]
+    assert [node.attr for node in used if node.attr.startswith("_") and not node.attr.endswith("__")] == []
+    for name in {ast.unparse(node) for node in used}:
+        if not re.fullmatch(r"hc(\.\w+)+", name):
+            continue
+        _, home, *rest = name.split(".")
+        assert home in hc.__all__, name
+        if rest and home in ("figures", "methods", "metrics", "rules"):
+            assert rest[0] in dir(getattr(hc, home)), name
+
+
+def test_ruff_reads_the_notebooks():
+    listed = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--show-files", "tutorials"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {Path(line).stem for line in listed.stdout.splitlines()} == set(NAMES)
+
+
+def test_badges_of_the_readme_lead_to_tutorials():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\((https://colab\.research\.google\.com/(?!assets/)[^)]*)\)", readme)
+    assert linked != []
+    assert set(linked) <= {f"{COLAB}{name}.ipynb" for name in NAMES}
+
+
+# The one that differs between versions of transformer-lens, and is quick; `run_tutorials.py` runs them all.
 # jupyter_client and pyzmq warn about the event loop on some systems; nothing of ours runs in this process
 @pytest.mark.filterwarnings("ignore:.*event loop:RuntimeWarning")
-def test_notebook_runs(path, tmp_path, monkeypatch):
-    from nbclient import NotebookClient
+def test_notebook_runs_and_shows_its_figures(tmp_path):
+    (path,) = [path for path in notebooks() if path.stem == "03_your_own_model"]
+    shown = figures(execute(path, tmp_path))
+    assert len(shown) == 1
+    assert shown[0][FIGURE]["data"] != []
 
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # the bundled model is all it may need
-    notebook = nbformat.read(path, as_version=4)
-    NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert [output for output in shown if output.output_type == "error"] == []
-    assert any("plotly" in "".join(output.get("data", {})) or "text/html" in output.get("data", {}) for output in shown)
+
+def test_running_tutorials_fails_where_one_fails(tmp_path):
+    shows = f"display({{'{FIGURE}': {{'data': []}}}}, raw=True)"
+    sources = {"broken": "assert 1 == 2, 'not so'", "blank": "1", "fine": shows}
+    paths = [tmp_path / f"{name}.ipynb" for name in sources]
+    for path, source in zip(paths, sources.values(), strict=True):
+        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]), path)
+
+    def run(*arguments):  # in a process of its own: the event loops of nbclient are closed with it
+        script = [sys.executable, str(ROOT / "tests" / "run_tutorials.py"), *arguments]
+        return subprocess.run(script, capture_output=True, text=True, check=False)
+
+    done = run(*map(str, paths), "--jobs", "3")
+    assert done.returncode == 1, done.stderr
+    outcomes = re.findall(r"(\w+)\.ipynb  (\w+)", done.stdout)
+    assert outcomes == [("broken", "FAILED"), ("blank", "FAILED"), ("fine", "passed")]
+    assert "not so" in done.stderr
+    assert "blank.ipynb: it shows no figure" in done.stderr
+    assert run(str(paths[-1])).returncode == 0

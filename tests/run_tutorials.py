@@ -1,0 +1,86 @@
+"""Run the tutorials from top to bottom in the environment of this interpreter, each in an empty folder of its own.
+
+`python tests/run_tutorials.py [NOTEBOOK ...] [--jobs N]`: all of them by default, N at a time. Exit status 1 if one
+fails.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from traitlets.config import Config
+
+TUTORIALS = Path(__file__).parents[1] / "tutorials"
+FIGURE = "application/vnd.plotly.v1+json"
+_CELL_SECONDS = 600  # a cell that takes longer hangs
+
+
+def notebooks() -> list[Path]:
+    """The tutorials in their order."""
+    return sorted(TUTORIALS.glob("*.ipynb"))
+
+
+def execute(path: Path, folder: Path) -> nbformat.NotebookNode:
+    """Run a notebook with `folder` as its working directory; returns it with its outputs.
+
+    Raises:
+        CellExecutionError: A cell failed; the message holds the cell and the traceback.
+        CellTimeoutError, DeadKernelError: The kernel hangs, or is gone.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory(prefix="hc-", ignore_cleanup_errors=True) as sockets:
+        # Where the network is off, so is the loopback interface, over which a kernel is reached by default.
+        reached = {} if os.name == "nt" else {"transport": "ipc", "ip": str(Path(sockets) / "kernel")}
+        client = NotebookClient(
+            notebook,
+            timeout=_CELL_SECONDS,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}},
+            config=Config({"KernelManager": reached}),
+        )
+        return client.execute(env={**os.environ, "HF_HUB_OFFLINE": "1"})
+
+
+def figures(notebook: nbformat.NotebookNode) -> list[dict]:
+    """The mime bundles of the figures that an executed notebook shows."""
+    shown = (output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", ()))
+    return [bundle for bundle in shown if FIGURE in bundle]
+
+
+def _run(path: Path) -> tuple[str, float, str]:
+    """Name, seconds, and what went wrong ("" for nothing)."""
+    started = time.perf_counter()
+    problem = ""
+    with tempfile.TemporaryDirectory(prefix=f"{path.stem}-", ignore_cleanup_errors=True) as folder:
+        try:
+            if not figures(execute(path, Path(folder))):
+                problem = "it shows no figure"
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            problem = str(error)
+    return path.name, time.perf_counter() - started, problem
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all tutorials")
+    parser.add_argument("--jobs", type=int, default=1, help="how many at a time (default: 1)")
+    chosen = parser.parse_args(arguments)
+    failed = 0
+    with ThreadPoolExecutor(chosen.jobs) as pool:  # every notebook has a process of its own, its kernel
+        for name, seconds, problem in pool.map(_run, chosen.notebooks or notebooks()):
+            failed += bool(problem)
+            print(f"{seconds:6.1f} s  {name}  {'FAILED' if problem else 'passed'}", flush=True)
+            if problem:
+                print(f"{name}: {problem}", file=sys.stderr, flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
