@@ -50,6 +50,12 @@ def preset(name: str) -> dict[str, Any]:
 
     Raises:
         UnknownNameError: No such preset; the message lists near matches.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.preset("todd2024")["metrics"]
+        ['prob']
+        >>> options = hc.preset("todd2024") | {"template": "arrow", "n_prompts": 8}  # hc.run(model, **options)
     """
     found = lookup("preset", name)
     return {key: list(value) if isinstance(value, tuple) else value for key, value in found.run.items()}

@@ -42,6 +42,15 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
     Warns:
         StatisticsWarning: Categories of several relations; categories without any.
 
+    Example:
+        >>> import headcats as hc
+        >>> kinds = {"country_capital": "Knowledge", "plural": "Linguistic"}
+        >>> pairs = {task.name: task.pairs(60, seed=0) for task in hc.suite("icl").named(list(kinds))}
+        >>> relations = hc.methods.ov_relation(hc.load_model("mini"), pairs, categories=kinds)
+        >>> members = hc.relation_members(relations, threshold=0.15)
+        >>> members.member.dims, [str(name) for name in members.category.values]
+        (('category', 'layer', 'head'), ['Knowledge', 'Linguistic'])
+
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
     """

@@ -45,6 +45,17 @@ def subsampled_overlap(
         OptionError: Fewer than 1 subset; a rule without its options, or its name.
         DataError: Something else than scores; as `hc.categorize`, if no subset can be judged; a category of fewer tasks
             than `min_tasks`.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
+        >>> fewer = scores.isel(task=slice(7))  # Translation has one task, the others have two
+        >>> equal = hc.subsampled_overlap(fewer, min_tasks="half", subsets=5)
+        >>> int(equal.n_tasks), equal["size"].dims
+        (1, ('category',))
+
+    References:
+        headcats' own: categories of the suites differ in their numbers of tasks.
     """
     check_is(scores, SCORES, by="hc.subsampled_overlap")
     check_rule(rule, by="hc.subsampled_overlap")

@@ -10,15 +10,28 @@ from headcats.categories.expected import MEMBERS, check_is
 def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     """The head list: one row per head and category it is in, helping and suppressing apart.
 
-    Columns: `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the gap
-    (suppressing = negative), where known `specific` (the task-specific effect, reduced over the tasks likewise), `q`,
-    `tasks`; and, where memberships were resampled, `probability`: share of resamples in which the head is in (NaN where
-    there was nothing to resample). Ordered by category, kind, size of the effect. Takes what `hc.categorize` or
-    `hc.overlap` returns; an overlap of suppressing heads lists these alone. Heads of a screen carry its `approximation`
-    in one more column.
+    Args:
+        overlap: What `hc.categorize` or `hc.overlap` returns; an overlap of suppressing heads lists these alone.
+
+    Returns:
+        Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
+        gap (suppressing = negative), where known `specific` (the task-specific effect, reduced over the tasks
+        likewise), `q`, `tasks`; and, where memberships were resampled, `probability`: share of resamples in which the
+        head is in (NaN where there was nothing to resample). Ordered by category, kind, size of the effect. Heads of a
+        screen carry its `approximation` in one more column.
 
     Raises:
         DataError: Something else than memberships or an overlap.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
+        >>> table = hc.head_table(hc.categorize(scores))
+        >>> list(table.columns[:6])
+        ['head', 'category', 'kind', 'effect', 'low', 'high']
+        >>> strongest = table[table.kind == "helping"].iloc[0]
+        >>> strongest.category, bool(0 < strongest.low <= strongest.effect <= strongest.high)
+        ('Algorithmic', True)
     """
     check_is(overlap, MEMBERS, by="hc.head_table")
     rows = []

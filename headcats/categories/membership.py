@@ -61,6 +61,18 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         StatisticsWarning: `min_tasks=1` on categories of several tasks; tasks and categories without numbers, or
             without those the rule reads; categories that rest on a single task or have fewer than `min_tasks`.
 
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
+        >>> members = hc.categorize(scores)
+        >>> dict(members.member.sizes)
+        {'category': 4, 'layer': 6, 'head': 8}
+        >>> members["size"].dims, bool((members["size"] == (members.member == 1).sum(("layer", "head"))).all())
+        (('category',), True)
+        >>> strict = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.2), min_tasks=2)
+        >>> bool((strict["size"] <= members["size"]).all())
+        True
+
     References:
         Benjamini & Heller (2008), Biometrics 64, 1215-1222.
     """

@@ -37,6 +37,19 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
         OptionError: More runs than there are, a share outside (0, 1], or the whole number 1, which may mean either.
         DataError: No run, something else than memberships, runs over different categories or heads, or one that lacks
             helping or suppressing heads.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> methods = ["denoising_patch", "mean_ablation"]
+        >>> members = {name: hc.categorize(hc.score(results, method=name)) for name in methods}
+        >>> both = hc.replicated(members, by="always")
+        >>> bool((both["size"] <= members["denoising_patch"]["size"]).all())
+        True
+
+    References:
+        headcats' own: partial conjunction (Benjamini & Heller 2008, Biometrics 64, 1215-1222) in counts, without its
+        test.
     """
     check_named(members, MEMBERS, by="hc.replicated", of="run")
     if not members:

@@ -63,6 +63,15 @@ def overlap(
         DataError: Something else than memberships; suppressing heads asked of a result that has none, or helping ones
             of a map of suppressing heads.
 
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
+        >>> shared = hc.overlap(hc.categorize(scores))
+        >>> shared.n_categories.dims, shared.observed.dims, shared.jaccard.dims
+        (('layer', 'head'), ('k',), ('category', 'other'))
+        >>> int(shared.observed.sum()) == int((shared.n_categories > 0).sum())
+        True
+
     References:
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
     """

@@ -59,6 +59,18 @@ def relation_ablation(
         DataError: No task is left: prompts missing or unusable, accuracy below .1, or no head with a score above 0.
         ModelError: As `hc.sweep`.
 
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> (task,) = hc.suite("icl").named(["country_capital"])
+        >>> relations = hc.methods.ov_relation(model, {"country_capital": task.pairs(40, seed=0)[:40]})
+        >>> texts = {"country_capital": hc.task_texts("country_capital", n_prompts=16)}
+        >>> lost = hc.relation_ablation(model, relations, texts)
+        >>> lost.accuracy.dims, lost.random.dims
+        (('task', 'k'), ('task', 'sequence', 'k'))
+        >>> float(lost.accuracy.max()) <= 1, lost["head"].dims  # the k-th head to go
+        (True, ('task', 'k'))
+
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965 (causal effect of relation heads on the model's predictions).
     """

@@ -57,6 +57,14 @@ def contrastive_gates(
         UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
         ModelError: A model that gives no gradient or cannot be trusted.
 
+    Example:
+        >>> import headcats as hc
+        >>> few = hc.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
+        >>> keep, drop = (hc.task_texts(name, n_prompts=16, n_demos=2) for name in ("plural", "country_capital"))
+        >>> found = hc.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
+        >>> found.gate.dims, bool(0 <= found.gate.min() and found.gate.max() <= 1)
+        (('seed', 'layer', 'head'), True)
+
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """

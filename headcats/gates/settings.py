@@ -43,6 +43,15 @@ class GatingSettings:
 
     Raises:
         OptionError: A number that no fit can be made with.
+
+    Example:
+        >>> import headcats as hc
+        >>> few = hc.GatingSettings(updates=20, batch=32)
+        >>> [stage.name for stage in few.stages]
+        ['g0', 'g_plus', 'g_minus']
+
+    References:
+        Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """
 
     batch: int = 64
@@ -79,7 +88,15 @@ class GatingSettings:
         )
 
     def rate(self, update: int, rates: tuple[float, float]) -> float:
-        """Learning rate of one update, counted from 0."""
+        """Learning rate of one update, linear from the first to the last.
+
+        Args:
+            update: Its number, counted from 0.
+            rates: Learning rate of the first and of the last update.
+
+        Returns:
+            A scalar.
+        """
         done = update / max(1, self.updates - 1)
         return rates[0] + done * (rates[1] - rates[0])
 

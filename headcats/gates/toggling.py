@@ -39,6 +39,16 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     Raises:
         DataError: Gates of several data sets or of another grid than the model's, or data that it cannot take.
 
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> few = hc.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
+        >>> texts = hc.task_texts("plural", n_prompts=16, n_demos=2)
+        >>> gates = hc.methods.head_gating(model, texts, preset=few, n_seeds=1)
+        >>> curves = hc.toggle_curves(model, hc.task_texts("plural", n_prompts=2, n_demos=1, seed=1), gates)
+        >>> curves.log_prob.dims, curves.sizes["heads_off"]  # none off, one off, ... all 48
+        (('seed', 'score', 'heads_off'), 49)
+
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """

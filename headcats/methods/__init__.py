@@ -1,6 +1,24 @@
 """Ways to score a head, one file each; every file of this package is discovered, and its methods become attributes.
 
+A study names them: `hc.run(model, methods=["denoising_patch", "mean_ablation@last"])`. Each is a plain function, too:
 `hc.methods.denoising_patch` is the method, not the module of the same name.
+
+## Replace one head
+
+In the corrupted run `denoising_patch` puts the clean output of a head, in the clean run `noising_patch` the corrupted
+one. `mean_ablation`, `resample_ablation` and `zero_ablation` take away what a head says. `function_vector_patch` puts
+what a head says of the task on average. Controls of the denoising patch are `second_corruption_patch`, which shows how
+much of its effect is "the wrong task is gone", and `other_item_patch`, which shows how much is not about the item.
+`attribution_patch` is a screen for it.
+
+## Judge heads over all tasks at once
+
+`ov_relation` reads weights, `head_gating` fits gates, `function_probe` classifies outputs; `token_probe` is about the
+tokens of a layer, not about heads.
+
+## Add one
+
+`causal_method` makes a method, a `CausalMethod`, of one expression.
 """
 
 import importlib

@@ -42,6 +42,13 @@ class AttributionPatch:
     where the answer is nearly certain a gradient says nothing of them (Spearman .03 to .2). At the last position alone
     the fast exact sweep costs less than this screen.
 
+    Example:
+        >>> import headcats as hc
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+        >>> ds = hc.methods.attribution_patch(hc.load_model("mini"), batch)
+        >>> ds.patched.dims, ds.attrs["approximation"]
+        (('metric', 'prompt', 'layer', 'head'), 'first order')
+
     References:
         Nanda (2023), https://www.neelnanda.io/mechanistic-interpretability/attribution-patching; Kramar et al. (2024),
         AtP*, arXiv 2403.00745; Hanna et al. (2024), EAP-IG, arXiv 2403.17806.

@@ -20,7 +20,29 @@ from headcats.sweeps.runs import BaseRuns
 
 
 class CausalMethod:
-    """One way to intervene on heads. Calling it sweeps all heads of a model over one batch (see `hc.sweep`)."""
+    """One way to intervene on heads. Calling it sweeps all heads of a model over one batch (see `hc.sweep`).
+
+    `hc.methods.causal_method` makes one; it is not made by hand.
+
+    Args:
+        intervention: What replaces z, in which run, and where by default.
+        references: Names of the reference prompts that a study can give it, the default first.
+        doc: What it says of itself.
+
+    Attributes:
+        name: Its name in results and on the command line.
+        positions: Where heads are replaced by default: "last", "all" or a token role.
+        references: As given.
+        options: Name of an option -> its values, the default first.
+        scope: "task": it is scored task by task.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.mean_ablation
+        <method mean_ablation>
+        >>> hc.methods.mean_ablation.positions, hc.methods.mean_ablation.references
+        ('all', ('suite', 'task', 'corrupted'))
+    """
 
     scope = "task"
 
@@ -53,7 +75,24 @@ class CausalMethod:
         reference: Reference | PromptBatch | Sequence[PromptBatch] | None = None,
         memory: str | int | None = None,
     ) -> xr.Dataset:
-        """`hc.sweep` with this method; arguments, result and errors are described there."""
+        """The method on one batch of prompts; as `hc.sweep` with it.
+
+        Args:
+            model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
+            batch: Clean and corrupted prompts of one length.
+            metrics: Names of metrics, all read from the same forwards.
+            positions: "last", "all" or a token role; None takes the method's own.
+            path: "auto", "hooked" or a fast path by name.
+            reference: Held-out prompts, where the method takes a mean or a sample of them.
+            memory: Limit beside the model's weights, such as "4GB".
+
+        Returns:
+            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)`, in each metric's own
+            unit.
+
+        Raises:
+            UnknownNameError, OptionError, DataError, ModelError: As `hc.sweep`.
+        """
         return sweep(
             model,
             batch,
@@ -149,6 +188,24 @@ def causal_method(
             "other_items"), the default first; empty for a replacement that needs none.
         keeps_agreement: See `Intervention`.
         uses_second: See `Intervention`.
+
+    Returns:
+        The decorator; it makes a `CausalMethod` of the function.
+
+    Raises:
+        DataError: A name that cannot be one of results or files.
+
+    Example:
+        >>> import headcats as hc
+        >>> @hc.methods.causal_method(base="clean", positions="last")
+        ... def half_ablation(sources):
+        ...     return sources.clean / 2
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+        >>> hc.sweep(hc.load_model("mini"), batch, "half_ablation").patched.shape
+        (1, 1, 6, 8)
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255, for what can be replaced by what.
     """
 
     def decorate(replacement: Callable[[Sources], Tensor]) -> CausalMethod:

@@ -14,12 +14,13 @@ from headcats.methods.options import Option, WholeNumber, check_whole, read_valu
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
 from headcats.probes.functions.prepared import PreparedTexts, prepare
-from headcats.probes.functions.results import NAME, labelled, most_are_here, sentences, verdict
+from headcats.probes.functions.results import NAME, labelled, most_are_here, verdict
 from headcats.probes.functions.seed import probe_seed
 from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
 from headcats.probes.functions.splits import rounds_of
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
+from headcats.summaries.function_probe import not_used, summary
 from headcats.sweeps.labels import of_model
 
 _SEEDS = WholeNumber(default=5, least=1)
@@ -45,6 +46,16 @@ class FunctionProbe:
     a time, and tested on the tasks that were left out, in the first seed (`left_out_seeds` of the settings; this takes
     as many trainings more as the function with the most tasks has). If that accuracy is at chance by its interval, the
     verdict is "separates tasks, not functions". Prompts of left-out tasks may share query words with the others.
+
+    Example:
+        >>> import headcats as hc
+        >>> few = hc.FunctionProbeSettings(epochs=5, left_out_seeds=0)  # the paper: 100 epochs
+        >>> texts = [text for name in ("country_capital", "plural") for text in hc.task_texts(name, n_prompts=40)]
+        >>> probes = hc.methods.function_probe(hc.load_model("mini"), texts, preset=few, n_seeds=1)
+        >>> probes.importance.dims, [str(name) for name in probes.function.values]
+        (('seed', 'function', 'layer', 'head'), ['Knowledge', 'Linguistic'])
+        >>> bool(probes.accuracy > probes.chance)
+        True
 
     References:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978. Upstream trains on batches of one, unshuffled, without
@@ -129,7 +140,7 @@ class FunctionProbe:
         block = _with_provenance(
             block, adapted, prepared, settings, preset=preset, seeds=(seed, n_seeds), refused=refused
         )
-        for said in _not_used(json.loads(block.attrs["provenance"])):
+        for said in not_used(json.loads(block.attrs["provenance"])):
             warnings.warn(said, StatisticsWarning, stacklevel=2)
         return block
 
@@ -208,10 +219,7 @@ class FunctionProbe:
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """Accuracies, verdict, agreement of the seeds, and what was left out or dropped."""
-        told = json.loads(block.attrs["provenance"])
-        missing = told["n_seeds"] - block.sizes["seed"]
-        here = [f"{missing} of {told['n_seeds']} seeds are not here: refused, or not run yet."] if missing else []
-        return [*sentences(block), *here, *_not_used(told)]
+        return summary(block)
 
     def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> PreparedTexts:
         texts, left_out = _texts(inputs)
@@ -219,13 +227,6 @@ class FunctionProbe:
         if self._kept is None or self._kept[0] != key:
             self._kept = key, prepare(inputs.model, texts, settings, left_out=left_out, advance=inputs.advance)
         return self._kept[1]
-
-
-def _not_used(told: Mapping[str, Any]) -> list[str]:
-    """What was left out or dropped by what a result tells of itself, one sentence each."""
-    left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
-    dropped = [f"Texts: {told['texts']}."] if told.get("dropped") else []
-    return [*left_out, *dropped, *(f"Refused: {name}. {why}" for name, why in told["refused"].items())]
 
 
 def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> FunctionProbeSettings:

@@ -25,6 +25,15 @@ def function_vector_patch(sources: Sources) -> Tensor:
     has the role of the last token of the scored prompt: over all of them wherever the template ends in the same tokens.
     On tokens of a script without a reference, over the batch's own clean prompts.
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.function_vector_patch(hc.load_model("mini"), batch, metrics=["prob"])
+        >>> raw = (ds.patched - ds.corrupted).mean("prompt")  # a difference of probabilities, positive: the head helps
+        >>> raw.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'last')
+
     References:
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """

@@ -18,6 +18,7 @@ from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
+from headcats.summaries.head_gating import summary
 
 _N_SEEDS = WholeNumber(default=10, least=1)
 
@@ -47,6 +48,16 @@ class HeadGating:
 
     In a study, a data set is a category of the suite (few-shot texts of all its tasks), and every seed is saved when
     it is done.
+
+    Example:
+        >>> import headcats as hc
+        >>> few = hc.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
+        >>> texts = hc.task_texts("plural", n_prompts=16, n_demos=2)
+        >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=1)
+        >>> gates.facilitation.dims
+        ('dataset', 'seed', 'layer', 'head')
+        >>> bool((abs(gates.facilitation - gates.g_minus) < 1e-6).all())
+        True
 
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
@@ -175,30 +186,7 @@ class HeadGating:
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """Per data set: shares of heads, losses, seeds that are missing; and what was left out."""
-        lines, asked = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
-        for name in block.dataset.values:
-            one = block.sel(dataset=name)
-            found = one.g_plus.notnull().any(("layer", "head"))
-            one, n_seeds = one.sel(seed=found), int(found.sum())
-            heads = int(one.g_plus.notnull().any("seed").sum())
-            shares = [
-                f"{score} always {_percent(one[score].min('seed'), heads)}, any "
-                f"{_percent(one[score].max('seed'), heads)}"
-                for score in ("facilitation", "interference", "irrelevance")
-            ]
-            plus, minus = (float(one.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))
-            lines.append(
-                f"{name} ({n_seeds} {'seed' if n_seeds == 1 else 'seeds'}, {int(one.n)} texts), heads with a score of "
-                f"at least .5: {'; '.join(shares)}. Loss of held-out texts: {float(one.open_loss):.3g} nats with all "
-                f"gates open, {plus:.3g} under G+, {minus:.3g} under G-."
-            )
-            if n_seeds < asked:
-                lines.append(f"{name}: {asked - n_seeds} of {asked} seeds are missing: refused, or not run yet.")
-        if block.sizes["seed"] == 1:
-            lines.append("With one seed, always and any are the same.")
-        if block.attrs["left_out"]:
-            lines.append(f"Left out: {block.attrs['left_out']}")
-        return lines
+        return summary(block)
 
 
 def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tuple[list[AnsweredText], str]:
@@ -220,10 +208,6 @@ def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tupl
     if not made:
         raise DataError(" ".join(problems))
     return made, " ".join(problems)
-
-
-def _percent(scores: xr.DataArray, heads: int) -> str:
-    return f"{100 * int((scores >= 0.5).sum()) / heads:.1f} %"
 
 
 head_gating = register("method", HeadGating.name, HeadGating())

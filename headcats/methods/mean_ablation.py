@@ -15,6 +15,16 @@ def mean_ablation(sources: Sources) -> Tensor:
     prompts) removes only what it says about the item, and is blind to task recognition; `"corrupted"` takes this task's
     corrupted prompts.
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.mean_ablation(hc.load_model("mini"), batch)
+        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
+        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
+        >>> effect.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'all')
+
     References:
         Wang et al. (2022), arXiv 2211.00593; Miller et al. (2024), arXiv 2407.08734.
     """

@@ -14,6 +14,16 @@ def noising_patch(sources: Sources) -> Tensor:
     heads can stand in for a replaced one (Rushing & Nanda 2024, arXiv 2402.15390), so a small effect does not mean
     "unused".
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.noising_patch(hc.load_model("mini"), batch)
+        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
+        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
+        >>> effect.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'last')
+
     References:
         Heimersheim & Nanda (2024), arXiv 2404.15255.
     """

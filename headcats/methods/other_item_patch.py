@@ -19,6 +19,16 @@ def other_item_patch(sources: Sources) -> Tensor:
     where heads say which task it is. A head that moves the answer itself gets a negative part from it, because the
     donor's answer is another one. Prompts whose roles no donor shows are left out and counted (`dropped`).
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.other_item_patch(hc.load_model("mini"), batch)
+        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
+        >>> effect = (ds.patched - ds.corrupted).mean("prompt") / gap  # positive: the head helps
+        >>> effect.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'last')
+
     References:
         Hendel et al. (2023), arXiv 2310.15916, and Todd et al. (2024), arXiv 2310.15213, who move a task between
         queries.

@@ -14,6 +14,16 @@ def resample_ablation(sources: Sources) -> Tensor:
     Effect = (clean - patched) / gap, averaged over prompts. Unlike a mean, the replacement is a value the head really
     takes.
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.resample_ablation(hc.load_model("mini"), batch)
+        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
+        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
+        >>> effect.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'all')
+
     References:
         Chan et al. (2022), Causal scrubbing; Miller et al. (2024), arXiv 2407.08734.
     """

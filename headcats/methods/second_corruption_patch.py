@@ -22,6 +22,14 @@ def second_corruption_patch(sources: Sources) -> Tensor:
     which words answer: it brings part of the right task along, and the part that needs the right task is a lower bound.
     Prompts without a second corruption are left out and counted (`dropped`); a task without any is refused.
 
+    Example:
+        >>> import headcats as hc
+        >>> tokens, corrupted, second = [[0, 10, 3, 11]], [[0, 10, 3, 12]], [[0, 10, 3, 13]]
+        >>> batch = hc.PromptBatch.from_tokens(tokens, corrupted, [20], [21], second=second)
+        >>> ds = hc.methods.second_corruption_patch(hc.load_model("mini"), batch)
+        >>> ds.patched.dims, ds.attrs["base"], ds.attrs["positions"]
+        (('metric', 'prompt', 'layer', 'head'), 'corrupted', 'last')
+
     References:
         Zhang & Nanda (2024), arXiv 2309.16042, on what the corrupted prompt puts in; Min et al. (2022), arXiv
         2202.12837, on what permuted labels leave. The control is this project's.

@@ -13,10 +13,10 @@ from headcats.models import adapt, check_model
 from headcats.probes.tokens.convergence import not_converged
 from headcats.probes.tokens.map import token_map
 from headcats.probes.tokens.question import Question
-from headcats.probes.tokens.reading import reading
 from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.registry import register
 from headcats.streams import stream
+from headcats.summaries.token_probe import summary
 from headcats.wording import counted
 
 # Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
@@ -44,6 +44,16 @@ class TokenProbe:
     and over all pairs at what the task alone gives away, which is .5 only where tasks are equally hard. The column
     last_q stands before any token of the answer: it shows what the question gives away (that it is hard, or that the
     model does not know it). The best cell of a map is the best of many, so its own AUC flatters it.
+
+    Example:
+        >>> import headcats as hc
+        >>> few = hc.TokenProbeSettings(roles=("last_q", "exact_answer_last"), min_class=5, resamples=20)
+        >>> tasks = hc.suite("sentences").tasks[:3]
+        >>> pairs = [(task, pair) for task in tasks for pair in task.pairs(12, seed=0)[:12]]
+        >>> asked = [hc.Question(f"{given} →", answer, task.exact, task.name) for task, (given, answer) in pairs]
+        >>> found = hc.methods.token_probe(hc.load_model("mini-cognitive"), asked, preset=few)
+        >>> found.auc.dims, bool(0 <= found.auc.min() and found.auc.max() <= 1)
+        (('layer', 'role'), True)
 
     References:
         Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707. Grouped splits, the AUC within tasks, both
@@ -191,7 +201,7 @@ class TokenProbe:
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """The best cell, what the task alone gives, the controls, and what was left out."""
-        return reading(block)
+        return summary(block)
 
 
 def _left_out(found: xr.Dataset) -> str:

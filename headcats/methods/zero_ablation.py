@@ -14,6 +14,16 @@ def zero_ablation(sources: Sources) -> Tensor:
     Effect = (clean - patched) / gap, averaged over prompts. It depends on whether value biases were folded into the
     weights (up to 0.45 nats between a processed and a raw GPT-2-like model); the other causal methods do not.
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> ds = hc.methods.zero_ablation(hc.load_model("mini"), batch)
+        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
+        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
+        >>> effect.dims, ds.attrs["positions"]
+        (('metric', 'layer', 'head'), 'all')
+
     References:
         Michel et al. (2019), arXiv 1905.10650; Miller et al. (2024), arXiv 2407.08734.
     """

@@ -31,11 +31,45 @@ class _Probe(NamedTuple):
 
 
 class HookedModel:
-    """A model whose head outputs can be read and replaced.
+    """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
     The wrapped model is used where it is: it is never moved, cast, switched between train and eval mode or changed.
     Head counts and sizes are read from a captured `z`, not from the config: that holds for grouped-query attention, a
     `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers without attention.
+
+    Args:
+        model: A HookedTransformer or a TransformerBridge.
+        name: Name in results; None takes that of the model's config.
+        tokenizer: A Hugging Face tokenizer; None takes the model's own, which may be None too.
+        revision: Branch, tag or commit, for the results.
+
+    Attributes:
+        model: TransformerLens' model, untouched.
+        model_class: "HookedTransformer" or "TransformerBridge".
+        name: As given.
+        tokenizer: As given.
+        revision: As given.
+        layers: Numbers of the layers with attention heads.
+        lock: Held during a forward pass: hooks belong to the model, so two threads take turns.
+
+    Raises:
+        ModelError: Another kind of object, or a model without attention heads.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> model = hc.load_model("mini")
+        >>> model.n_layers, model.max_heads, model.d_model
+        (6, 8, 128)
+        >>> tokens = torch.tensor([[0, 10, 3, 11]])
+        >>> logits, z = model.capture(tokens, layers=[2])
+        >>> logits.shape, z[2].shape  # [prompt, d_vocab]; [prompt, pos, head, d_head]
+        (torch.Size([1, 3265]), torch.Size([1, 4, 8, 16]))
+        >>> def off(z):
+        ...     z[:, :, 5] = 0
+        ...     return z
+        >>> bool((model.logits(tokens, edits={2: off}) == logits).all())  # without L2H5
+        False
     """
 
     def __init__(
@@ -139,12 +173,25 @@ class HookedModel:
         return self._hashed[1]
 
     def W_O(self, layer: int) -> Float[Tensor, "head d_head d_model"]:
-        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream."""
+        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream.
+
+        Args:
+            layer: Number of a layer with heads.
+
+        Returns:
+            The weights, without gradient and not copied.
+
+        Raises:
+            ModelError: A layer without heads.
+        """
         self._check_layers([layer])
         return self.model.blocks[layer].attn.W_O.detach()
 
     def check_tokens(self, tokens: Tensor) -> None:
         """Refuse tokens that the model cannot take.
+
+        Args:
+            tokens: Token ids `[prompt, pos]`.
 
         Raises:
             DataError: `tokens` is not an integer tensor `[prompt, pos]` with at least one prompt and one position, is
@@ -206,6 +253,9 @@ class HookedModel:
         Returns:
             Logits, and layer -> `z` `[prompt, pos, head, d_head]` of positions `first` and later. Each where
             it was computed, without gradient.
+
+        Raises:
+            DataError, ModelError: As `logits`.
         """
         wanted = self.layers if layers is None else tuple(layers)
         self._check_layers([*wanted, *edits])
@@ -226,7 +276,14 @@ class HookedModel:
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
-        """As `logits`, with edits at any hook of the model, by name (for example `blocks.0.hook_resid_pre`).
+        """As `logits`, with edits at any hook of the model.
+
+        Args:
+            tokens: Prompts of one length, without padding.
+            hooks: Name of a hook (for example `blocks.0.hook_resid_pre`) -> function from its value to the new one.
+
+        Returns:
+            As `logits`.
 
         Raises:
             ModelError: a name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
@@ -239,6 +296,16 @@ class HookedModel:
         """As `run`, in the caller's gradient mode: with gradients on, logits lead back to leaf tensors of the hooks.
 
         Hold `lock` until the backward pass is over.
+
+        Args:
+            tokens: As in `run`.
+            hooks: As in `run`.
+
+        Returns:
+            As `logits`, with a gradient where one is asked for.
+
+        Raises:
+            DataError, ModelError: As `run`.
         """
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
         return self._output(tokens, hooks)[:, -1].to(torch.float32, copy=True)
@@ -246,9 +313,21 @@ class HookedModel:
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
-        """As `forward`, at chosen positions (DataError without any): rows in the order of `positions.nonzero()`.
+        """As `forward`, at chosen positions: rows in the order of `positions.nonzero()`.
 
         Logits before the first of them are not computed, except by bridges whose architecture must.
+
+        Args:
+            tokens: As in `run`.
+            positions: True where logits are wanted.
+            hooks: As in `run`.
+
+        Returns:
+            One row of logits, in fp32, per chosen position.
+
+        Raises:
+            DataError: No position is chosen, or as `run`.
+            ModelError: As `run`.
         """
         if not bool(positions.any()):
             raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; none is chosen.")
@@ -266,7 +345,15 @@ class HookedModel:
             return self.model.run_with_hooks(tokens.to(self.device), fwd_hooks=fwd_hooks, **options)
 
     def forward_options(self, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
-        """Options of a forward pass on prompts without padding that is read at the last positions."""
+        """Options of a forward pass on prompts without padding that is read at the last positions.
+
+        Args:
+            tokens: The prompts.
+            last: How many positions at the end are read.
+
+        Returns:
+            Keyword arguments of the wrapped model's forward pass.
+        """
         if self.model_class == "TransformerBridge":
             # Read by most architectures (the rest swallow it, and only the last positions are used either way).
             return {"logits_to_keep": last} if self._keeps_logits else {}

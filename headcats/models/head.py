@@ -9,12 +9,24 @@ _PATTERN = re.compile(r"L?(\d+)[H.](\d+)", re.IGNORECASE)
 
 
 class Head(NamedTuple):
-    """Head `head` of layer `layer`, both counted from 0; prints as `L9H6`, sorts by layer and then by head."""
+    """Head `head` of layer `layer`, both counted from 0; prints as `L9H6`, sorts by layer and then by head.
+
+    Attributes:
+        layer: Block number, from 0.
+        head: Query-head number within the layer, from 0.
+
+    Example:
+        >>> import headcats as hc
+        >>> print(hc.Head(9, 6))
+        L9H6
+        >>> hc.Head.parse("9.6") == hc.Head(9, 6)
+        True
+        >>> sorted([hc.Head(1, 0), hc.Head(0, 7)])
+        [Head(layer=0, head=7), Head(layer=1, head=0)]
+    """
 
     layer: int
-    """Block number, from 0."""
     head: int
-    """Query-head number within the layer, from 0."""
 
     def __str__(self) -> str:
         return f"L{self.layer}H{self.head}"
@@ -22,6 +34,12 @@ class Head(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> "Head":
         """The head that `text` names, in this package's form `L9H6` or in the form of papers, `9.6`.
+
+        Args:
+            text: The name; spaces around it and small letters are taken too.
+
+        Returns:
+            The head, whether a model has it or not.
 
         Raises:
             DataError: `text` is in neither form.

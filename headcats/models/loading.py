@@ -60,6 +60,11 @@ def load_model(
             attention heads, or what TransformerLens makes of it gives other numbers.
         OptionError: an unknown backend, device or dtype, a device that is not there, or `device`, `dtype` or
             `revision` for a model that would have to be moved or changed.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.load_model("mini", device="cpu")
+        HookedModel('mini', TransformerBridge, 6 attention layers, cpu)
     """
     if backend not in _BACKENDS:
         raise OptionError(f"Expected backend 'bridge' or 'hooked'; got {backend!r}.")

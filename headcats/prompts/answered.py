@@ -36,6 +36,12 @@ class AnsweredText:
 
     Raises:
         DataError: No span, a span outside the text, or something else than pairs of whole numbers.
+
+    Example:
+        >>> import headcats as hc
+        >>> text = hc.AnsweredText("4 7 plus 3 8 → 8 5", [(15, 18)], item="4 7 plus 3 8")
+        >>> text.text[slice(*text.spans[0])]
+        '8 5'
     """
 
     text: str
@@ -81,9 +87,21 @@ class AnsweredBatch:
     """Answered texts of one length as tokens, never padded.
 
     Attributes:
-        tokens: Token ids, the beginning-of-sequence token in front where there is one.
-        targets: True at the tokens of the answer; the model predicts such a token one position earlier.
+        tokens: Token ids `[prompt, pos]`, the beginning-of-sequence token in front where there is one.
+        targets: `[prompt, pos]`, True at the tokens of the answer; the model predicts such a token one position
+            earlier.
         texts: The texts, in the same order.
+
+    Raises:
+        DataError: Shapes that do not belong together, a prompt without target, or one at its first position.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> tokens = torch.tensor([[0, 10, 3, 11], [0, 12, 3, 13]])
+        >>> answers = torch.tensor([[False, False, False, True]] * 2)  # the last token of each
+        >>> len(hc.AnsweredBatch.from_tokens(tokens, answers, items=["10", "12"]))
+        2
     """
 
     tokens: Int[Tensor, "prompt pos"]
@@ -121,6 +139,9 @@ class AnsweredBatch:
             task: Task of all prompts.
             category: Category, function or data set of all prompts.
 
+        Returns:
+            The batch; its texts have the names "prompt 0", "prompt 1", ... and no words.
+
         Raises:
             DataError: Shapes that do not fit, a prompt without target, or one at the first position.
         """
@@ -132,7 +153,14 @@ class AnsweredBatch:
         return len(self.texts)
 
     def select(self, prompts: Sequence[int]) -> "AnsweredBatch":
-        """The texts of these places, in this order."""
+        """The texts of these places, in this order.
+
+        Args:
+            prompts: Places, counted from 0.
+
+        Returns:
+            A smaller batch.
+        """
         places = torch.tensor(list(prompts), dtype=torch.long)
         return AnsweredBatch(self.tokens[places], self.targets[places], tuple(self.texts[place] for place in prompts))
 

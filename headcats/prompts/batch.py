@@ -19,10 +19,10 @@ class PromptBatch:
     """Clean and corrupted prompts of equal length, never padded.
 
     Attributes:
-        clean: Token ids of the clean prompts.
-        corrupted: Token ids of the corrupted prompts.
-        answer: Token id that continues the clean prompt rightly.
-        distractor: Token id that the corrupted prompt suggests instead.
+        clean: Token ids of the clean prompts, `[prompt, pos]`.
+        corrupted: Token ids of the corrupted prompts, `[prompt, pos]`.
+        answer: Token id that continues the clean prompt rightly, `[prompt]`.
+        distractor: Token id that the corrupted prompt suggests instead, `[prompt]`.
         keys: Name of each prompt, for messages.
         items: Query of each prompt; prompts of one item are one statistical cluster.
         distractor_tasks: What each corrupted prompt shows; a stratum of the statistics.
@@ -33,6 +33,21 @@ class PromptBatch:
         second: Token ids of a second, independent corruption of every prompt; None if no prompt has one.
         second_tasks: What each of them shows; "" where a prompt has none, and the row of `second` holds the corrupted
             tokens. None where `second` is.
+
+    Raises:
+        DataError: Shapes or lengths that do not belong together, or an answer that is its own distractor.
+
+    Example:
+        >>> import headcats as hc
+        >>> (batch,) = hc.task_prompts("mini", "country_capital", n_prompts=4)
+        >>> len(batch), batch.length, batch.clean.shape
+        (4, 23, torch.Size([4, 23]))
+        >>> batch.labels[0][:5]
+        ('bos', 'x1', 'between1', 'y1', 'after1')
+        >>> batch.positions("y1").sum(1)  # one token of every prompt has that role
+        tensor([1, 1, 1, 1])
+        >>> batch.select([0, 2]).items == batch.items[::2]
+        True
     """
 
     # Shapes that do not fit are a mistake of the caller and get our own message: hence the unchecked axes (`_prompt`).
@@ -86,9 +101,18 @@ class PromptBatch:
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
                 corrupted prompt stands for none.
 
+        Returns:
+            The batch; its prompts are called "prompt 0", "prompt 1", ...
+
         Raises:
             DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor; the
                 message names the prompt.
+
+        Example:
+            >>> import headcats as hc
+            >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+            >>> batch.keys, batch.clean.shape
+            (('prompt 0',), torch.Size([1, 4]))
         """
         clean_ids = _ids("clean", clean, "[prompt, pos]")
         corrupted_ids = _ids("corrupted", corrupted, "[prompt, pos]")
@@ -106,7 +130,14 @@ class PromptBatch:
         )
 
     def select(self, prompts: Sequence[int]) -> "PromptBatch":
-        """The batch of some prompts, in the given order."""
+        """The batch of some prompts, in the given order.
+
+        Args:
+            prompts: Places of prompts, counted from 0.
+
+        Returns:
+            A batch of as many prompts.
+        """
         index = torch.as_tensor(list(prompts), dtype=torch.long)
 
         def pick(value: Any) -> Any:
@@ -136,6 +167,9 @@ class PromptBatch:
 
         Args:
             positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role).
+
+        Returns:
+            True at the chosen tokens.
 
         Raises:
             DataError: A role that a prompt lacks, roles asked of a batch without roles, or (all but "last") prompts

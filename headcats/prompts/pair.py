@@ -50,6 +50,23 @@ class PromptPair:
         roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. May be empty, then only
             the last position can be intervened on by name.
         second: A second corruption of the same query, or None. Methods that do not read it do not see it.
+
+    Raises:
+        DataError: An empty text, an answer that is its own distractor, or a role outside its text.
+
+    Example:
+        >>> import headcats as hc
+        >>> pair = hc.PromptPair(
+        ...     key="Italy 1",
+        ...     item="Italy",
+        ...     clean="France → Paris, Italy →",
+        ...     corrupted="France → French, Italy →",
+        ...     answer=" Rome",
+        ...     distractor=" Italian",
+        ...     distractor_task="country_language",
+        ... )
+        >>> pair.item, dict(pair.roles), pair.second
+        ('Italy', {}, None)
     """
 
     key: str

@@ -59,6 +59,18 @@ def dynamic_relation(
         ModelError: As for `ov_relation`; heads that do more than attend to values (gates, sinks), which have no run
             without context.
 
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> (task,) = hc.suite("icl").named(["country_capital"])
+        >>> pairs = {"country_capital": task.pairs(40, seed=0)[:40]}
+        >>> relations = hc.methods.ov_relation(model, pairs)
+        >>> written = hc.dynamic_relation(model, pairs, relations, templates=["<X> →"])
+        >>> written.score.dims
+        ('context', 'template', 'task', 'layer', 'head')
+        >>> bool(abs(written.mean_r).max() <= 1.0001)  # with the scores of the weights
+        True
+
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965, section on dynamic relations.
     """

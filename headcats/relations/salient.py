@@ -41,15 +41,23 @@ def salient_tokens(
         first_mlp: As for `ov_relation`.
 
     Returns:
-        `gain (source)`, the largest first; `target (direction, source, place)`: token ids, "raised" from the largest
-        value down, "lowered" from the smallest up, of equal values the smallest id first. Coordinates `source_token
-        (source)`, and as text `source_text (source)` and `target_text (direction, source, place)` ("" without a
-        tokenizer). A source whose embedding is 0 has no gain and comes last.
+        `gain (source)`, a ratio of norms without unit, the largest first; `target (direction, source, place)`: token
+        ids, "raised" from the largest value down, "lowered" from the smallest up, of equal values the smallest id
+        first. Coordinates `source_token (source)`, and as text `source_text (source)` and `target_text (direction,
+        source, place)` ("" without a tokenizer). A source whose embedding is 0 has no gain and comes last.
 
     Raises:
         DataError: A head that the model does not have.
         OptionError: `n` or `k` below 1.
         ModelError: As for `ov_relation`.
+
+    Example:
+        >>> import headcats as hc
+        >>> found = hc.salient_tokens(hc.load_model("mini"), "L0H3", n=3, k=2)
+        >>> found.gain.dims, found.target.dims
+        (('source',), ('direction', 'source', 'place'))
+        >>> bool((found.gain.diff("source") <= 0).all())  # the largest gain first
+        True
 
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965 (salient operations).

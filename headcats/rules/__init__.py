@@ -1,4 +1,19 @@
-"""Rules: estimates to three outcomes (see `headcats.rules.rule`). Every file of this package is discovered."""
+"""Rules: estimates to three outcomes, 1 in, 0 undecided, -1 out. Every file of this package is discovered.
+
+`hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05))`: a function of this page takes the options and gives a rule,
+which is called on the table of scores. It judges helping heads; suppressing ones are the same rule on the negated
+scores, and the two are never merged.
+
+## Rules
+
+`fdr` is the default, and the only one that looks at how sure an effect is. `threshold`, `top_fraction`,
+`sd_above_mean` and `elbow` look at effects alone; `null_calibrated` compares them with those of a control.
+
+## Add one
+
+`rule` makes one of a function; below it, `with_check` checks its options, `with_cutoffs` says what a head must reach
+(`Cutoffs`), and `reads` names what else it needs. `negate` turns scores round. What is called on scores is a `Rule`.
+"""
 
 import importlib
 import pkgutil

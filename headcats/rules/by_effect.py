@@ -29,7 +29,28 @@ def _finite(*, value: float | int) -> None:
 @with_check(_finite)
 @with_cutoffs(_value_itself)
 def threshold(scores: xr.Dataset, *, value: float | int) -> xr.DataArray:
-    """Heads whose effect is at least `value`, in shares of the gap; the others are out. Intervals are not looked at."""
+    """Heads whose effect is at least `value`, in shares of the gap; the others are out. Intervals are not looked at.
+
+    Args:
+        scores: Given when the rule is called: `effect` with dims `(task | category, layer, head)`.
+        value: Smallest effect of a member, in the unit of the scores; finite.
+
+    Returns:
+        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, -1 out (NaN: 0, undecided).
+
+    Raises:
+        OptionError: `value` is not a finite number.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> members = hc.categorize(scores, rule=hc.rules.threshold(value=0.1))
+        >>> bool((members.effect.where(members.member == 1).min() >= 0.1))
+        True
+
+    References:
+        Elhelo & Geva (2025), MAPS, arXiv 2412.11965, with .15 on scores of relations.
+    """
     return _in_or_out(scores["effect"] >= value)
 
 
@@ -45,6 +66,26 @@ def top_fraction(scores: xr.Dataset, *, p: float | int) -> xr.DataArray:
 
     `floor(p * heads)` heads, heads without a number not counted; heads tied with the last one are in too. Returns heads
     even for noise.
+
+    Args:
+        scores: Given when the rule is called: `effect` with dims `(task | category, layer, head)`.
+        p: Share of the heads, in (0, 1].
+
+    Returns:
+        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, -1 out (NaN: 0, undecided).
+
+    Raises:
+        OptionError: `p` outside (0, 1].
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> outcome = hc.rules.top_fraction(p=0.1)(scores)
+        >>> (outcome == 1).sum(("layer", "head")).values  # a tenth of 48 heads, for each task
+        array([4, 4, 4, 4, 4, 4, 4, 4])
+
+    References:
+        Todd et al. (2024), arXiv 2310.15213, take the heads with the largest effects, whatever these are.
     """
 
     def cut(effects: Float[np.ndarray, " head"]) -> float:
@@ -63,9 +104,33 @@ def _finite_k(*, k: float | int) -> None:
 def sd_above_mean(scores: xr.Dataset, *, k: float | int = 3) -> xr.DataArray:
     """Heads at least `k` sample standard deviations above the mean of their row, and helping.
 
+    Args:
+        scores: Given when the rule is called: `effect` with dims `(task | category, layer, head)`.
+        k: How many standard deviations; finite, and not below 0 if it is to mean much.
+
+    Returns:
+        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, -1 out (NaN: 0, undecided).
+
+    Raises:
+        OptionError: `k` is not a finite number.
+
     Warns:
         StatisticsWarning: fewer than 200 heads. A single head among n cannot stand out by more than (n - 1) / sqrt(n)
             standard deviations, and strong heads inflate the standard deviation they are measured with.
+
+    Example:
+        >>> import headcats as hc
+        >>> import warnings
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", hc.errors.StatisticsWarning)  # 48 heads are few
+        ...     outcome = hc.rules.sd_above_mean(k=3)(scores)
+        >>> bool(((outcome == 1).sum(("layer", "head")) <= 4).all())
+        True
+
+    References:
+        Common practice without one source; the bound on how far a head can stand out: Samuelson (1968), J. Am. Stat.
+        Assoc. 63, 1522-1525.
     """
     n_heads = int(scores["effect"].notnull().sum(("layer", "head")).max())
     if n_heads < FEW_HEADS:
@@ -88,6 +153,20 @@ def elbow(scores: xr.Dataset) -> xr.DataArray:
 
     The elbow is the point farthest from the chord between the largest and the smallest positive effect; it is in, and
     so are heads tied with it.
+
+    Returns:
+        A `Rule`; of scores with dims `(task | category, layer, head)` it makes int8: 1 in, -1 out (NaN: 0, undecided).
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> outcome = hc.rules.elbow()(scores)
+        >>> bool(((outcome == 1).sum(("layer", "head")) >= 1).all())  # heads even for noise
+        True
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; the chord: Satopaa et al. (2011), Finding a "Kneedle" in
+        a haystack, ICDCS Workshops, 166-171.
     """
 
     def cut(effects: Float[np.ndarray, " head"]) -> float:
@@ -120,14 +199,28 @@ def null_calibrated(scores: xr.Dataset, *, quantile: float = 0.99) -> xr.DataArr
     are compared. A row without null effects is undecided.
 
     Args:
-        scores: `effect` and `null_effect` with dims `(task | category, layer, head)`, as `hc.score` gives them for
-            denoising_patch where second_corruption_patch was run as well.
+        scores: Given when the rule is called: `effect` and `null_effect` with dims `(task | category, layer, head)`, as
+            `hc.score` gives them for denoising_patch where second_corruption_patch was run as well.
         quantile: Share of null effects below the cut-off, in (0, 1]; 1 = above every head's.
+
+    Returns:
+        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, 0 undecided, -1 out.
 
     Raises:
         OptionError: `quantile` outside (0, 1].
         DataError: no null effects: a method without such a donor (ablations, noising), a run without
             second_corruption_patch, or task-specific effects, which have them taken off.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> outcome = hc.rules.null_calibrated(quantile=0.99)(scores)
+        >>> bool((scores.effect.where(outcome == 1) > 0).sum() == (outcome == 1).sum())
+        True
+
+    References:
+        headcats' own: the second corruption is a null donor, as permuted targets are in Elhelo & Geva (2025), arXiv
+        2412.11965.
     """
     if "null_effect" not in scores:
         raise DataError(

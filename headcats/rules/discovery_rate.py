@@ -40,19 +40,27 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
     `out`: high < min_effect. `undecided`: everything else.
 
     Args:
-        scores: `effect`, `low`, `high`, `p_value` with dims `(task | category, layer, head)`; effects in
-            units of the clean-corrupted gap, positive = the head helps. `smallest_p` per row, where present,
-            lets the rule tell "nothing there" from "nothing could have been found".
+        scores: Given when the rule is called: `effect`, `low`, `high`, `p_value` with dims
+            `(task | category, layer, head)`; effects in units of the clean-corrupted gap, positive = the head helps.
+            `smallest_p` per row, where present, lets the rule tell "nothing there" from "nothing could have been
+            found".
         alpha: Expected share of false members among the heads called, in (0, 1).
         min_effect: Smallest effect of interest, in the same unit, not negative.
 
     Returns:
-        int8, dims of `scores.effect`: 1 in, 0 undecided, -1 out. NaN is undecided.
+        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, 0 undecided, -1 out. NaN is undecided.
 
     Raises:
         OptionError: `alpha` outside (0, 1) or a negative `min_effect`.
-        TooFewItemsError: so few query items that no number of discoveries could reach `alpha` (the message names the
-            smallest reachable p and the items needed).
+        TooFewItemsError: When the rule is called: so few query items that no number of discoveries could reach `alpha`
+            (the message names the smallest reachable p and the items needed).
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> outcome = hc.rules.fdr(alpha=0.05, min_effect=0.05)(scores)
+        >>> bool((scores.low.where(outcome == 1).min() >= 0.05))
+        True
 
     References:
         Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.

@@ -31,6 +31,17 @@ class Cutoffs(NamedTuple):
 
     A head is in where its effect, the low end of its interval and its p value reach all three. Each has one number per
     row of the table.
+
+    Attributes:
+        effect: Smallest effect of a member, per row; as many numbers as the table has tasks or categories.
+        low: Smallest low end of its interval.
+        p_value: Largest p value.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> hc.rules.threshold(value=0.1).cutoffs(scores).effect
+        array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
     """
 
     effect: Float[np.ndarray, " row"]
@@ -40,14 +51,42 @@ class Cutoffs(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with its options settled: call it on scores. Its repr is the call that makes it, defaults included."""
+    """A rule with its options settled: call it on scores. Its repr is the call that makes it, defaults included.
+
+    Scores are a table with `effect` and, as the rule needs them, `low`, `high`, `p_value` over
+    `(task | category, layer, head)`; what comes back has one outcome for each of its heads.
+
+    Attributes:
+        name: Its registered name.
+        options: Name -> value, defaults included.
+        judge: The function that was decorated.
+
+    Example:
+        >>> import headcats as hc
+        >>> rule = hc.rules.fdr(alpha=0.05)
+        >>> rule
+        fdr(alpha=0.05, min_effect=0.05)
+        >>> outcome = rule(hc.score(hc.load("results/mini-icl"), method="denoising_patch"))
+        >>> outcome.dims, set(outcome.values.ravel().tolist()) <= {1, 0, -1}
+        (('task', 'layer', 'head'), True)
+    """
 
     name: str
     options: Mapping[str, Any]
     judge: Callable[..., xr.DataArray]
 
     def __call__(self, scores: xr.Dataset) -> xr.DataArray:
-        """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out."""
+        """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out.
+
+        Args:
+            scores: What `hc.score` returns, or a table like it.
+
+        Returns:
+            As described.
+
+        Raises:
+            DataError: The rule gives something else than 1, 0 and -1, or whatever it refuses itself.
+        """
         effect = scores["effect"]
         outcome = self.judge(scores, **self.options).transpose(*effect.dims)
         if outcome.shape != effect.shape or not np.isin(outcome.values, (-1, 0, 1)).all():
@@ -68,6 +107,12 @@ class Rule:
 
         Rules that look at intervals and p values say it themselves (`with_cutoffs`); of others it is the smallest
         effect among the members of a row, infinite where there is none.
+
+        Args:
+            scores: As in a call.
+
+        Returns:
+            One number per row of the table.
         """
         own = getattr(self.judge, "cutoffs", None)
         if own is not None:
@@ -86,11 +131,35 @@ def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Cal
 
     The registered name is the function's. Options not in its signature raise a TypeError that names them; values are
     checked at once: numbers to be numbers, and what the rule's own check says (`with_check`).
+
+    Args:
+        judge: `f(scores, *, options)`: from a table with `effect` and more over `(task | category, layer, head)` to 1,
+            0 or -1 for each of its cells.
+
+    Returns:
+        A function of the options that gives a `Rule`.
+
+    Raises:
+        DataError: A name that cannot be one of results or files.
+        OptionError: By what it returns: a value that is no number, or that the check refuses.
+        TypeError: By what it returns: an option that does not exist.
+
+    Example:
+        >>> import headcats as hc
+        >>> import xarray as xr
+        >>> @hc.rules.rule
+        ... def sure(scores, *, low=0.0):
+        ...     return xr.where(scores.low > low, 1, xr.where(scores.high < low, -1, 0))
+        >>> sure(low=0.1)
+        sure(low=0.1)
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> hc.categorize(scores, rule=sure(low=0.1)).member.dims
+        ('category', 'layer', 'head')
     """
     name = judge.__name__
     signature = inspect.signature(judge)
     known = list(signature.parameters)[1:]
-    signature = signature.replace(parameters=[signature.parameters[key] for key in known])
+    signature = signature.replace(parameters=[signature.parameters[key] for key in known], return_annotation=Rule)
 
     @functools.wraps(judge)
     def make(*args: Options.args, **options: Options.kwargs) -> Rule:
@@ -121,6 +190,25 @@ def with_check(check: Callable[..., None]) -> Callable[[Judge], Judge]:
     """Decorator, below `@rule`: `check(*, options)` raises an OptionError for values out of range.
 
     It runs when the options are given, so that a wrong one does not wait for the scores.
+
+    Args:
+        check: Gets the options by name, defaults included.
+
+    Returns:
+        The decorator.
+
+    Example:
+        >>> import headcats as hc
+        >>> def in_range(*, least):
+        ...     if least < 0:
+        ...         raise hc.errors.OptionError(f"least must be 0 or more; got {least}.")
+        >>> @hc.rules.rule
+        ... @hc.rules.with_check(in_range)
+        ... def at_least(scores, *, least=0.1):
+        ...     return (scores.effect >= least) * 2 - 1
+        >>> at_least(least=-1)
+        Traceback (most recent call last):
+        headcats.errors.OptionError: least must be 0 or more; got -1.
     """
 
     def mark(judge: Judge) -> Judge:
@@ -131,7 +219,28 @@ def with_check(check: Callable[..., None]) -> Callable[[Judge], Judge]:
 
 
 def with_cutoffs(cutoffs: Callable[..., Cutoffs]) -> Callable[[Judge], Judge]:
-    """Decorator, below `@rule`: `cutoffs(scores, *, options)` says what a head must reach to be in."""
+    """Decorator, below `@rule`: `cutoffs(scores, *, options)` says what a head must reach to be in.
+
+    Args:
+        cutoffs: Gets the scores and the options by name, and returns `Cutoffs`.
+
+    Returns:
+        The decorator.
+
+    Example:
+        >>> import headcats as hc
+        >>> import numpy as np
+        >>> def reached(scores, *, least):
+        ...     rows = np.full(scores.sizes["task"], least)
+        ...     return hc.rules.Cutoffs(effect=rows, low=rows, p_value=np.full(len(rows), np.inf))
+        >>> @hc.rules.rule
+        ... @hc.rules.with_cutoffs(reached)
+        ... def low_at_least(scores, *, least=0.1):
+        ...     return (scores.low >= least) * 2 - 1
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> low_at_least().cutoffs(scores).low
+        array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    """
 
     def mark(judge: Judge) -> Judge:
         judge.cutoffs = cutoffs  # type: ignore[attr-defined]
@@ -144,6 +253,17 @@ def reads(*variables: str) -> Callable[[Judge], Judge]:
     """Decorator, below `@rule`: variables of the scores that the rule needs beside effects, intervals and p values.
 
     In `hc.categorize` only tasks that have numbers of all of them count.
+
+    Args:
+        *variables: Their names.
+
+    Returns:
+        The decorator.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.rules.null_calibrated().reads
+        ('null_effect',)
     """
 
     def mark(judge: Judge) -> Judge:
@@ -165,8 +285,21 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
 
     `rule(negate(scores))` finds suppressing heads.
 
+    Args:
+        scores: What `hc.score` returns.
+
+    Returns:
+        The same variables with the same dims, in the same unit.
+
     Raises:
         DataError: rows are categories, whose p values are one-sided; `hc.categorize` judges both directions itself.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> bool((hc.rules.negate(scores).effect == -scores.effect).all())
+        True
+        >>> suppressing = hc.rules.fdr()(hc.rules.negate(scores))  # 1: the head hurts
     """
     if "category" in scores["effect"].dims:
         raise DataError(

@@ -32,6 +32,19 @@ def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
         DataError: Something else than gates; of whole results, the message names the call that takes them out.
         OptionError: A threshold outside (0, 1).
 
+    Example:
+        >>> import headcats as hc
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> scores = np.array([[[[0.9, 0.1]], [[0.8, 0.7]]]])  # a data set, two seeds, a layer of two heads
+        >>> names = ["facilitation", "interference", "irrelevance"]  # hc.methods.head_gating gives these three
+        >>> gates = xr.Dataset({name: (("dataset", "seed", "layer", "head"), scores) for name in names})
+        >>> table = hc.always_any(gates, threshold=0.5)
+        >>> table.always.dims
+        ('score', 'dataset', 'layer', 'head')
+        >>> table.always.sel(score="facilitation").values, table.percent_any.sel(score="facilitation").values
+        (array([[[0.8, 0.1]]]), array([100.]))
+
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, figure 3b.
     """

@@ -35,6 +35,17 @@ def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> 
         DataError: Something else than scores of function_vector_patch at the last position, or no task.
         OptionError: `n` below 1, or more heads than have a number.
 
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> options = {"methods": ["function_vector_patch"], "metrics": ["prob"], "n_prompts": 8}
+        >>> scores = hc.score(hc.run("mini", suite=two, **options), method="function_vector_patch", metric="prob")
+        >>> heads = hc.function_vector_heads(scores, 4)
+        >>> dict(heads.task_effect.sizes), heads.name.dims
+        ({'rank': 4, 'task': 2}, ('rank',))
+        >>> bool((heads.effect.diff("rank") <= 0).all())  # the largest effect first
+        True
+
     References:
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """

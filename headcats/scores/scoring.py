@@ -86,6 +86,22 @@ def score(
             have, or whose control shares no prompt with them (left out of task-specific effects; beside total ones
             NaN); tasks whose gap is not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a single
             item; and an `alpha` that takes more sign draws than are made.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> scores = hc.score(results, method="denoising_patch", metric="logit_diff")
+        >>> dict(scores.effect.sizes)
+        {'task': 8, 'layer': 6, 'head': 8}
+        >>> bool((scores.low <= scores.effect).all() and (scores.effect <= scores.high).all())
+        True
+        >>> specific = hc.score(results, method="denoising_patch", effect="task_specific")
+        >>> bool(specific.effect.max() < scores.effect.max())  # only a part needs the right task
+        True
+
+    References:
+        Zhang & Nanda (2024), arXiv 2309.16042, and Heimersheim & Nanda (2024), arXiv 2404.15255, for the effect;
+        Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300, for q. The task-specific effect is headcats' own.
     """
     if not isinstance(results, xr.DataTree):
         raise DataError(

@@ -73,8 +73,13 @@ def sweep(
         >>> import headcats as hc
         >>> model = hc.load_model("mini")
         >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
-        >>> hc.sweep(model, batch, "denoising_patch").patched.dims
-        ('metric', 'prompt', 'layer', 'head')
+        >>> ds = hc.sweep(model, batch, "denoising_patch")
+        >>> ds.patched.dims, ds.patched.shape
+        (('metric', 'prompt', 'layer', 'head'), (1, 1, 6, 8))
+        >>> effect = (ds.patched - ds.corrupted).mean("prompt") / (ds.clean - ds.corrupted).mean("prompt")
+
+    References:
+        As the method's: `hc.methods.denoising_patch` and the others name their papers.
     """
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)

@@ -60,6 +60,18 @@ def joint_sweep(
 
     Raises:
         DataError: A head that the model does not have, or no set at all; and as `hc.sweep`.
+
+    Example:
+        >>> import headcats as hc
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+        >>> curve = hc.joint_sweep(hc.load_model("mini"), batch, "zero_ablation", hc.cumulative(["L0H1", "L4H1"]))
+        >>> curve.patched.dims
+        ('metric', 'prompt', 'set')
+        >>> [str(name) for name in curve["set"].values]
+        ['L0H1', 'L0H1+L4H1']
+
+    References:
+        As the method's: `hc.methods.denoising_patch` and the others name their papers.
     """
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
@@ -93,12 +105,19 @@ def joint_sweep(
 def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
     """Growing sets: the first head, the first two, and so on to all of them.
 
-    Example:
-        >>> [[str(head) for head in heads] for heads in cumulative(["L1H0", (0, 2)])]
-        [['L1H0'], ['L1H0', 'L0H2']]
+    Args:
+        heads: Heads, in the order in which they join.
+
+    Returns:
+        As many sets as heads.
 
     Raises:
         DataError: A head that comes twice, or something that is no head.
+
+    Example:
+        >>> import headcats as hc
+        >>> [[str(head) for head in heads] for heads in hc.cumulative(["L1H0", (0, 2)])]
+        [['L1H0'], ['L1H0', 'L0H2']]
     """
     if isinstance(heads, str):
         raise DataError(f"cumulative takes a list of heads, such as ['L0H1', 'L2H3']; got {heads!r}.")

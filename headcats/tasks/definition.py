@@ -29,6 +29,16 @@ class Task:
             tests nothing, so it serves as a distractor and is left out of patching.
         exact: Regular expression that finds the exact answer inside an output of several words, such as
             `"[0-9]( [0-9])*"` for the digits of `the sum is 8 5 now`; its first match counts. `None`: the whole output.
+
+    Raises:
+        DataError: A name that cannot be one of results or files.
+        OptionError: `exact` is no regular expression.
+
+    Example:
+        >>> import headcats as hc
+        >>> (plural,) = hc.suite("icl").named(["plural"])
+        >>> plural.category, plural.pairs(1000, seed=0)[0]
+        ('Linguistic', ('house', 'houses'))
     """
 
     name: str

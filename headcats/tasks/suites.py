@@ -35,6 +35,19 @@ class Suite:
         name: Name in the manifest and on the command line.
         tasks: Every task, distractors included.
         categories: Categories in the order of the figures.
+
+    Raises:
+        DataError: No task, or one twice.
+
+    Example:
+        >>> import headcats as hc
+        >>> icl = hc.suite("icl")
+        >>> [category.name for category in icl.categories]
+        ['Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
+        >>> [task.name for task in icl.named(["plural", "past_tense"])]  # in the order of the suite
+        ['plural', 'past_tense']
+        >>> len(icl.with_tasks("number_sum").tasks) - len(icl.tasks)  # a task of another suite
+        1
     """
 
     name: str
@@ -51,14 +64,30 @@ class Suite:
             seen.add(item.name)
 
     def category_of(self, task: Task) -> Category:
-        """The category a task counts for; names are compared without regard to case."""
+        """The category a task counts for; names are compared without regard to case.
+
+        Args:
+            task: A task, of this suite or not.
+
+        Returns:
+            A category of the suite.
+
+        Raises:
+            DataError: The suite lacks the category of the task.
+        """
         for category in self.categories:
             if category.name.casefold() == task.category.casefold():
                 return category
         raise DataError(f"Task {task.name!r} has category {task.category!r}, which suite {self.name!r} lacks.")
 
     def named(self, names: Sequence[str] | None) -> tuple[Task, ...]:
-        """The tasks of these names, in the order of the suite; None for all of them.
+        """The tasks of these names, in the order of the suite.
+
+        Args:
+            names: Names of tasks; None for all of them.
+
+        Returns:
+            The tasks.
 
         Raises:
             UnknownNameError: A name that is no task of the suite; the message lists near matches, and what to do with a
@@ -75,7 +104,18 @@ class Suite:
         return tuple(task for task in self.tasks if task.name in set(names))
 
     def with_tasks(self, *tasks: Task | str) -> "Suite":
-        """A suite with more tasks; a task of the same name is replaced, new categories go last."""
+        """A suite with more tasks; a task of the same name is replaced, new categories go last.
+
+        Args:
+            *tasks: Tasks, or names of registered ones.
+
+        Returns:
+            Another suite of the same name; this one stays as it is.
+
+        Raises:
+            DataError: Something that is no task.
+            UnknownNameError: A name that is not a registered task.
+        """
         added = {item.name: item for item in map(_as_task, tasks)}
         kept = tuple(item for item in self.tasks if item.name not in added)
         return make_suite([*kept, *added.values()], name=self.name, categories=self.categories)
@@ -87,9 +127,23 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
     Categories that `categories` lacks are added in the order of the tasks: those of the four standard categories with
     their standard colour, others with spare colours.
 
+    Args:
+        tasks: Tasks, or names of registered ones; distractors included.
+        name: Name of the suite in results.
+        categories: Categories that come first, with their colours.
+
+    Returns:
+        The suite; it is not registered, so `hc.run` gets it itself.
+
     Raises:
         DataError: No task, or one task twice.
         UnknownNameError: A name that is not a registered task.
+
+    Example:
+        >>> import headcats as hc
+        >>> two = hc.make_suite(["country_capital", "country_language"], name="two")
+        >>> [(category.name, category.colour) for category in two.categories]
+        [('Knowledge', '#ff7f0e')]
     """
     members = tuple(map(_as_task, tasks))
     known = list(categories)
@@ -102,9 +156,22 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
 def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
     """The suite that `source` means: a registered name, a suite itself, or a list of tasks and task names.
 
+    Args:
+        source: A registered name, a `Suite`, a `Task`, or a list of tasks and task names.
+
+    Returns:
+        The suite; a list makes one of the name "custom".
+
     Raises:
         UnknownNameError: A name that is no registered suite (or task, in a list).
         DataError: An empty list.
+
+    Example:
+        >>> import headcats as hc
+        >>> len(hc.suite("cognitive").tasks)
+        24
+        >>> hc.suite(["plural", "antonym"]).name
+        'custom'
     """
     if isinstance(source, Suite):
         return source

@@ -47,9 +47,12 @@ def task_texts(
 
     Example:
         >>> import headcats as hc
-        >>> text = hc.task_texts("country_capital", n_prompts=4)[0]
-        >>> text.text[text.spans[0].start :]
-        ' Khartoum'
+        >>> text = hc.task_texts("country_capital", n_prompts=4, n_demos=1)[0]
+        >>> print(text.text)
+        Chile → Santiago
+        Sudan → Khartoum
+        >>> text.text[slice(*text.spans[0])], text.category
+        (' Khartoum', 'Knowledge')
     """
     chosen = find_suite(suite)
     (found,) = chosen.named([task])

@@ -44,6 +44,18 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         OptionError: Another `sign`, or memberships that hold suppressing heads only where helping ones are compared.
         DataError: No membership, something else than memberships, memberships of different heads, or no category that
             all have in common.
+
+    Example:
+        >>> import headcats as hc
+        >>> judged = hc.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
+        >>> table = hc.agreement(judged)
+        >>> table.jaccard.dims
+        ('category', 'protocol', 'other')
+        >>> bool(table.jaccard.max() <= 1)
+        True
+
+    References:
+        Jaccard (1901), Bull. Soc. Vaud. Sci. Nat. 37, 547-579; Spearman (1904), Am. J. Psychol. 15, 72-101.
     """
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")

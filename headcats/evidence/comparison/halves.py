@@ -50,6 +50,19 @@ def half_agreement(
     Raises:
         OptionError: `splits` below 1, or another `sign`.
         DataError: `results` are something else than results, or `judge` gives something else than memberships.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> def judge(half):
+        ...     return hc.categorize(hc.score(half, method="denoising_patch"), rule=hc.rules.top_fraction(p=0.1))
+        >>> halves = hc.half_agreement(results, judge, splits=1)
+        >>> halves.jaccard.dims, halves.split_jaccard.dims
+        (('category',), ('split', 'category'))
+
+    References:
+        Split-half reliability: Spearman (1910) and Brown (1910), Br. J. Psychol. 3, 271-295 and 296-322, without their
+        formula for the full length.
     """
     check_is(results, RESULTS, by="hc.half_agreement")
     if not callable(judge):

@@ -95,6 +95,17 @@ def method_scores(
     Raises:
         UnknownNameError: A method, group or metric that the results do not hold.
         DataError: Something else than results, no method left, or methods with other layers or heads.
+
+    Example:
+        >>> import headcats as hc
+        >>> strength = hc.method_scores(hc.load("results/mini-icl"))
+        >>> strength.strength.dims
+        ('method', 'group', 'layer', 'head')
+        >>> [str(name) for name in strength["method"].values], [str(name) for name in strength.group.values]
+        (['denoising_patch@last', 'mean_ablation@all'], ['Algorithmic', 'Knowledge', 'Linguistic', 'Translation'])
+
+    References:
+        The methods' own, named in the docstrings of `hc.methods`. To put them on one grid is headcats' own.
     """
     check_is(results, RESULTS, by="hc.method_scores")
     causal, suite = _causal_labels(results), suite_blocks(results)

@@ -37,6 +37,20 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     Raises:
         DataError: No model, something else than overlaps, or models scored by different methods, positions, metrics or
             rules, or total beside task-specific effects, or helping beside suppressing heads.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
+        >>> shared = hc.overlap(hc.categorize(scores))
+        >>> table = hc.category_structure({"mini": shared, "the same": shared})
+        >>> table.depth.dims
+        ('model', 'category')
+        >>> table.n_heads.values
+        array([48, 48])
+
+    References:
+        headcats' own; correlating matrices of similarities instead of matching parts follows Kriegeskorte et al.
+        (2008), Front. Syst. Neurosci. 2, 4.
     """
     check_named(overlaps, OVERLAP, by="hc.category_structure", of="model")
     if not overlaps:

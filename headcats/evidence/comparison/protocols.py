@@ -73,6 +73,10 @@ def judge_protocols(
         positions: Only these positions.
         metric: Only this metric.
 
+    Returns:
+        `members`: name of a protocol -> what `hc.categorize` returns, dims `(category, layer, head)`; `left_out`: name
+        -> why it could not be judged.
+
     Raises:
         UnknownNameError: No results hold the method, positions or metric asked for.
         OptionError: A rule without its options, or its name.
@@ -81,6 +85,20 @@ def judge_protocols(
 
     Warns:
         StatisticsWarning: What scoring and categorizing warn of, once, with the protocols it is true of.
+
+    Example:
+        >>> import headcats as hc
+        >>> judged = hc.judge_protocols({"mini-icl": hc.load("results/mini-icl")})
+        >>> for name in judged.members:
+        ...     print(name)
+        denoising_patch@last, logit_diff
+        denoising_patch@last, logit_diff, task_specific
+        mean_ablation@all, logit_diff
+        >>> judged.members["denoising_patch@last, logit_diff"].member.dims
+        ('category', 'layer', 'head')
+
+    References:
+        Zhang & Nanda (2024), arXiv 2309.16042: metrics and corruptions change which heads are found.
     """
     check_named(results, RESULTS, by="hc.judge_protocols", of="run")
     check_rule(rule, by="hc.judge_protocols")

@@ -58,6 +58,21 @@ def patching_by_role(
         UnknownNameError: An unknown metric.
         DataError: No prompt, no named role, roles that do not align, or no clear gap.
         ModelError: A model without such hooks.
+
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> two = ["country_capital", "country_language"]
+        >>> batches = hc.task_prompts(model, "country_capital", suite=two, n_prompts=8)
+        >>> restored = hc.patching_by_role(model, batches, roles=["y5", "between_query"])
+        >>> restored.effect.dims
+        ('layer', 'role')
+        >>> float(restored.effect.sel(layer=5, role="between_query")) > 0.5  # late layers: at the last token
+        True
+
+    References:
+        Meng et al. (2022), Locating and editing factual associations in GPT, arXiv 2202.05262, for patches of the
+        residual stream by token and layer; Hendel et al. (2023), arXiv 2310.15916, for where a task stands in a prompt.
     """
     if quantity not in PATCHED:
         raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")

@@ -33,6 +33,17 @@ class SteeringSettings:
         n_reference: Prompts that the function vector is the mean over.
         n_prompts: Zero-shot prompts per task, at most; each asks another query.
         n_draws: Sets of random other heads.
+
+    Raises:
+        OptionError: A number below 1.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.SteeringSettings(n_demos=5, template="arrow", n_prompts=20).n_reference
+        100
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """
 
     n_demos: int | None = None

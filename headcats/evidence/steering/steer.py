@@ -55,6 +55,18 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
 
     Warns:
         StatisticsWarning: No metric was named, and the results lack the paper's.
+
+    Example:
+        >>> import headcats as hc
+        >>> two = ["country_capital", "country_language"]
+        >>> results = hc.run("mini", suite=two, methods=["function_vector_patch"], metrics=["prob"], n_prompts=8)
+        >>> heads = hc.steering_heads(results, 4)
+        >>> heads.effect.dims, heads.attrs["metric"], heads.attrs["template"]
+        (('rank',), 'prob', 'arrow')
+
+    References:
+        Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213. To rank heads on one half of
+        the queries and to steer the other is headcats' own.
     """
     check_is(results, RESULTS, by="hc.steering_heads")
     metric = metric or _metric_of(results)
@@ -143,6 +155,15 @@ def steer(
         OptionError: Too few other heads for a control, or a template with text that the model's tokenizer does not
             know.
         ModelError: A model without tokenizer, or without the residual stream at a hook.
+
+    Example:
+        >>> import headcats as hc
+        >>> small = hc.SteeringSettings(n_demos=5, template="arrow", n_reference=8, n_prompts=4, n_draws=1)
+        >>> steered = hc.steer(hc.load_model("mini"), ["country_capital"], ["L1H6", "L1H7"], settings=small)
+        >>> steered.accuracy.dims, steered.control.dims
+        (('task', 'layer'), ('task', 'layer', 'draw'))
+        >>> bool(0 <= steered.accuracy.min() and steered.accuracy.max() <= 1)
+        True
 
     References:
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.

@@ -47,6 +47,23 @@ def cogqa_texts(path: str | Path) -> tuple[list[AnsweredText], DropReport]:
     Raises:
         DataError: No such file, not JSON, another layout, a missing field or an unknown skill; the message names the
             entry and the step. No text at all.
+
+    Example:
+        >>> import headcats as hc
+        >>> import json, pathlib
+        >>> step = {"subquestion": "What is the capital?", "answer": "Rome", "cognitive_skill": "Retrieval"}
+        >>> entry = {"question": "Where is the seat of Italy?", "answer": "Rome", "generated": [step]}
+        >>> _ = pathlib.Path("cogqa.json").write_text(json.dumps([entry]), encoding="utf-8")
+        >>> texts, report = hc.cogqa_texts("cogqa.json")
+        >>> print(texts[0].text)
+        Question: Where is the seat of Italy?
+        Step: What is the capital?
+        Answer: Rome
+        >>> texts[0].category, texts[0].key, report.kept
+        ('Retrieval', 'entry 1 step 1', 1)
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
     """
     made: list[AnsweredText] = []
     report = DropReport()

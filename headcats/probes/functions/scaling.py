@@ -62,6 +62,16 @@ def scale_function_heads(
         OptionError: `n_controls` below 0, or a `scale` that is not finite.
         ModelError: No tokenizer, or as in `hc.sweep`.
 
+    Example:
+        >>> import headcats as hc
+        >>> texts = [text for name in ("country_capital", "plural") for text in hc.task_texts(name, n_prompts=8)]
+        >>> heads = {"Knowledge": ["L1H6", "L1H7"], "Linguistic": ["L4H0"]}
+        >>> found = hc.scale_function_heads(hc.load_model("mini"), texts, heads, n_controls=2)
+        >>> found.log_prob.dims, found.control_log_prob.dims
+        (('function', 'target'), ('function', 'target', 'control'))
+        >>> bool((found.log_prob <= 0).all())
+        True
+
     References:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978: all heads of a function scaled by 1e-4.
     """

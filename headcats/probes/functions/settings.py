@@ -28,6 +28,17 @@ class FunctionProbeSettings:
         least_items: Distinct query items that a function needs; one with fewer is skipped.
         left_out_seeds: Probes that are also trained without tasks, from the first on. Each of them takes as many
             trainings more as the function with the most tasks has; its interval is over tasks, not over seeds.
+
+    Raises:
+        OptionError: A number that no probe can be trained with.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.FunctionProbeSettings(epochs=20, left_out_seeds=0).hidden
+        512
+
+    References:
+        Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; `hc.methods.function_probe` says what differs.
     """
 
     top_tokens: int = 5

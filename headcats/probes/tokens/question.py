@@ -23,8 +23,12 @@ class Question:
         OptionError: `exact` is no regular expression.
 
     Example:
-        >>> Question("4 7 plus 3 8 →", "the sum is 8 5 now", r"\d(?: \d)*").exact_answer
+        >>> import headcats as hc
+        >>> hc.Question("4 7 plus 3 8 →", "the sum is 8 5 now", r"\d(?: \d)*").exact_answer
         '8 5'
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707, for the exact answer within an answer.
     """
 
     prompt: str

@@ -31,26 +31,43 @@ Both model classes have all four, with the same values."""
 
 @dataclass(frozen=True)
 class TokenProbeSettings:
-    """Every constant of a token probe: roles and split of the paper, lengths that keep its roles apart, and ours."""
+    """Every constant of a token probe: roles and split of the paper, lengths that keep its roles apart, and ours.
+
+    Attributes:
+        roles: Token roles in the order of the map; "-8" is the eighth token from the end.
+        test_share: Share of the query items that are held out, in (0, 1).
+        min_answer_tokens: Shorter answers are left out: roles would coincide.
+        min_exact_tokens: Likewise for the exact answer, which must also stand inside: a token of the answer before it
+            and one after it.
+        penalty_strength: Inverse strength of the probe's L2 penalty on standardised features (scikit-learn's `C` and
+            its default).
+        max_iter: Steps of the solver (lbfgs) after which a probe counts as not converged.
+        max_new_tokens: Longest answer; one that is cut there, or where the model's context ends, is kept and counted.
+        min_class: With fewer right or fewer wrong answers there is nothing to predict.
+        resamples: Bootstrap draws of test items behind every interval.
+
+    Raises:
+        OptionError: No role, a role twice, or a number out of range.
+        UnknownNameError: A role that does not exist.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.TokenProbeSettings(roles=("last_q", "exact_answer_last", "-1"), resamples=200).test_share
+        0.2
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
 
     roles: tuple[str, ...] = (*NAMED_ROLES, *FROM_THE_END)
-    """Token roles in the order of the map; "-8" is the eighth token from the end."""
     test_share: float = 0.2
-    """Share of the query items that are held out."""
     min_answer_tokens: int = 5
-    """Shorter answers are left out: roles would coincide."""
     min_exact_tokens: int = 2
-    """Likewise for the exact answer, which must also stand inside: a token of the answer before it and one after it."""
     penalty_strength: float = 1.0
-    """Inverse strength of the probe's L2 penalty on standardised features (scikit-learn's `C` and its default)."""
     max_iter: int = 1000
-    """Steps of the solver (lbfgs) after which a probe counts as not converged."""
     max_new_tokens: int = 64
-    """Longest answer; one that is cut there, or where the model's context ends, is kept and counted."""
     min_class: int = 20
-    """With fewer right or fewer wrong answers there is nothing to predict."""
     resamples: int = 2000
-    """Bootstrap draws of test items behind every interval."""
 
     def __post_init__(self) -> None:
         if not self.roles or len(set(self.roles)) < len(self.roles):

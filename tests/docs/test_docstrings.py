@@ -1,0 +1,179 @@
+"""What every public docstring says: parameters, what comes back, errors, shapes, units, source and an example.
+
+Members of classes and exceptions need less: what they are, and their parameters.
+"""
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+from examples_run import parsed
+from public_names import PublicName, public_names
+
+ALL = public_names()
+NAMES = [public for public in ALL if not public.is_member and not public.name.startswith("errors.")]
+SECTION = re.compile(r"^([A-Z][a-z]+):\n((?:[ \t]+.*\n|\n)*)", re.MULTILINE)
+
+# They hold, load, name, write or register things; what they do has no source but themselves.
+WITHOUT_A_SOURCE = {
+    "AnsweredBatch",
+    "AnsweredText",
+    "Head",
+    "HookedModel",
+    "PromptBatch",
+    "PromptPair",
+    "Suite",
+    "Task",
+    "cumulative",
+    "figures.ablation_curves",
+    "figures.data",
+    "figures.figure",
+    "figures.head_grid",
+    "figures.layer_profile",
+    "figures.method_agreement",
+    "figures.reads",
+    "figures.write",
+    "head_table",
+    "load",
+    "load_model",
+    "make_suite",
+    "methods.CausalMethod",
+    "metrics.MetricTraits",
+    "metrics.Targets",
+    "metrics.measure",
+    "metrics.metric",
+    "metrics.metric_traits",
+    "preset",
+    "report",
+    "rules.Cutoffs",
+    "rules.Rule",
+    "rules.negate",
+    "rules.reads",
+    "rules.rule",
+    "rules.with_check",
+    "rules.with_cutoffs",
+    "run",
+    "suite",
+    "suite_blocks",
+    "task",
+    "task_prompts",
+    "task_texts",
+    "write_views",
+}
+# Nothing that fits their types is refused.
+WITHOUT_ERRORS = {
+    "Head",
+    "disagreements",
+    "figures.figure",
+    "figures.reads",
+    "metrics.MetricTraits",
+    "metrics.Targets",
+    "metrics.accuracy",
+    "metrics.kl",
+    "metrics.log_prob",
+    "metrics.logit_diff",
+    "metrics.prob",
+    "metrics.rank",
+    "methods.CausalMethod",
+    "rules.Cutoffs",
+    "rules.Rule",
+    "rules.elbow",
+    "rules.reads",
+    "rules.with_check",
+    "rules.with_cutoffs",
+    "suite_blocks",
+}
+# A list of axes, a result described by another name, or one number.
+SHAPE = re.compile(
+    r"[(\[](?:[a-z_]+(?: \| [a-z_]+)*, ?)+\.{0,3}[a-z_]*[)\]]|\([a-z_]+\)|\[[a-z_]+\]|per row|scalar"
+    r"|[Aa]s `hc\.\w|[Ww]hat `hc\.\w+`.* returns"
+)
+UNIT = re.compile(
+    r"share|nats|\[0, 1\]|\bunits?\b|probabilit|correlation|\bgap\b|heads in|numbers? of|how many|int8|count"
+)
+ARRAYS = ("Dataset", "DataArray", "DataTree", "Tensor", "ndarray", "PromptBatch", "AnsweredBatch")
+
+
+def name_of(public: PublicName) -> str:
+    return f"hc.{public.name}"
+
+
+def sections(public: PublicName) -> dict[str, str]:
+    return dict(SECTION.findall(public.docstring + "\n"))
+
+
+def parameters(public: PublicName) -> dict[str, inspect.Parameter]:
+    return {} if public.is_value else dict(public.signature.parameters)
+
+
+@pytest.mark.parametrize("public", ALL, ids=name_of)
+def test_it_says_what_it_is(public: PublicName) -> None:
+    first = public.docstring.split("\n\n")[0].strip()
+    assert len(first.split()) >= 3
+    assert re.search(r"[.:?](\*\*)?$", first), first
+
+
+@pytest.mark.parametrize("public", ALL, ids=name_of)
+def test_every_parameter_is_described_and_no_other(public: PublicName) -> None:
+    if public.name.startswith("errors."):
+        return
+    found = sections(public)
+    place = "Attributes" if dataclasses.is_dataclass(public.item) or _is_tuple(public) else "Args"
+    described = set(re.findall(r"^    (\*{0,2}\w+)(?: \([^)]*\))?:", found.get(place, ""), re.MULTILINE))
+    given = {_as_written(parameter) for parameter in parameters(public).values()}
+    assert given <= described
+    # A rule is documented with the scores that it is called on later.
+    later = {"scores"} if public.name.startswith("rules.") else set()
+    assert place == "Attributes" or described - given <= later
+
+
+@pytest.mark.parametrize("public", NAMES, ids=name_of)
+def test_it_says_what_comes_back(public: PublicName) -> None:
+    if public.is_class:
+        assert sections(public).get("Attributes", "").strip()
+    else:
+        assert sections(public).get("Returns", "").strip()
+
+
+@pytest.mark.parametrize("public", NAMES, ids=name_of)
+def test_it_says_what_it_refuses(public: PublicName) -> None:
+    assert bool(sections(public).get("Raises", "").strip()) != (public.name in WITHOUT_ERRORS)
+
+
+@pytest.mark.parametrize("public", NAMES, ids=name_of)
+def test_arrays_have_shapes_and_units(public: PublicName) -> None:
+    annotations = [str(parameter.annotation) for parameter in parameters(public).values()]
+    annotations += [] if public.is_class else [str(public.signature.return_annotation)]
+    if any(word in annotation for annotation in annotations for word in ARRAYS):
+        assert SHAPE.search(public.docstring)
+    if not public.is_class and "Dataset" in annotations[-1]:
+        assert UNIT.search(public.docstring)
+
+
+@pytest.mark.parametrize("public", NAMES, ids=name_of)
+def test_it_names_its_source(public: PublicName) -> None:
+    source = sections(public).get("References", "").strip()
+    assert bool(source) or public.name in WITHOUT_A_SOURCE
+    assert not source or re.search(r"\(\d{4}\)|`hc\.\w|headcats' own", source)
+
+
+@pytest.mark.parametrize("public", NAMES, ids=name_of)
+def test_it_has_an_example_that_is_run(public: PublicName) -> None:
+    examples = parsed(public.name, sections(public).get("Example", "")).examples
+    assert examples
+    # Classes are shown by what users do with one, whoever made it.
+    assert public.is_class or any(public.name.rpartition(".")[2] in example.source for example in examples)
+
+
+def test_the_exceptions_are_public_names() -> None:
+    assert {public.name for public in NAMES} >= WITHOUT_A_SOURCE | WITHOUT_ERRORS
+
+
+def _is_tuple(public: PublicName) -> bool:
+    return public.is_class and issubclass(public.item, tuple)
+
+
+def _as_written(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
+    return stars.get(parameter.kind, "") + parameter.name
