@@ -200,6 +200,9 @@ def run_command(*arguments: str, cwd: Path) -> tuple[dict, str]:
         (["list", "suites"], "icl"),
         (["list", "rules"], "fdr"),
         (["list", "figures"], "overlap_map"),
+        (["list", "presets", "--json"], "chg-mini"),
+        (["views", "--help"], "--heads"),
+        (["run", "--help"], "--no-views"),
     ],
 )
 def test_looking_around_needs_no_torch(arguments, expected, tmp_path):
@@ -225,13 +228,15 @@ def saved(tmp_path_factory) -> Path:
         folder.write_block(task, "denoising_patch@last", block(differences))
     folder.write_manifest(
         {
-            "plan": {"metrics": ["logit_diff"]},
-            "model": {"name": "planted"},
+            "plan": {"suite": "icl", "metrics": ["logit_diff"]},
+            "model": {"name": "planted", "layers": [0, 1], "heads": [4, 4]},
             "categories": CATEGORIES,
-            "tasks": {task: {"category": category} for task, category in tasks.items()},
+            "tasks": {task: {"category": category, "refusal": ""} for task, category in tasks.items()},
             "methods": ["denoising_patch@last"],
             "checks": {},
             "blocks": {},
+            "versions": {},
+            "created": "2026-01-01T00:00:00+00:00",
         }
     )
     return folder.path
@@ -242,6 +247,14 @@ def test_map_needs_no_torch(saved, tmp_path):
     assert state == {"code": 0, "heavy": []}, printed
     assert "L0H0" in (saved / "heads.csv").read_text(encoding="utf-8")
     assert (saved / "overlap_map.html").stat().st_size > 1_000_000, "the page holds plotly.js, so it opens offline"
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_report_and_merge_need_no_torch(saved, tmp_path, more):
+    for command in (["report", str(saved), "--out", "report.html"], ["merge", str(saved), "--out", "all"]):
+        state, printed = run_command(*command, *more, cwd=tmp_path)
+        assert state == {"code": 0, "heavy": []}, printed
+    assert (tmp_path / "report.html").exists()
 
 
 def test_figure_needs_no_torch(saved, tmp_path):

@@ -4,7 +4,8 @@ import pytest
 
 import headcats as hc
 from headcats import registry
-from headcats.cli.settings import DEFAULTS, settings
+from headcats.cli.settings import settings
+from headcats.defaults import DEFAULTS
 from headcats.errors import UnknownNameError
 from headcats.study import DEFAULT_PROMPTS, plan
 from headcats.study.plan import REFERENCE_PROMPTS

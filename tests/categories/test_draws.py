@@ -9,8 +9,8 @@ from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
 from headcats.categories import categorize, head_table, overlap
-from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError
+from headcats.findings.maps import map_findings
 from headcats.scores import score
 
 
@@ -110,8 +110,8 @@ class TestSingleItems:
         shared = overlap(members, draws=10, sign="suppressing")
         assert shared["probability"].isnull().all()
         scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
-        print_map({"scores": scores, "members": members, "overlap": overlap(members, draws=10)})
-        text = capsys.readouterr().out
+        found = {"scores": scores, "members": members, "overlap": overlap(members, draws=10)}
+        text = " ".join(map(str, map_findings(found)))
         assert "nan" not in text
         assert "of the resamples of query items" not in text
 

@@ -9,8 +9,8 @@ from simulated import CATEGORIES, block, tree
 
 from headcats import rules
 from headcats.categories import categorize, overlap, subsampled_overlap
-from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError
+from headcats.findings.maps import map_findings
 from headcats.scores import score
 
 
@@ -93,8 +93,7 @@ def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFix
         subsampled_overlap(scores.isel(task=[1, 2]), rule=rules.fdr(), subsets=3)
     members = categorize(scores, rule=rules.fdr())
     shown = {"scores": scores.isel(task=[1, 2]), "members": members, "overlap": overlap(members, draws=10)}
-    print_map(shown, rule="fdr:alpha=0.05,min_effect=0.05")
-    text = " ".join(capsys.readouterr().out.split())
+    text = " ".join(map(str, map_findings(shown, rule="fdr:alpha=0.05,min_effect=0.05")))
     assert "cannot be compared at equal numbers of tasks: fdr(alpha=0.05) could not call any head" in text
 
 

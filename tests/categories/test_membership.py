@@ -15,9 +15,9 @@ from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, t
 
 from headcats import rules
 from headcats.categories import categorize, head_table, overlap
-from headcats.cli.map_tables import print_map
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
+from headcats.findings.maps import map_findings
 from headcats.scores import score
 
 
@@ -259,7 +259,7 @@ def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path
     shown = data(overlap_map(result)).set_index("panel").loc["Knowledge"]
     assert not shown["outcome"].isin(["in", "out"]).any()
     assert shown["q_value"].isna().all()
-    print_map({"scores": scores, "members": members, "overlap": result})
+    list(map_findings({"scores": scores, "members": members, "overlap": result}))
     result.to_netcdf(tmp_path / "overlap.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "overlap.nc", engine="h5netcdf") as again:
         xr.testing.assert_identical(again.load(), result)

@@ -118,7 +118,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
     shuffled = [replace(text, category=texts[other].category) for text, other in zip(texts, order, strict=True)]
     with pytest.raises(DataError, match=r"[45] of 5 seeds of the function probe were refused.*not above chance"):
         hc.methods.function_probe(planted, shuffled, preset=QUICK)
-    with pytest.raises(UnknownNameError, match="preset of function_probe"):
+    with pytest.raises(UnknownNameError, match=r"Unknown preset .* of function_probe"):
         hc.methods.function_probe(planted, texts, preset="cogmirrors")
     with pytest.raises(OptionError, match="'top5', 'all'"):
         hc.methods.function_probe(planted, texts, tokens="top3")

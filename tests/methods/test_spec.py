@@ -74,9 +74,9 @@ def test_labels(text: str, label: str) -> None:
         (
             "mean_ablation:referense=task",
             UnknownNameError,
-            "Unknown option of mean_ablation 'referense'. Did you mean 'reference'",
+            "Unknown option 'referense' of mean_ablation. Did you mean 'reference'",
         ),
-        ("denoising_patch:reference=task", UnknownNameError, "Unknown option of denoising_patch 'reference'"),
+        ("denoising_patch:reference=task", UnknownNameError, "Unknown option 'reference' of denoising_patch"),
         (
             "mean_ablation:reference=other",
             OptionError,

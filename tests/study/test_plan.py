@@ -44,10 +44,14 @@ def test_names_given_twice_count_once():
     ("options", "error", "message"),
     [
         ({"suite_source": "countin"}, UnknownNameError, "Unknown suite 'countin'. Did you mean 'counting'"),
-        ({"tasks": ["allways_a"]}, UnknownNameError, "Unknown task of suite 'counting' 'allways_a'. Did you mean 'alw"),
+        ({"tasks": ["allways_a"]}, UnknownNameError, "Unknown task 'allways_a' of suite 'counting'. Did you mean 'alw"),
         ({"tasks": ["plural"]}, UnknownNameError, r"'plural' is not in suite 'counting'.*with_tasks"),
         ({"methods": ["denoise_patch"]}, UnknownNameError, "Unknown method 'denoise_patch'. Did you mean 'denoising"),
-        ({"methods": ["mean_ablation:referenz=task"]}, UnknownNameError, "'referenz'. Did you mean 'reference'"),
+        (
+            {"methods": ["mean_ablation:referenz=task"]},
+            UnknownNameError,
+            "'referenz' of mean_ablation. Did you mean 'reference'",
+        ),
         ({"methods": ["mean_ablation:reference=tsk"]}, OptionError, "takes 'suite', 'task', .*; got 'tsk'"),
         ({"metrics": ["logit-diff"]}, UnknownNameError, "Unknown metric 'logit-diff'. Did you mean 'logit_diff'"),
         ({"template": "arow"}, UnknownNameError, "Unknown template 'arow'. Did you mean 'arrow'"),

@@ -36,5 +36,7 @@ def test_merged_pairs_are_a_function_and_nothing_clear_is_lost(lists):
 def test_unknown_tables_and_columns_list_what_there_is():
     with pytest.raises(UnknownNameError, match=r"Unknown word table 'country'. Did you mean 'countries'"):
         table_pairs("country", "english", "capital")
-    with pytest.raises(UnknownNameError, match=r"of table 'countries' 'captial'. Did you mean 'capital'"):
+    with pytest.raises(
+        UnknownNameError, match=r"Unknown column 'captial' of table 'countries'. Did you mean 'capital'"
+    ):
         table_pairs("countries", "english", "captial")

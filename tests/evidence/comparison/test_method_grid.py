@@ -154,7 +154,7 @@ def test_methods_and_groups_are_chosen_by_name() -> None:
         method_scores(made, methods=["ov_relations"])
     with pytest.raises(UnknownNameError, match="Did you mean 'Knowledge'"):
         method_scores(made, groups=["knowledge"])
-    with pytest.raises(UnknownNameError, match="metric of these results"):
+    with pytest.raises(UnknownNameError, match="Unknown metric 'prob' of these results"):
         method_scores(made, metric="prob")
 
 

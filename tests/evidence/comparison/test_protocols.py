@@ -164,11 +164,11 @@ def test_choosing_protocols():
     assert len(hc.judge_protocols(results, method="denoising_patch@all").members) == 2
     assert len(hc.judge_protocols(results, positions="last").members) == 4
     assert len(hc.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
-    with pytest.raises(UnknownNameError, match=r"'denoising'. Did you mean 'denoising_patch'"):
+    with pytest.raises(UnknownNameError, match=r"'denoising' of these results. Did you mean 'denoising_patch'"):
         hc.judge_protocols(results, method="denoising")
-    with pytest.raises(UnknownNameError, match="Unknown metric of these results 'prob'"):
+    with pytest.raises(UnknownNameError, match="Unknown metric 'prob' of these results"):
         hc.judge_protocols(results, metric="prob")
-    with pytest.raises(UnknownNameError, match="Unknown positions of these results 'first'"):
+    with pytest.raises(UnknownNameError, match="Unknown positions 'first' of these results"):
         hc.judge_protocols(results, positions="first")
     with pytest.raises(DataError, match="No protocol is denoising_patch@all, last; there are denoising_patch@last"):
         hc.judge_protocols(results, method="denoising_patch@all", positions="last")
