@@ -123,8 +123,9 @@ def method_names() -> list[str]:
 
 
 def metric_names() -> list[str]:
-    """Every metric; those of headcats are read off its file, since importing it would load torch."""
-    functions = (node for node in _nodes(_PACKAGE / "metrics.py") if isinstance(node, ast.FunctionDef))
+    """Every metric; those of headcats are read off its files, since importing them would load torch."""
+    nodes = (node for path in sorted((_PACKAGE / "metrics").glob("[a-z]*.py")) for node in _nodes(path))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef))
     own = [node.name for node in functions if "metric" in map(_decorator, node.decorator_list)]
     return [*own, *_of_other_packages("metric")]
 

@@ -20,8 +20,9 @@ import pkgutil
 
 from headcats import registry
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
+from headcats.rules.declared import Cutoffs, reads, with_check, with_cutoffs
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Cutoffs, Rule, negate, reads, rule, with_check, with_cutoffs
+from headcats.rules.rule import Rule, negate, rule
 
 __all__ = [
     "Cutoffs",

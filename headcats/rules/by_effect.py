@@ -9,7 +9,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.rules.rule import Cutoffs, effect_cutoffs, reads, rule, with_check, with_cutoffs
+from headcats.rules.declared import Cutoffs, effect_cutoffs, reads, with_check, with_cutoffs
+from headcats.rules.rule import rule
 
 # Below this many heads the sample itself bounds how many standard deviations a head can stand out.
 FEW_HEADS = 200

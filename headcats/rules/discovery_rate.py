@@ -7,7 +7,8 @@ import xarray as xr
 
 from headcats import estimates
 from headcats.errors import OptionError, TooFewItemsError
-from headcats.rules.rule import Cutoffs, rule, with_check, with_cutoffs
+from headcats.rules.declared import Cutoffs, with_check, with_cutoffs
+from headcats.rules.rule import rule
 
 # From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
 _DRAWN = 15

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from headcats.metrics import LOGITS_AT_A_TIME, metric_traits
+from headcats.metrics import metric_traits
+from headcats.metrics.measuring import LOGITS_AT_A_TIME
 from headcats.models import HookedModel
 
 # Buffers of one number per unit that are held at once, counted at the peak. In a block of the model's own: scores and

@@ -363,12 +363,15 @@ def test_somebody_elses_folder_is_refused(model, options, tmp_path, files):
     assert files(tmp_path) == before
 
 
-@pytest.mark.parametrize("place", ["a file", "/proc/headcats"])
-def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path, place):
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [("a file", "file is a file, and no folder can be below it"), ("/proc/headcats", r"Cannot write .*manifest.json")],
+)
+def test_a_place_that_cannot_be_written_is_named(model, options, tmp_path, place, told):
     if place == "a file":
         (tmp_path / "file").write_text("x", encoding="utf-8")
         place = tmp_path / "file" / "r"
-    with pytest.raises(StorageError, match=r"Cannot write .*manifest.json"):
+    with pytest.raises(StorageError, match=told):
         hc.run(model, out=place, **options)
 
 

@@ -1,0 +1,154 @@
+"""What a metric is, what it declares, and how it is registered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar, overload
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.errors import UnknownNameError
+from headcats.registry import lookup, register, unknown_name_message
+
+Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
+AnyMetric = TypeVar("AnyMetric", bound=Metric)
+READS = ("vocabulary", "pair")
+
+
+class MetricTraits(NamedTuple):
+    """What a metric declares about itself.
+
+    Attributes:
+        smooth: It has a useful gradient with respect to the logits; False for counts and ranks.
+        reads: Which logits it looks at: the whole "vocabulary", or the "pair" of answer and distractor alone.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.metrics.metric_traits("accuracy")
+        MetricTraits(smooth=False, reads='vocabulary')
+    """
+
+    smooth: bool = True
+    reads: str = "vocabulary"
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the logits of each row are compared with.
+
+    Attributes:
+        answer: Right token, `[row]`.
+        distractor: Token that the corrupted prompt suggests, `[row]`.
+        clean_logits: Logits of the row's clean run, for `kl`, `[row, vocab]`.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> targets.select(slice(1, 2)).answer
+        tensor([2])
+    """
+
+    answer: Int[Tensor, " row"]
+    distractor: Int[Tensor, " row"]
+    clean_logits: Float[Tensor, "row vocab"]
+
+    def select(self, rows: slice) -> "Targets":
+        """Some of the rows.
+
+        Args:
+            rows: Which ones.
+
+        Returns:
+            The targets of these.
+        """
+        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows])
+
+    def at(self, rows: Int[Tensor, " place"]) -> "Targets":
+        """Rows by number, each as often as it is named.
+
+        Args:
+            rows: Their numbers.
+
+        Returns:
+            The targets of these.
+        """
+        rows = rows.to(self.answer.device)
+        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows.to(self.clean_logits.device)])
+
+    def to(self, device: torch.device) -> "Targets":
+        """The same on another device.
+
+        Args:
+            device: Where.
+
+        Returns:
+            The targets, not copied where they are there already.
+        """
+        return Targets(self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
+
+
+@overload
+def metric(function: AnyMetric) -> AnyMetric: ...
+@overload
+def metric(*, smooth: bool = ..., reads: str = ...) -> Callable[[AnyMetric], AnyMetric]: ...
+def metric(
+    function: AnyMetric | None = None, *, smooth: bool = True, reads: str = "vocabulary"
+) -> AnyMetric | Callable[[AnyMetric], AnyMetric]:
+    """Decorator: register `f(logits, targets) -> one number per row` as a metric under its own name.
+
+    It must be higher for a better answer and should not change when a constant is added to all logits of a row. Written
+    `@metric` or `@metric(smooth=False)`.
+
+    Args:
+        function: The metric.
+        smooth: See `MetricTraits`; methods that use gradients refuse a metric that is not.
+        reads: See `MetricTraits`.
+
+    Returns:
+        The function as it came, or the decorator.
+
+    Raises:
+        UnknownNameError: `reads` is neither "vocabulary" nor "pair".
+
+    Example:
+        >>> import headcats as hc
+        >>> @hc.metrics.metric(reads="vocabulary")
+        ... def top_logit(logits, targets):
+        ...     return logits.max(-1).values
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
+        >>> ds = hc.sweep(hc.load_model("mini"), batch, "zero_ablation", metrics=["top_logit"])
+        >>> ds.metric.values.tolist()
+        ['top_logit']
+    """
+    if reads not in READS:
+        raise UnknownNameError(unknown_name_message("choice of logits that a metric reads", reads, READS))
+
+    def decorate(function: AnyMetric) -> AnyMetric:
+        function.traits = MetricTraits(smooth, reads)  # type: ignore[attr-defined]
+        register("metric", function.__name__, function)
+        return function
+
+    return decorate if function is None else decorate(function)
+
+
+def metric_traits(name: str) -> MetricTraits:
+    """What the metric of that name declares; the defaults where it was registered without `@metric`.
+
+    Args:
+        name: Name of a metric.
+
+    Returns:
+        The traits.
+
+    Raises:
+        UnknownNameError: A name that is no registered metric.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.metrics.metric_traits("logit_diff").reads
+        'pair'
+    """
+    return getattr(lookup("metric", name), "traits", MetricTraits())

@@ -1,0 +1,164 @@
+"""The metrics that come with headcats. Higher is always better."""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.metrics.definition import Targets, metric
+
+
+@metric(reads="pair")
+def logit_diff(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """Answer logit minus distractor logit, in nats. The primary metric.
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `answer` and `distractor` are read.
+
+    Returns:
+        A number per row, in nats; larger is better for the answer.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.logit_diff(logits, targets)
+        tensor([ 2., -2.])
+
+    References:
+        Wang et al. (2022), arXiv 2211.00593, and Zhang & Nanda (2024), arXiv 2309.16042.
+    """
+    return _at(logits, targets.answer) - _at(logits, targets.distractor)
+
+
+@metric
+def log_prob(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """Log-probability of the answer, in nats; at most 0.
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `answer` is read.
+
+    Returns:
+        A number per row, in nats; larger is better for the answer.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.log_prob(logits, targets)
+        tensor([-0.4076, -2.1698])
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255, on how metrics differ.
+    """
+    return _at(logits.log_softmax(-1), targets.answer)
+
+
+@metric
+def prob(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """Probability of the answer, in [0, 1].
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `answer` is read.
+
+    Returns:
+        A number per row, in [0, 1]; larger is better for the answer.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.prob(logits, targets)
+        tensor([0.6652, 0.1142])
+
+    References:
+        Todd et al. (2024), arXiv 2310.15213, and Zhang & Nanda (2024), arXiv 2309.16042, on the heads it
+        misses.
+    """
+    return _at(logits.softmax(-1), targets.answer)
+
+
+@metric
+def kl(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """Minus the divergence KL(p_clean || p_run), in nats: 0 for the clean run itself, else below 0.
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `clean_logits` are read.
+
+    Returns:
+        A number per row, in nats; larger is nearer to the clean run.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> bool((hc.metrics.kl(logits.flip(0), targets) < 0).all())  # logits of another run
+        True
+
+    References:
+        Conmy et al. (2023), Automated circuit discovery, arXiv 2304.14997.
+    """
+    clean = targets.clean_logits.float().log_softmax(-1)
+    return -(clean.exp() * (clean - logits.log_softmax(-1))).sum(-1)
+
+
+@metric(smooth=False)
+def rank(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """-ln(1 + number of tokens with a larger logit than the answer): 0 when the answer is on top.
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `answer` is read.
+
+    Returns:
+        A number per row, without unit, at most 0; larger is better for the answer.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.rank(logits, targets).exp()  # 1 / (1 + tokens above the answer)
+        tensor([1.0000, 0.5000])
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255, on how metrics differ.
+    """
+    larger = logits > _at(logits, targets.answer)[:, None]
+    return -torch.log1p(larger.sum(-1).float())
+
+
+@metric(smooth=False)
+def accuracy(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Tensor, " row"]:
+    """1 where the answer has the largest logit of the whole vocabulary, else 0.
+
+    Args:
+        logits: At the last position, in fp32.
+        targets: Of these rows; `answer` is read.
+
+    Returns:
+        0 or 1 per row.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.accuracy(logits, targets)
+        tensor([1., 0.])
+
+    References:
+        Heimersheim & Nanda (2024), arXiv 2404.15255, on why a count hides what a head does.
+    """
+    return (logits.argmax(-1) == targets.answer).float()
+
+
+def _at(values: Float[Tensor, "row vocab"], ids: Int[Tensor, " row"]) -> Float[Tensor, " row"]:
+    return values.gather(-1, ids[:, None]).squeeze(-1)
