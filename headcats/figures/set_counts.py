@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories import exact_sets
+from headcats.errors import OptionError
 from headcats.figures.axes import Axis, Canvas, Panel, Scale, add_axes, new_figure
 from headcats.figures.cells import require
 from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, named_palette, suite_colours
@@ -61,6 +62,7 @@ def set_counts(
     Raises:
         DataError: a variable or dimension is missing, a category that the attribute `categories` does not list, or no
             category has numbers.
+        OptionError: `at_least` is no number of at least 0.
         UnknownNameError: unknown palette.
 
     References:
@@ -75,6 +77,8 @@ def set_counts(
         >>> bool(numbers.observed.sum() == numbers.expected.sum().round(6))
         True
     """
+    if not at_least >= 0:
+        raise OptionError(f"set_counts(at_least) is a number of heads, at least 0; got {at_least}.")
     table = "hc.overlap(hc.categorize(hc.score(results)))"
     require(overlap, _VARIABLES, figure="set_counts", source="hc.overlap(members)", table=table)
     colours = named_palette(palette, suite_colours(overlap, [str(name) for name in overlap["category"].values]))
@@ -232,7 +236,7 @@ def _add_numbers(fig: go.Figure, shown: pd.DataFrame, told: dict[str, Any], *, a
 
 def _add_dots(fig: go.Figure, shown: pd.DataFrame, judged: list[str], *, axes: dict[str, str]) -> None:
     """Which categories a set has: filled dots, joined by a line; light ones elsewhere."""
-    inside = np.array([[name in row.split("+") for name in judged] for row in shown["set"]])
+    inside = np.array([_inside(row, judged) for row in shown["set"]])
     xs: list[float] = []
     ys: list[float] = []
     for column, row in enumerate(inside):
@@ -246,6 +250,15 @@ def _add_dots(fig: go.Figure, shown: pd.DataFrame, judged: list[str], *, axes: d
         marker = {"size": 10, "color": colour}
         y = rows + len(_ROWS)
         fig.add_trace(go.Scatter(x=columns, y=y, mode="markers", marker=marker, name=name, **common))
+
+
+def _inside(joined: str, judged: list[str]) -> list[bool]:
+    """Which categories, in their order, a name joined by "+" is of; a category may have a "+" in its own name."""
+    rest, found = f"{joined}+", []
+    for name in judged:
+        found.append(rest.startswith(f"{name}+"))
+        rest = rest.removeprefix(f"{name}+")
+    return found
 
 
 def _few(heads: str, *, most: int = 12) -> str:

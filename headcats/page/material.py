@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import xarray as xr
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence import method_scores
 from headcats.file_names import EVIDENCE, marks
-from headcats.page.saved import Evidence, View, saved_evidence, saved_views
+from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
 from headcats.results import SUITE, suite_blocks, task_nodes
 from headcats.rules import Rule, fdr
 from headcats.rules.text import rule_text
@@ -65,6 +66,11 @@ class Material:
     def other_evidence(self) -> list[Evidence]:
         """Saved tests of categories that were made in another way."""
         return [one for one in self._saved if one.folder not in self._evidence_names]
+
+    @cached_property
+    def incomplete_evidence(self) -> dict[str, list[str]]:
+        """Folder of a test that was stopped while it was written -> files that it lacks."""
+        return {} if self.folder is None else incomplete_evidence(self.folder)
 
     @cached_property
     def _saved(self) -> list[Evidence]:
@@ -139,9 +145,14 @@ class Material:
         ]
 
     @property
+    def not_judged(self) -> str:
+        """Why the rule can judge no head; "" where it can, and where no task was scored."""
+        return str(self.found["members"].attrs.get("not_judged", "")) if self.found else ""
+
+    @property
     def named_folder(self) -> str:
         """The results folder as a command names it."""
-        return "DIR" if self.folder is None else self.folder.as_posix()
+        return "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
 
     def options(self, *names: str) -> str:
         """What a command on the folder needs to speak of the same categories: options that are not the default.

@@ -31,11 +31,13 @@ class View:
         path: The file.
         title: What it is of.
         what: What it shows.
+        by: Method, metric and rule that its heads were chosen by.
     """
 
     path: Path
     title: str
     what: str
+    by: str
 
 
 def saved_evidence(folder: Path) -> list[Evidence]:
@@ -44,12 +46,23 @@ def saved_evidence(folder: Path) -> list[Evidence]:
     Raises:
         StorageError: A damaged file.
     """
-    found = []
-    for where in sorted(folder.glob(f"{EVIDENCE}*")):
-        files = {name: where / f"{name}.nc" for name in NODES}
-        if all(path.is_file() for path in files.values()):
-            found.append(Evidence(where.name, _tree(files)))
-    return found
+    return [Evidence(where.name, _tree(files)) for where, files in _tests(folder) if not _lacking(files)]
+
+
+def incomplete_evidence(folder: Path) -> dict[str, list[str]]:
+    """Name of the folder of a test that was stopped while it was written -> files that it lacks."""
+    found = {where.name: _lacking(files) for where, files in _tests(folder)}
+    # A folder with none of them holds something else, such as robustness.
+    return {name: lacking for name, lacking in found.items() if 0 < len(lacking) < len(NODES)}
+
+
+def _tests(folder: Path) -> list[tuple[Path, dict[str, Path]]]:
+    found = sorted(folder.glob(f"{EVIDENCE}*"))
+    return [(where, {name: where / f"{name}.nc" for name in NODES}) for where in found]
+
+
+def _lacking(files: dict[str, Path]) -> list[str]:
+    return [path.name for path in files.values() if not path.is_file()]
 
 
 def _tree(files: dict[str, Path]) -> xr.DataTree:
@@ -73,13 +86,22 @@ def read_saved(path: Path) -> xr.Dataset:
 
 
 def saved_views(folder: Path) -> list[View]:
-    """The views that `views/index.json` lists and that are there."""
+    """The views that `views/index.json` lists and that are there.
+
+    Raises:
+        StorageError: An index that cannot be read, or that is no index.
+    """
     index = folder / "views" / "index.json"
     if not index.is_file():
         return []
     try:
         listed = json.loads(index.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StorageError(f"{index} cannot be read: {error}. `headcats views {folder}` makes it again.") from None
-    paths = [(index.parent / entry["file"], entry) for entry in listed["views"]]
-    return [View(path, str(entry["category"]), str(entry["what"])) for path, entry in paths if path.is_file()]
+        by = str(listed.get("by", ""))
+        found = [
+            View(index.parent / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
+            for entry in listed["views"]
+        ]
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise StorageError(f"{index} cannot be read ({why}). `headcats views {folder}` makes it again.") from None
+    return [view for view in found if view.path.is_file()]

@@ -129,10 +129,10 @@ def _target(
 def _head(material: Material) -> Head:
     manifest = material.manifest
     model, suite = manifest["model"]["name"], manifest["plan"]["suite"]
-    layer = manifest["model"]["layers"][0]
+    layer, begun = manifest["model"]["layers"][0], str(manifest.get("created", ""))[:10]
     return Head(
         title=f"{model}, {suite}: headcats report",
         heading=f"Attention heads of {Path(model).name}",
-        under=f"headcats report on suite {suite}, results of {manifest['created'][:10]}",
+        under=f"headcats report on suite {suite}{begun and f', results of {begun}'}",
         example=f"L{layer}H0",
     )

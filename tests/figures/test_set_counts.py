@@ -4,7 +4,7 @@ import pytest
 from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
 
 from headcats.categories import exact_sets
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
 from headcats.figures import data, set_counts
 
 
@@ -126,3 +126,18 @@ def test_no_heads_at_all_still_draw_their_categories() -> None:
     fig = set_counts(table_of(-np.ones((4, 2, 3))))
     assert data(fig).shown.sum() == 4
     assert "in no category: 6 heads (by chance 6.00, in layers 6.00)" in caption(fig)
+
+
+def test_a_plus_in_the_name_of_a_category_does_not_split_it() -> None:
+    member = np.zeros((2, 1, 3), dtype=int)
+    member[0, 0, :2] = member[1, 0, 1:] = 1
+    fig = set_counts(table_of(member, categories={"C++": "#1f77b4", "C": "#ff7f0e"}))
+    dots = trace(fig, "in the set")
+    rows = min(dots.y)
+    assert sorted(zip(dots.x, np.subtract(dots.y, rows), strict=True)) == [(0, 0), (1, 1), (2, 0), (2, 1)]
+
+
+@pytest.mark.parametrize("at_least", [-1.0, float("nan")])
+def test_a_threshold_that_is_no_number_of_heads_is_refused(at_least: float) -> None:
+    with pytest.raises(OptionError, match="at least 0; got"):
+        set_counts(whole_overlap(2, 2), at_least=at_least)

@@ -1,20 +1,33 @@
 // Figures are drawn when they come near the window, and the rest when there is nothing else to do.
-const LEAST = 0.6; // below this their texts cannot be read: the figure then scrolls sideways
+const LEAST = 0.75; // below this their texts cannot be read: the figure then scrolls sideways
+const PAPER = { width: 680, height: 940, least: 0.5 }; // A4 and Letter within their margins; paper does not scroll
 const CONFIG = { displaylogo: false, showSendToCloud: false, doubleClick: "reset", modeBarButtonsToRemove: ["toggleSpikelines"] };
 const drawnFigures = new Map();
+let onPaper = false;
+// Upstream defect: on every hover of an image trace Plotly warns that the colour below the pointer is no text.
+Plotly.setPlotConfig({ logging: 0 });
 
 // Everything in a figure has its place in pixels, so a narrow window shows all of it smaller. By a transform, through
 // which Plotly still finds the head below the pointer; the element around it is made as small as what it then shows.
 function fit(plot) {
-  const room = plot.closest(".wide").clientWidth;
   const { width, height } = plot.layout;
-  const scale = Math.min(1, Math.max(LEAST, room / width));
+  const scale = onPaper ? paperScale(width, height) : Math.min(1, Math.max(LEAST, plot.closest(".wide").clientWidth / width));
   plot.style.transform = scale < 1 ? `scale(${scale})` : "";
   plot.style.width = `${width}px`;
   const around = plot.parentElement;
   around.style.width = `${Math.floor(scale * width)}px`;
   around.style.height = `${Math.ceil(scale * height)}px`;
   around.style.overflow = "hidden";
+}
+
+// The whole width always; the whole height as well, unless that leaves nothing to read.
+function paperScale(width, height) {
+  const across = PAPER.width / width;
+  return Math.min(1, across, Math.max(Math.min(across, PAPER.least), PAPER.height / height));
+}
+
+function fitAll() {
+  for (const plot of document.querySelectorAll(".plot.js-plotly-plot")) fit(plot);
 }
 
 async function draw(figure) {
@@ -86,9 +99,13 @@ function whenIdle(work) {
 }
 
 themeListeners.push(() => drawnFigures.forEach((_, figure) => draw(figure)));
-addEventListener("resize", () => {
-  for (const plot of document.querySelectorAll(".plot.js-plotly-plot")) fit(plot);
-});
+addEventListener("resize", fitAll);
+for (const [event, printing] of [["beforeprint", true], ["afterprint", false]]) {
+  addEventListener(event, () => {
+    onPaper = printing;
+    fitAll();
+  });
+}
 // A figure behind a closed line has no width.
 for (const folded of document.querySelectorAll("details")) {
   folded.addEventListener("toggle", () => {

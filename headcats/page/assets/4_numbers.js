@@ -37,7 +37,7 @@ function mainField(block) {
 }
 
 function fixed(value, digits = 3) {
-  return Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−");
+  return Number.isNaN(value) ? "–" : value.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
 }
 
 function asQ(value) {

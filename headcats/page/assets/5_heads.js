@@ -6,7 +6,7 @@ const VERDICTS = { i: "in", s: "suppressing", u: "undecided", o: "out", "-": "no
 const ALIKE = 6;
 
 function showHead(layer, head) {
-  if (!heads || !exists(layer, head)) return;
+  if (!heads?.blocks.length || !exists(layer, head)) return;
   if (panel.hidden) openedBy = document.activeElement;
   document.getElementById("head-name").textContent = headName(layer, head);
   panelBody.replaceChildren(...kinds(layer, head), ...byCategory(layer, head), ...alike(layer, head), ...byTask(layer, head));
@@ -104,15 +104,15 @@ function byTask(layer, head) {
 function alike(layer, head) {
   const block = heads.blocks.find(({ what, fields }) => what === "task" && fields.includes("effect"));
   if (!block || !heads.categories.length) return [];
-  const set = setOf(layer, head).join("+");
+  const set = JSON.stringify(setOf(layer, head));
   const others = [];
   for (let l = 0; l < heads.grid[0]; l++) {
     for (let h = 0; h < heads.per_layer[l]; h++) {
-      if ((l !== layer || h !== head) && setOf(l, h).join("+") === set) others.push([l, h, similarity(block, [layer, head], [l, h])]);
+      if ((l !== layer || h !== head) && JSON.stringify(setOf(l, h)) === set) others.push([l, h, similarity(block, [layer, head], [l, h])]);
     }
   }
   const title = element("h3", {}, "Neighbours of the same kind");
-  if (!set) return [title, element("p", {}, `In no category, as ${others.length} others.`)];
+  if (set === "[]") return [title, element("p", {}, `In no category, as ${others.length} others.`)];
   if (!others.length) return [title, element("p", {}, "No other head is in exactly these categories.")];
   others.sort((a, b) => b[2] - a[2]);
   const shown = others.slice(0, ALIKE).map(([l, h, value]) => element("span", {}, headButton(l, h), ` ${fixed(value, 2)} `));
@@ -147,7 +147,7 @@ function connectHeads() {
     if (key === "Escape") closeHead();
   });
   const find = document.getElementById("find");
-  find.hidden = false;
+  find.hidden = !heads.blocks.length; // a run that says nothing about heads has nothing to show of one
   find.addEventListener("submit", (event) => {
     event.preventDefault();
     const wanted = named(document.getElementById("find-head").value);

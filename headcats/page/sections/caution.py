@@ -34,7 +34,7 @@ def _of_run(material: Material) -> Iterator[str]:
         )
     if left := unfinished_tasks(material.results):
         yield f"The run was stopped before it came to {_named(left)}: the same command goes on with it."
-    refused = [task for task, entry in manifest["tasks"].items() if entry["refusal"]]
+    refused = [task for task, entry in manifest["tasks"].items() if entry.get("refusal")]
     if refused:
         yield (
             f"{counted(len(refused), 'task was', 'tasks were')} refused, and the map is without: "

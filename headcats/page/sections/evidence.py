@@ -1,5 +1,6 @@
 """Whether the categories are real: what `headcats evidence` saved, or how to get it."""
 
+import json
 from collections.abc import Iterator
 
 import xarray as xr
@@ -7,7 +8,7 @@ import xarray as xr
 from headcats.figures.ablation_curves import ablation_curves
 from headcats.file_names import EVIDENCE
 from headcats.findings.evidence import evidence_findings
-from headcats.findings.table import Finding
+from headcats.findings.table import Finding, Note
 from headcats.page.material import Material
 from headcats.page.parts import Code, Drawn, Folded, Part, section
 
@@ -17,11 +18,17 @@ def evidence(material: Material) -> Iterator[Part]:
     """The saved test of these categories, or the command that makes one; tests of other choices folded."""
     if not material.found:
         return
-    categories = material.results.attrs["categories"]
+    # All of the suite: an older test may be of more categories than the map.
+    categories = json.dumps(material.manifest["categories"])
     for place, one in enumerate(material.evidence):
         yield from _told(one.tree, f"own_{place}", categories)
     if not material.evidence:
         yield from _missing(material)
+    for folder, lacking in material.incomplete_evidence.items():
+        yield Note(
+            f"`{folder}` is not shown: it lacks {', '.join(lacking)}. The command that wrote it was stopped; run it "
+            "again."
+        )
     for place, one in enumerate(material.other_evidence):
         name = one.folder.removeprefix(f"{EVIDENCE}-") if one.folder != EVIDENCE else "the default"
         yield Folded(f"Heads chosen in another way: {name}", tuple(_told(one.tree, f"other_{place}", categories)))
@@ -30,6 +37,9 @@ def evidence(material: Material) -> Iterator[Part]:
 def _missing(material: Material) -> Iterator[Part]:
     if material.found["overlap"].attrs.get("sign") == "suppressing":
         yield "Only heads that help are tested; there is no evidence on suppressing ones."
+        return
+    if material.not_judged:
+        yield "No head can be judged, so there is nothing to test yet: more query items come first."
         return
     yield (
         "Nothing is saved yet for the categories of this map. This chooses heads on half of the query items, ablates "

@@ -86,10 +86,10 @@ def _listed(rows: pd.DataFrame, heading: str) -> Table:
     cells = [
         (
             str(row["head"]),
-            f"{row['effect']:.3f}",
-            f"{row['low']:.3f} to {row['high']:.3f}",
+            f"{row['effect']:z.3f}",
+            f"{row['low']:z.3f} to {row['high']:z.3f}",
             f"{row['q']:.2g}",
-            *(f"{row[name]:.2f}" if np.isfinite(row[name]) else "-" for name in extra),
+            *(f"{row[name]:z.2f}" if np.isfinite(row[name]) else "-" for name in extra),
             str(row["tasks"]).replace(",", ", "),
         )
         for _, row in rows.iterrows()
@@ -99,14 +99,11 @@ def _listed(rows: pd.DataFrame, heading: str) -> Table:
 
 
 def _undecided(one: xr.Dataset) -> Iterator[Part]:
-    yield (
-        "The interval of these heads allows an effect worth naming as well as none: too little data to tell, which is "
-        "not the same as no effect."
-    )
+    yield "By this rule neither in nor out: the data do not suffice to tell, which is not the same as no effect."
     frame = one[["effect", "low", "high", "q_value", "member"]].reset_coords(drop=True).to_dataframe().reset_index()
     frame = frame[(frame["member"] == 0) & frame["effect"].notna()].sort_values("high", ascending=False)
     rows = tuple(
-        (f"L{row.layer}H{row.head}", f"{row.effect:.3f}", f"{row.low:.3f} to {row.high:.3f}", f"{row.q_value:.2g}")
+        (f"L{row.layer}H{row.head}", f"{row.effect:z.3f}", f"{row.low:z.3f} to {row.high:z.3f}", f"{row.q_value:.2g}")
         for row in frame.head(_LISTED).itertuples()
     )
     numeric = frozenset({"effect", "95 % interval", "q"})

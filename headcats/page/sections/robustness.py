@@ -16,6 +16,9 @@ def robustness(material: Material) -> Iterator[Part]:
     sign = str(material.found["overlap"].attrs.get("sign", "helping"))
     where = robustness_folder(rule=material.rule, min_tasks=material.min_tasks, sign=sign)
     saved = None if material.folder is None else saved_robustness(material.folder, where)
+    if saved is None and material.not_judged:
+        yield "No head can be judged, so there is nothing to compare yet: more query items come first."
+        return
     if saved is None:
         yield "Nothing is saved yet. This puts methods, metrics and positions side by side, and halves of the prompts:"
         yield Code(f"headcats compare {material.named_folder}{material.options('rule', 'min-tasks', 'sign')}")

@@ -1,7 +1,9 @@
 """What was run, on what, and how to do it again."""
 
+import json
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from headcats.findings.repeating import command_of
 from headcats.findings.table import Table
@@ -30,17 +32,30 @@ def run(material: Material) -> Iterator[Part]:
     yield Facts(tuple((name, str(value)) for name, value in facts.items() if value not in (None, "")))
     yield Heading("Plan")
     told = {name.replace("_", " "): value for name, value in plan.items()}
-    yield Facts(
-        tuple((name, ", ".join(value) if isinstance(value, list) else str(value)) for name, value in told.items())
-    )
+    yield Facts(tuple((name, _told(value)) for name, value in told.items()))
     yield from _methods(material)
     yield Heading("Versions")
-    versions = {**manifest["versions"], "git commit": manifest.get("git_commit"), "begun": manifest.get("created")}
+    versions = {
+        **manifest.get("versions", {}),
+        "git commit": manifest.get("git_commit"),
+        "begun": manifest.get("created"),
+    }
     yield Facts(tuple((name, str(value)) for name, value in versions.items() if value))
     yield Heading("Again")
-    yield Code(command_of(manifest))
+    again = command_of(manifest)
+    if again.startswith("hc.run("):
+        yield (
+            "The run, in Python. `model` is yours to load, such as with `hc.load_model`; a suite or a task that does "
+            "not come with headcats has to be registered first:"
+        )
+    else:
+        yield "The run:"
+    yield Code(again)
     if material.folder is not None:
-        yield "In Python, without the model:"
+        yield "This page, from the saved results:"
+        of_map = material.options("method", "metric", "effect", "rule", "min-tasks", "sign") if material.found else ""
+        yield Code(f"headcats report {material.named_folder}{of_map}")
+        yield "What it shows, in Python and without the model:"
         yield Code(_python(material))
 
 
@@ -68,13 +83,30 @@ def _counted(found: Counter[str]) -> str:
 
 
 def _python(material: Material) -> str:
-    lines = ["import headcats as hc", "", f'results = hc.load("{material.named_folder}")']
+    folder = json.dumps("" if material.folder is None else material.folder.as_posix(), ensure_ascii=False)
+    lines = ["import headcats as hc", "", f"results = hc.load({folder})"]
     if material.found:
-        attrs = material.found["scores"].attrs
-        chosen = ", ".join(f'{name}="{attrs[name]}"' for name in ("method", "positions", "metric"))
-        lines += [
-            f"scores = hc.score(results, {chosen})",
-            f"members = hc.categorize(scores, rule=hc.rules.{material.found['members'].attrs['rule']})",
-            "overlap = hc.overlap(members)",
-        ]
+        attrs, overlap = material.found["scores"].attrs, material.found["overlap"].attrs
+        chosen = {name: attrs[name] for name in ("method", "positions", "metric")}
+        chosen |= {"effect": overlap.get("effect", "total")}
+        lines.append(f"scores = hc.score(results{_options(chosen, usual={'effect': 'total'})}{_alpha(material)})")
+        if not material.not_judged:
+            min_tasks = _options({"min_tasks": material.min_tasks}, usual={"min_tasks": "half"})
+            sign = _options({"sign": overlap.get("sign", "helping")}, usual={"sign": "helping"})
+            lines.append(f"members = hc.categorize(scores, rule=hc.rules.{material.rule!r}{min_tasks})")
+            lines.append(f"overlap = hc.overlap(members{sign})")
+            lines.append("hc.head_table(overlap)")
+    if material.blocks:
+        lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)
+
+
+def _options(options: dict[str, Any], *, usual: dict[str, str]) -> str:
+    """Arguments of a call that are not the default."""
+    return "".join(f", {name}={json.dumps(value)}" for name, value in options.items() if str(value) != usual.get(name))
+
+
+def _alpha(material: Material) -> str:
+    """As many sign draws as the level of the rule needs."""
+    alpha = material.rule.options.get("alpha", 0.05)
+    return "" if alpha == 0.05 else f", alpha={alpha}"

@@ -17,23 +17,23 @@ def summary(material: Material) -> Iterator[Part]:
     if material.found:
         yield from _heads(material)
     for label, block in material.blocks.items():
-        yield f"`{label}` judged heads over the whole suite: {_size(block)}. See [other methods](#methods)."
+        yield f"`{label}` was run over the whole suite: {_size(block)}. See [other methods](#methods)."
     if material.evidence:
         yield _stands(material)
-    elif material.found:
+    elif material.found and bool((material.found["overlap"]["member"] == 1).any()):
         yield (
-            "Whether these categories are real has not been tested: [evidence](#evidence) names the command. A map "
-            "always shows something."
+            "Whether these categories are real has not been tested, and a map always shows something: see "
+            "[evidence](#evidence)."
         )
 
 
 def _asked(material: Material) -> str:
     tasks, model, plan = (material.manifest[part] for part in ("tasks", "model", "plan"))
-    scored = sum(not entry["refusal"] for entry in tasks.values())
+    scored = sum(not entry.get("refusal") for entry in tasks.values())
     n_heads = sum(model["heads"])
     grid = f"{counted(len(model['layers']), 'layer')} with {counted(n_heads, 'head')}"
-    of = f"{scored} of {counted(len(tasks), 'task')} of suite {plan['suite']}" if tasks else f"suite {plan['suite']}"
-    return f"The model {model['name']} has {grid}. Its heads were judged on {of}."
+    of = f"; its heads were scored on {scored} of {counted(len(tasks), 'task')}" if tasks else ""
+    return f"The model {model['name']} has {grid}. It was run on suite {plan['suite']}{of}."
 
 
 def _heads(material: Material) -> Iterator[Part]:
@@ -41,9 +41,9 @@ def _heads(material: Material) -> Iterator[Part]:
     if why := members.attrs.get("not_judged"):
         yield f"No head can be judged, so the map shows every head as undecided: {why}"
         return
-    kind = "suppressing heads" if overlap.attrs.get("sign") == "suppressing" else "heads that help"
+    kind = "Suppressing heads" if overlap.attrs.get("sign") == "suppressing" else "Heads that help"
     sizes = [f"{name} {_sizes(members, overlap, name)}" for name in members["category"].values.tolist()]
-    yield f"By {title(material.found)}, {kind}: {', '.join(sizes)}."
+    yield f"{kind}: {', '.join(sizes)}. Judged by {title(material.found)}."
     several = [k for k in overlap["k"].values.tolist() if k > 1]
     if several:
         observed, expected = (float(overlap[name].sel(k=several).sum()) for name in ("observed", "expected"))

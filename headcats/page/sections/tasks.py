@@ -54,7 +54,7 @@ def _row(task: str, entry: Mapping[str, Any], reliability: str) -> tuple[str, ..
         for name in ("accuracy", "corrupted_accuracy", "gap")
     ]
     interval = f"{entry['low']:.2f} to {entry['high']:.2f}" if entry.get("low") is not None else "-"
-    named = f"{task} (refused)" if entry["refusal"] else task
+    named = f"{task} (refused)" if entry.get("refusal") else task
     return named, str(entry["category"]), *kept, str(dropped), *numbers, interval, reliability
 
 
@@ -72,5 +72,5 @@ def _dropped(task: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             example = entry[part].get("examples", {}).get(reason)
             such = f" (such as {example})" if example else ""
             yield task, f"{count} {part.replace('_', ' ')} dropped: {reason}{such}"
-    if entry["refusal"]:
+    if entry.get("refusal"):
         yield task, f"refused: {entry['refusal']}"

@@ -1,0 +1,92 @@
+"""Results folders written by hand: a run of heads that one method judged over the whole suite, and short runs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from figures.examples import gates_of
+
+from headcats.results import SUITE, ResultsFolder
+
+KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
+TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_two": "Translation"}
+
+
+def manifest_of(
+    per_layer: Mapping[int, int], *, tasks: Mapping[str, str], methods: Sequence[str], kinds: Mapping[str, str] = KINDS
+) -> dict[str, Any]:
+    """What a run leaves, with as little in it as any version of the package has written."""
+    plan = {"suite": "made_up", "metrics": ["logit_diff"], "n_prompts": 14, "n_demos": 2, "template": "arrow"}
+    return {
+        "plan": {**plan, "corruption": "other_task", "seed": 0},
+        "model": {"name": "made-up", "layers": list(per_layer), "heads": list(per_layer.values())},
+        "categories": [{"name": name, "colour": colour} for name, colour in kinds.items()],
+        "methods": list(methods),
+        "tasks": {task: {"category": category, "refusal": ""} for task, category in tasks.items()},
+        "blocks": {task: {label: {} for label in methods} for task in tasks},
+        "checks": {},
+    }
+
+
+def scored_run(
+    folder: Path,
+    *,
+    per_layer: Mapping[int, int],
+    tasks: Mapping[str, str] = TASKS,
+    kinds: Mapping[str, str] = KINDS,
+    n_items: int = 14,
+) -> Path:
+    """Noise but for head 1 of every layer, which has an effect on every task; cells without a head are NaN."""
+    draw = np.random.default_rng(0)
+    target, label = ResultsFolder(folder), "denoising_patch@last"
+    for task in tasks:
+        patched = draw.normal(0, 0.01, (1, n_items, len(per_layer), max(per_layer.values())))
+        patched[..., 1] += 0.3
+        for place, n in enumerate(per_layer.values()):
+            patched[:, :, place, n:] = np.nan
+        target.write_block(task, label, _block(patched, list(per_layer), n_items))
+    target.write_manifest(manifest_of(per_layer, tasks=tasks, methods=[label], kinds=kinds))
+    return folder
+
+
+def _block(patched: np.ndarray, layers: list[int], n_items: int) -> xr.Dataset:
+    coords = {
+        "metric": ["logit_diff"],
+        "item": ("prompt", [f"item {place}" for place in range(n_items)]),
+        "layer": layers,
+        "head": np.arange(patched.shape[-1]),
+    }
+    variables = {
+        "patched": (("metric", "prompt", "layer", "head"), patched),
+        "clean": (("metric", "prompt"), np.ones((1, n_items))),
+        "corrupted": (("metric", "prompt"), np.zeros((1, n_items))),
+    }
+    return xr.Dataset(
+        variables, coords=coords, attrs={"base": "corrupted", "method": "denoising_patch", "positions": "last"}
+    )
+
+
+def gated_run(folder: Path, scores: np.ndarray) -> Path:
+    """A run of head_gating alone, with that facilitation `(dataset, seed, layer, head)`."""
+    per_layer, n_sets = dict.fromkeys(range(scores.shape[2]), scores.shape[3]), len(scores)
+    block = gates_of(scores, 1 - scores, datasets=list(KINDS)[:n_sets])
+    stages = ("g0", "g_plus", "g_minus")
+    block = block.assign_coords(stage=list(stages)).assign(
+        g_plus=block["facilitation"],
+        loss=(("dataset", "seed", "stage"), np.ones((*scores.shape[:2], len(stages)))),
+        open_loss=("dataset", np.ones(n_sets)),
+        n=("dataset", np.full(n_sets, 50)),
+    )
+    block = block.assign_attrs(method="head_gating", model="made-up", left_out="")
+    return suite_run(folder, "head_gating", block, per_layer=per_layer)
+
+
+def suite_run(folder: Path, label: str, block: xr.Dataset, *, per_layer: Mapping[int, int]) -> Path:
+    """A run of one method over the whole suite, with what it found."""
+    target, manifest = ResultsFolder(folder), manifest_of(per_layer, tasks={}, methods=[label])
+    target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest["categories"])))
+    target.write_manifest({**manifest, "blocks": {SUITE: {label: {"parts": {}}}}})
+    return folder
