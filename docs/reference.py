@@ -149,4 +149,6 @@ def _with_links(context: Context, words: Markup) -> Markup:
 
 if __name__ == "__main__":
     warnings.simplefilter("error", UserWarning)
-    write_reference(Path(sys.argv[1] if len(sys.argv) > 1 else "site"))
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "site")
+    write_reference(folder)
+    print(f"Wrote {folder / 'index.html'}")

@@ -1,5 +1,6 @@
 """`--json` of every command: valid JSON on stdout and nothing else, with the keys that the help names."""
 
+import importlib
 import json
 import logging
 import re
@@ -12,7 +13,7 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats import cli
-from headcats.errors import StatisticsWarning
+from headcats.errors import StatisticsWarning, StorageError
 
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 METHODS = ["denoising_patch", "mean_ablation"]
@@ -61,21 +62,38 @@ def not_json(name):
     raise AssertionError(f"{name} is not JSON")
 
 
-def read(done):
-    code, out, err = done
-    assert code == 0, err
-    return json.loads(out, parse_constant=not_json)
+@pytest.fixture
+def answered(headcats):
+    """Function: arguments -> what is printed, whose keys are all named in the help of the command."""
+
+    def command(name, *arguments):
+        code, out, err = headcats(name, *arguments)
+        assert code == 0, err
+        found = json.loads(out, parse_constant=not_json)
+        assert {key for row in rows([found]) for key in row} <= named_in_help(name)
+        return found
+
+    return command
+
+
+def rows(value):
+    """Every mapping that stands in a list; mappings elsewhere go from names to what they name."""
+    if isinstance(value, list):
+        yield from (one for one in value if isinstance(one, dict))
+    for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from rows(one)
 
 
 def named_in_help(command):
-    """Words in backticks of what the help says of the keys."""
+    """Words in backticks of what the help says of the keys, also where it leads to another command."""
     function = next(one.callback for one in cli.app.registered_commands if one.name == command)
-    return set(re.findall(r"`(\w+)`", function.__doc__.partition("Keys of `--json`")[2]))
+    keys = function.__doc__.partition("Keys of `--json`")[2]
+    others = re.findall(r"`headcats (\w+) --json`", keys)
+    return set(re.findall(r"`(\w+)`", keys)).union(*map(named_in_help, others))
 
 
-def test_map(headcats, results):
-    found = read(headcats("map", results, "--csv"))
-    assert set(found) <= named_in_help("map")
+def test_map(answered, results):
+    found = answered("map", results, "--csv")
     assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "said", "files"}
     assert {row["head"] for row in found["heads"]} == {"L0H0"}
     with warnings.catch_warnings():
@@ -86,6 +104,10 @@ def test_map(headcats, results):
     assert found["heads"][0]["tasks"] == ["always_a", "always_b"]
     assert [row["category"] for row in found["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]
     assert found["categories"][2] | {"judged": False, "tasks": 0} == found["categories"][2]
+    for row in found["categories"][:2]:
+        one = members.sel(category=row["category"])
+        counted = [row[key] for key in ("tasks", "tasks_needed", "heads", "heads_without_effect")]
+        assert counted == [one[name].item() for name in ("n_tasks", "min_tasks", "size", "size_expected")]
     assert [row["k"] for row in found["shared"]] == [1, 2, 3]
     assert len(found["overlap"]) == 3
     assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
@@ -101,10 +123,9 @@ def test_where_no_head_can_be_judged_the_reason_is_there(headcats, model_folder,
     assert code == 0
 
 
-def test_run(headcats, model_folder):
+def test_run(answered, model_folder):
     run = ["run", "--model", model_folder, *QUICK, "--out", "r", "--methods", "denoising_patch"]
-    found = read(headcats(*run))
-    assert set(found) <= named_in_help("run")
+    found = answered(*run)
     assert (found["folder"], found["model"], found["suite"]) == ("r", "counting-model", SUITE)
     assert found["methods"] == ["denoising_patch@last"]
     refused = {row["task"]: row["refusal"] for row in found["tasks"]}
@@ -119,22 +140,21 @@ def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(headc
     refused = ["--model", model_folder, *QUICK, "--tasks", "shifted"]
     code, out, _ = headcats("validate", *refused)
     assert code == 3
-    assert set(json.loads(out)["shifted"]) <= named_in_help("validate") | {"prompt_hash"}
+    assert set(json.loads(out)["shifted"]) <= named_in_help("validate")
     code, out, err = headcats("run", *refused, "--out", "r")
     assert (code, out) == (2, "")
     assert "the model cannot do it" in err
 
 
-def test_figure(headcats, results, tmp_path):
-    found = read(headcats("figure", "head_grid", results, "--out", "x.html"))
+def test_figure(answered, results, tmp_path):
+    found = answered("figure", "head_grid", results, "--out", "x.html")
     assert set(found) == named_in_help("figure") == {"figure", "file", "title"}
     assert (tmp_path / found["file"]).exists()
 
 
-def test_compare(headcats, results, tmp_path):
+def test_compare(answered, results, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
-    found = read(headcats("compare", folder, "--halves", 2, "--csv", "pairs.csv"))
-    assert set(found) <= named_in_help("compare")
+    found = answered("compare", folder, "--halves", 2, "--csv", "pairs.csv")
     assert [one["protocol"] for one in found["protocols"]] == [
         "denoising_patch@last, logit_diff",
         "mean_ablation@all, logit_diff",
@@ -145,26 +165,25 @@ def test_compare(headcats, results, tmp_path):
     assert found["halves"]["splits"] == 2
     assert found["methods"] is found["models"] is found["differences"] is None
     assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
-    two = read(headcats("compare", folder, folder, "--method", "mean_ablation"))
+    two = answered("compare", folder, folder, "--method", "mean_ablation")
     assert two["differences"] == {}
     assert two["files"] == {}, "what is chosen, or of several folders, is no part of a report"
 
 
-def test_evidence_and_its_figure(headcats, results, model_folder, tmp_path):
+def test_evidence_and_its_figure(headcats, answered, results, model_folder, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
     figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
     code, out, err = headcats(*figure)
     assert (code, out) == (2, "")
     assert "Figure 'ablation_curves' reads what `headcats evidence" in " ".join(err.split())
-    found = read(headcats("evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2))
-    assert set(found) <= named_in_help("evidence")
+    found = answered("evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2)
     assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
     assert all(row["by_its_heads"] for row in found["verdicts"])
     assert sorted(f"{name}.nc" for name in found["tables"]) == sorted(found["files"])
     assert found["tables"]["specificity"]["coords"]["category"]["data"][0] == "Knowledge"
     assert found["options"]["controls"] == 2
     assert found["reading"]
-    assert read(headcats(*figure))["title"] == (
+    assert answered(*figure)["title"] == (
         "Held-out prompts, heads by denoising_patch@last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05), model "
         "counting-model"
     )
@@ -172,8 +191,8 @@ def test_evidence_and_its_figure(headcats, results, model_folder, tmp_path):
         assert headcats(*figure, *others)[0] == 2, others
 
 
-def test_report(headcats, results, tmp_path):
-    found = read(headcats("report", results, "--method", "mean_ablation", "--out", "page.html"))
+def test_report(headcats, answered, results, tmp_path):
+    found = answered("report", results, "--method", "mean_ablation", "--out", "page.html")
     assert found == {"said": [], "files": {"report": "page.html"}}
     assert set(found) | {"report"} == named_in_help("report")
     assert "mean_ablation" in (tmp_path / "page.html").read_text(encoding="utf-8")
@@ -183,26 +202,25 @@ def test_report(headcats, results, tmp_path):
         assert "Error: " in err
 
 
-def test_views(headcats, results, model_folder, tmp_path):
+def test_views(answered, results, model_folder, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
-    found = read(headcats("views", folder, "--model", model_folder, "--heads", 1, "--prompts", 1))
-    assert set(found) <= named_in_help("views")
+    found = answered("views", folder, "--model", model_folder, "--heads", 1, "--prompts", 1)
     assert [row["heads"] for row in found["views"]] == [["L0H0"], ["L0H0"]]
     assert all((tmp_path / path).exists() for path in found["files"].values())
     assert list(found["left_out"]) == ["Algorithmic"]
 
 
-def test_merge(headcats, results, model_folder, tmp_path):
+def test_merge(answered, results, model_folder, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["noising_patch"], tasks=["always_c"], out="more")
-    found = read(headcats("merge", results, "more", "--out", "all"))
+    found = answered("merge", results, "more", "--out", "all")
     assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "suite_methods": []}
     assert set(found) == named_in_help("merge")
 
 
 @pytest.mark.parametrize("kind", ["tasks", "suites", "methods", "rules", "metrics", "figures", "presets"])
-def test_list(headcats, kind):
-    found = read(headcats("list", kind))
+def test_list(answered, kind):
+    found = answered("list", kind)
     keys = {"name", "what"} | ({"category", "suite"} if kind == "tasks" else set())
     assert all(set(entry) == keys for entry in found)
     assert named_in_help("list") == {"name", "what", "category", "suite"}
@@ -227,3 +245,33 @@ def test_an_error_is_one_message_on_stderr_and_no_json(headcats, arguments):
     code, out, err = headcats(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("Error: ")
+
+
+def test_a_map_of_a_folder_that_cannot_be_written_has_its_numbers_and_no_page(answered, headcats, results, monkeypatch):
+    def refuse(*_):
+        raise StorageError("Could not write overlap_map.html: Permission denied.")
+
+    # As an attribute of the package, its module is hidden by the decorator of that name.
+    monkeypatch.setattr(importlib.import_module("headcats.figures.figure"), "write", refuse)
+    found = answered("map", results)
+    assert found["files"] == {"map": None}
+    assert found["heads"]
+    code, _, err = headcats("map", results)
+    assert code == 0
+    assert "There is no page with the map: Could not write overlap_map.html: Permission denied." in " ".join(
+        err.split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["{results}", "overlap_map", "--out", "x.html"], "The figure comes first: headcats figure overlap_map"),
+        (["overlap_map", "{results}", "--out", "nowhere/x.html"], "There is no folder nowhere for x.html"),
+    ],
+    ids=["order", "folder"],
+)
+def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_read(headcats, results, arguments, told):
+    code, out, err = headcats("figure", *(one.format(results=results) for one in arguments))
+    assert (code, out) == (2, "")
+    assert told in " ".join(err.split())

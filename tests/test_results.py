@@ -227,11 +227,31 @@ def test_no_results_yet(tmp_path):
 
 def test_somebody_elses_folder_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
-    for call in (lambda: ResultsFolder(tmp_path).read_manifest(), lambda: load(tmp_path)):
-        with pytest.raises(StorageError, match=r"is not empty and holds no manifest.json; name a new or a results"):
-            call()
+    with pytest.raises(StorageError, match=r"is not empty and holds no manifest.json; name a new or a results"):
+        ResultsFolder(tmp_path).read_manifest()
+    with pytest.raises(StorageError, match=r"is no results folder .it has no manifest.json.; run `headcats run"):
+        load(tmp_path)
+    with pytest.raises(StorageError, match=r"thesis.tex is a file; a results folder is a folder"):
+        load(tmp_path / "thesis.tex")
     with pytest.raises(StorageError, match=r"thesis.tex is a file; a results folder is a folder"):
         ResultsFolder(tmp_path / "thesis.tex").read_manifest()
+
+
+def test_a_folder_of_results_folders_names_them(tmp_path):
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"there are some in it: \S+/a, \S+/b\. Name one of these"):
+        load(tmp_path)
+
+
+def test_a_place_without_permission_is_not_full(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("headcats.results.folder.os.replace", refuse)
+    with pytest.raises(StorageError, match=r"Permission denied\. Make it writable or choose another folder"):
+        ResultsFolder(tmp_path).write_bytes("x", b"x")
 
 
 @pytest.mark.parametrize(
@@ -305,7 +325,7 @@ def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"plan": {"seed": 1, "n_prompts": 2}}, "another plan than .*'seed': 1.* against .*'seed': 0"),
+        ({"plan": {"seed": 1, "n_prompts": 2}}, r"another plan than .*: seed 1 against 0\."),
         ({"model": manifest()["model"] | {"weights_hash": "x"}}, "another model than .*'x'.* against .*'h'"),
         ({"categories": [{"name": "Other", "colour": "#000000"}]}, "another categories than"),
         ({"fingerprint": "g"}, "Block 'denoising_patch@last' of task 'a' in .* was made with other prompts"),

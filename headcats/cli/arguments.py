@@ -11,11 +11,17 @@ Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion
 Folders = Annotated[
     list[Path], typer.Argument(help="One or several results folders.", autocompletion=completion.results_folders)
 ]
+ModelOfResults = Annotated[
+    str | None,
+    typer.Option(
+        "--model", help="Model of the results; default: the name in their manifest.", autocompletion=completion.models
+    ),
+]
 Method = Annotated[
     str | None,
     typer.Option(
         "--method",
-        help="Method to map; default: the first exact one of the run.",
+        help="Method, as name or name@positions; default: the first exact one of the run.",
         autocompletion=completion.methods_of_results,
     ),
 ]

@@ -66,7 +66,7 @@ class Answer:
         self.as_json = as_json
         self.numbers: dict[str, Any] = {}
         self._said: list[str] = []
-        self._files: dict[str, Path] = {}
+        self._files: dict[str, Path | None] = {}
 
     def say(self, findings: Iterable[Finding]) -> None:
         """Findings as text; for JSON their sentences are kept, as their tables are given as numbers.
@@ -83,12 +83,12 @@ class Answer:
             elif not isinstance(finding, Table):
                 self._said.append(str(finding))
 
-    def wrote(self, name: str, path: Path, said: str = "") -> None:
+    def wrote(self, name: str, path: Path | None, said: str = "") -> None:
         """A file that was written.
 
         Args:
             name: Its key in `files`.
-            path: Where it is.
+            path: Where it is; None where it could not be written.
             said: A sentence that names it.
         """
         self._files[name] = path

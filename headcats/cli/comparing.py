@@ -82,9 +82,13 @@ def compare_command(
 
     Keys of `--json`: `differences` (of several folders: part of plan or model, or `tasks` -> value in each);
     `protocols` (`protocol`, and `heads`: category -> how many, null where it is not judged); `left_out`; `pairs` (of
-    protocols, by category: `jaccard`, `expected`, `spearman`, ...); `replicated` (heads that `always`, `half` or `any`
-    of the protocols have); `halves` (by category); `methods` (pairs of methods by group of heads: `rank_correlation`,
-    `top_overlap`, ...); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
+    protocols, `first` and `second`, which `differ_in` something, by `category` and `sign`: `jaccard`, `expected`,
+    `spearman`, and of the `n_heads` that both have judged those in it: `heads_first`, `heads_second`, `both`);
+    `replicated` (`category`, `judged_by` how many protocols, heads that `always`, `half` or `any` of them have);
+    `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman` over `n_splits`, their
+    ends `jaccard_min`, `jaccard_max`, `spearman_min`, `spearman_max`, and `n_heads`; `not_judged`); `methods` (`method`
+    and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `p_value`, `q_value`, `top_overlap`,
+    `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
     `files`. What does not apply is null.
     """
     from headcats.findings.instead import check_scored

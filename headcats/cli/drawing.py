@@ -49,13 +49,18 @@ def figure_command(
     Examples:
     - `headcats figure head_grid results/mini-icl --out grid.html`
     - `headcats figure overlap_map results/mini-icl --sign suppressing --out suppressing.svg`
+    - `headcats figure set_counts results/mini-icl --set palette=colour_blind --out sets.png`
     - `headcats figure always_any results/gates --set score=facilitation --out gates.html`
 
     Images (.png, .svg, .pdf) need kaleido and Chrome or Chromium; .html needs neither.
 
     Keys of `--json`: `figure`, `file`, `title`.
     """
+    if Path(name).is_dir():
+        raise OptionError(f"The figure comes first: headcats figure {folder} {name} --out {destination}.")
     drawn = lookup("figure", name)
+    if not destination.absolute().parent.is_dir():
+        raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
     check_names(rule, min_tasks, effect, sign)
     chosen = _options(drawn, name, options or [])
     scoring: dict[str, Any] = {

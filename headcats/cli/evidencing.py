@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, RuleText
+from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.as_json import put
 from headcats.cli.checks import check_choice, note_unfinished
 from headcats.cli.console import tell
@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 def evidence_command(
     folder: Folder,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            help="Model of the results; default: the name in their manifest.",
-            autocompletion=completion.models,
-        ),
-    ] = None,
+    model: ModelOfResults = None,
     method: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +53,7 @@ def evidence_command(
     - `headcats evidence results/mini-icl --method mean_ablation --controls 1000`
 
     Keys of `--json`: `options` (what was asked, and what was taken where nothing was), `reading` (the sentences),
-    `verdicts` (of every category: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
+    `verdicts` (of every `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     from headcats.file_names import NODES

@@ -9,10 +9,12 @@ import typer
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.as_json import Answer
 from headcats.cli.checks import check_names, note_control, note_unfinished, refuse_unused
+from headcats.cli.console import warn
 from headcats.defaults import DEFAULT_RULE
-from headcats.errors import OptionError
+from headcats.errors import OptionError, StorageError
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     import xarray as xr
 
 
@@ -47,9 +49,8 @@ def map_command(
     `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with `jaccard_low` and
     `jaccard_high`); `reach` (what the data can show); `said` (the sentences); `files`. Of ov_relation, `categories`
     count `relations` and name those `refused`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
-    `largest_score`).
+    `largest_score`). `files` has `map` null where the folder cannot be written.
     """
-    from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
     from headcats.findings.instead import check_scored
     from headcats.findings.mapping import default_method, file_of, of_run, tables, title, write_heads
@@ -84,12 +85,23 @@ def map_command(
         from headcats.cli.map_numbers import map_numbers
 
         answer.numbers = map_numbers(found)
-    page = folder / file_of("overlap_map", "html", found, results)
-    answer.wrote("map", write(overlap_map(found["overlap"], title=title(found)), page), f"Map: {page}")
+    drawn = overlap_map(found["overlap"], title=title(found))
+    _draw(answer, drawn, folder / file_of("overlap_map", "html", found, results))
     if csv:
         heads = write_heads(found, results, folder)
         answer.wrote("heads", heads, f"Head list: {heads}")
     answer.end()
+
+
+def _draw(answer: Answer, drawn: "go.Figure", page: Path) -> None:
+    """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
+    from headcats.figures.figure import write
+
+    try:
+        answer.wrote("map", write(drawn, page), f"Map: {page}")
+    except StorageError as error:
+        warn(f"There is no page with the map: {error}")
+        answer.wrote("map", None)
 
 
 def _of_suite(
@@ -128,7 +140,6 @@ def _relations(
 ) -> None:
     """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
     from headcats.categories import head_table
-    from headcats.figures.figure import write
     from headcats.figures.ov_map import ov_map
     from headcats.file_names import rule_marks
     from headcats.findings.relations import relation_map, threshold_of
@@ -146,8 +157,7 @@ def _relations(
         answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
     # What is not the default is in the name, so that no map replaces one by another rule.
     stem = "-".join([figure_file(block, "ov_map").removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
-    page = write(ov_map(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html")
-    answer.wrote("map", page, f"Map: {page}")
+    _draw(answer, ov_map(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html")
     if csv:
         heads = folder / f"heads-{stem}.csv"
         listed = head_table(shared).to_csv(index=False, lineterminator="\n")

@@ -59,8 +59,9 @@ def validate_command(
 
     Keys of `--json`: the tasks, and of each `category`, `source`, `word_pairs`, `prompts` and `reference_prompts`
     (`kept`, `dropped` by reason, `examples`), `refusal` ("" for none), `seconds`, and where prompts could be written
-    `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items`; of a task that is answered in sentences
-    `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`, `needed`.
+    `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`,
+    `n_items`; of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`,
+    `needed`.
     """
     chosen = settings(
         None,

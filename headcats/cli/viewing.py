@@ -5,22 +5,14 @@ from typing import Annotated
 
 import typer
 
-from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, RuleText
+from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.as_json import Answer
 from headcats.defaults import DEFAULT_RULE
 
 
 def views_command(
     folder: Folder,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            help="Model of the results; default: the name in their manifest.",
-            autocompletion=completion.models,
-        ),
-    ] = None,
+    model: ModelOfResults = None,
     method: Method = None,
     metric: Metric = None,
     rule: RuleText = DEFAULT_RULE,

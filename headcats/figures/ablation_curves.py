@@ -2,6 +2,7 @@
 
 import html
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -188,7 +189,6 @@ def _add_curve(
     fewer = known["n_tasks"] < known["n_tasks"].iloc[0]
     side, name = str(known["side"].iloc[0]), html.escape(str(known["category"].iloc[0]), quote=False)
     of = f"own tasks of {name}" if side == OWN else f"tasks of other categories than {name}"
-    numbers = ["k", "n_tasks", "random_mean", "random_low", "random_high", "n_sequences"]
     fig.add_trace(
         go.Scatter(
             x=known["k"].to_numpy() - 1,
@@ -196,16 +196,24 @@ def _add_curve(
             mode="lines+markers",
             line={"color": colour, "width": 2, "dash": dash},
             marker={"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour},
-            customdata=known[numbers].to_numpy(),
+            customdata=known[["k", "n_tasks"]].to_numpy(),
+            text=[_random(row) for row in known.itertuples()],
             hovertemplate=f"<b>first %{{customdata[0]}} heads</b>, {of}<br>damage %{{y:.3f}}, %{{customdata[1]}} tasks"
-            "<br>%{customdata[5]} random sequences: mean %{customdata[2]:.3f} [%{customdata[3]:.3f}, "
-            "%{customdata[4]:.3f}]<extra></extra>",
+            "<br>%{text}<extra></extra>",
             name=f"{side} tasks",
             showlegend=False,
             cliponaxis=False,
             **axes,
         )
     )
+
+
+def _random(row: Any) -> str:
+    """What is said of the random heads beside a point."""
+    if not row.n_sequences:
+        return "no random heads to compare with"
+    ends = f"[{row.random_low:.3f}, {row.random_high:.3f}]"
+    return f"{row.n_sequences} random sequences: mean {row.random_mean:.3f} {ends}"
 
 
 def _ends(frame: pd.DataFrame) -> tuple[float, float]:

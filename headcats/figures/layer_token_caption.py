@@ -45,7 +45,7 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
     parts = _texts(token_map, name)
     if QUANTITIES[name].scale == "auc":
         parts.append("AUC: how well a probe tells wrong answers from right ones (0.5 not at all, 1 always)")
-    if name == "auc" and "task_baseline" in token_map and token_map["task_baseline"].ndim == 0:
+    if name == "auc" and "task_baseline" in token_map and _is_number(token_map["task_baseline"]):
         parts.append(f"knowing the task alone: AUC {_with_interval(token_map, 'task_baseline')}")
     if "shuffled" in frame and frame["shuffled"].notna().any():
         parts.append(f"shuffled labels: AUC {frame['shuffled'].min():.3f} to {frame['shuffled'].max():.3f}")
@@ -97,6 +97,10 @@ def _explained(roles: Sequence[str]) -> list[str]:
         named = last[0] if len(last) == 1 else f"{last[0]} … {last[-1]}"
         parts.append(f"{named}: tokens counted from the end of the text, -1 is the last")
     return parts
+
+
+def _is_number(value: xr.DataArray) -> bool:
+    return value.ndim == 0 and bool(value.notnull())
 
 
 def _with_interval(token_map: xr.Dataset, name: str) -> str:

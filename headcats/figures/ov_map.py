@@ -2,6 +2,7 @@
 
 import html
 import warnings
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -118,8 +119,9 @@ def _range(values: xr.DataArray) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _hover(categories: list[str]) -> str:
+def _hover(categories: Mapping[str, bool]) -> str:
     lines = [
-        f"<br>{html.escape(name, quote=False)}: score %{{customdata[{4 * i}]:.3f}}" for i, name in enumerate(categories)
+        f"<br>{html.escape(name, quote=False)}: " + (f"score %{{customdata[{4 * i}]:.3f}}" if judged else "not judged")
+        for i, (name, judged) in enumerate(categories.items())
     ]
     return f"<b>%{{text}}</b>{''.join(lines)}%{{hovertext}}<extra></extra>"

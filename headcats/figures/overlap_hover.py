@@ -1,6 +1,7 @@
 """What the overlap map says when the pointer is over a head."""
 
 import html
+from collections.abc import Mapping
 
 import numpy as np
 import xarray as xr
@@ -54,16 +55,17 @@ def hover_text(here: xr.Dataset, overlap: xr.Dataset) -> tuple[np.ndarray, np.nd
     return on_grid(heads.copy(data=who), fill=""), on_grid(heads.copy(data=tasks), fill="")
 
 
-def hover_template(categories: list[str], *, note: str = "") -> str:
+def hover_template(categories: Mapping[str, bool], *, note: str = "") -> str:
     """The plotly template over `text`, `customdata` (as `hover_numbers` orders it) and `hovertext`.
 
     Args:
-        categories: Shown, in this order.
+        categories: Those shown, in this order -> whether they have numbers.
         note: HTML after the numbers.
     """
     lines = ["<b>%{text}</b>"]
-    for i, name in enumerate(categories):
+    for i, (name, judged) in enumerate(categories.items()):
         effect, low, high, q = (f"customdata[{4 * i + k}]" for k in range(4))
         escaped = html.escape(name, quote=False)
-        lines.append(f"{escaped}: effect %{{{effect}:.3f}} [%{{{low}:.3f}}, %{{{high}:.3f}}], q %{{{q}:.2g}}")
+        numbers = f"effect %{{{effect}:.3f}} [%{{{low}:.3f}}, %{{{high}:.3f}}], q %{{{q}:.2g}}"
+        lines.append(f"{escaped}: {numbers if judged else 'not judged'}")
     return "<br>".join(lines) + note + "%{hovertext}<extra></extra>"

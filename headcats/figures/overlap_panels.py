@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ def draw_overlap(
     title: str | None,
     letters: str = AUTO,
     notes: Sequence[str] = (),
-    hover: Callable[[list[str]], str] = hover_template,
+    hover: Callable[[Mapping[str, bool]], str] = hover_template,
 ) -> go.Figure:
     """Draw the numbers of an overlap map: the panel of all categories with the legend, then one panel per category.
 
@@ -47,7 +47,8 @@ def draw_overlap(
         title: Written above everything.
         letters: `"auto"`: letters on the cells of the first panel, where they fit; `"none"`.
         notes: Below the title; with notes the figure is at least as wide as its title.
-        hover: Categories of a panel -> plotly's template over `text`, `customdata` and `hovertext`.
+        hover: Categories of a panel, each with whether it has numbers -> plotly's template over `text`, `customdata`
+            and `hovertext`.
     """
     labels = legend_labels(colours)
     n_layers, n_heads = n_cells(overlap, "layer"), n_cells(overlap, "head")
@@ -159,7 +160,7 @@ def _cells(
     labels: dict[str, str],
     *,
     gap: int,
-    hover: Callable[[list[str]], str],
+    hover: Callable[[Mapping[str, bool]], str],
     axes: dict[str, str],
 ) -> go.Heatmap:
     order = list(labels)
@@ -169,6 +170,7 @@ def _cells(
         steps += [(i / len(order), colour), ((i + 1) / len(order), colour)]
     shown = [str(c) for c in overlap.category.values if name in (ALL, c)]
     here = overlap.sel(category=shown)
+    judged = here["effect"].notnull().any(("layer", "head"))
     z = on_grid(codes.where(codes >= 0).astype("float32"), fill=np.float32(np.nan))
     who, tasks = hover_text(here, overlap)
     return go.Heatmap(
@@ -187,7 +189,7 @@ def _cells(
         text=who,
         hovertext=tasks,
         customdata=hover_numbers(here),
-        hovertemplate=hover(shown),
+        hovertemplate=hover(dict(zip(shown, judged.values.tolist(), strict=True))),
         name=name,
         **axes,
     )

@@ -1,5 +1,6 @@
 """The results folder: a manifest, one netCDF file per task and method, written whole or not at all."""
 
+import errno
 import hashlib
 import json
 import os
@@ -142,10 +143,10 @@ class ResultsFolder:
             remove_empty(absent)
             if said := _below_a_file(target.parent):
                 raise StorageError(f"Cannot write {target}: {said}") from None
+            mend = "Free space" if error.errno == errno.ENOSPC else "Make it writable"
             raise StorageError(
-                f"Cannot write {target}: {error.strerror or error}. Free space or choose another "
-                "folder with --out; what is "
-                "there is whole, and the same command goes on from it."
+                f"Cannot write {target}: {error.strerror or error}. {mend} or choose another folder. What is there is "
+                "whole, and the same run goes on from it."
             ) from None
 
     def read_blocks(self) -> dict[tuple[str, str], xr.Dataset]:

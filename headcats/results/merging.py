@@ -45,9 +45,8 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
             merged = manifest
         for part in ("plan", "model", "categories"):
             if _comparable(part, manifest[part]) != _comparable(part, merged[part]):
-                raise PlanError(
-                    f"{path} has another {part} than {folders[0]}: {manifest[part]} against {merged[part]}."
-                )
+                told = _differences(_comparable(part, merged[part]), _comparable(part, manifest[part]))
+                raise PlanError(f"{path} has another {part} than {folders[0]}: {told}.")
         merged["tasks"] |= {name: entry for name, entry in manifest["tasks"].items() if name not in merged["tasks"]}
         merged["checks"] |= manifest["checks"]
         asked = [*merged.get("asked", []), *manifest.get("asked", [])]
@@ -114,6 +113,14 @@ def _whole(label: str, blocks: list[xr.Dataset], parts: Mapping[str, xr.Dataset]
     found = sorted(parts.items(), key=lambda entry: places.get(str(entry[1].attrs["fingerprint"]), len(places)))
     about = {name: str(first.attrs[name]) for name in ("categories", "model")}
     return join_parts(lookup("method", label.partition(":")[0]), dict(found), **about)
+
+
+def _differences(first: Any, other: Any) -> str:
+    """What differs between two parts of manifests: by name where they have names."""
+    if not isinstance(first, dict) or not isinstance(other, dict):
+        return f"{other} against {first}"
+    names = [name for name in {**first, **other} if first.get(name) != other.get(name)]
+    return ", ".join(f"{name} {other.get(name)!r} against {first.get(name)!r}" for name in names)
 
 
 def _comparable(part: str, value: Any) -> Any:

@@ -3,12 +3,16 @@
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.errors import DataError, StorageError
 from headcats.results.folder import MANIFEST, SUITE, ResultsFolder
+
+_NAMED = 5
+"""Results folders that a message names."""
 
 
 def load(path: str | os.PathLike[str]) -> xr.DataTree:
@@ -39,15 +43,28 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         'Linguistic'
     """
     folder = ResultsFolder(path)
-    manifest = folder.read_manifest() if folder.path.exists() else None
-    if manifest is None:
-        raise StorageError(
-            f"{folder.path} is no results folder (it has no {MANIFEST}); run `headcats run --out {path}` first."
-        )
+    if not folder.manifest_path.is_file():
+        raise StorageError(_no_results(folder.path))
+    manifest = folder.read_manifest() or {}
     found = tree(folder.read_blocks(), manifest)
     # As xarray says it of a file; copies keep it, and netCDF does not store it.
     found.encoding["source"] = os.fspath(path)
     return found
+
+
+def _no_results(path: Path) -> str:
+    """What is wrong with a path that holds no results, and where there are some."""
+    if path.is_file():
+        return f"{path} is a file; a results folder is a folder."
+    try:
+        inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
+    except OSError:
+        inside = []
+    found = f"{path} is no results folder (it has no {MANIFEST})"
+    if inside:
+        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
+        return f"{found}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
+    return f"{found}; run `headcats run --out {path}` first."
 
 
 def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:

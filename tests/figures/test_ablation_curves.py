@@ -51,6 +51,14 @@ def test_curves_end_where_the_heads_end_and_count_from_one() -> None:
     assert own[0].customdata[0, 0] == 1
 
 
+def test_hover_says_where_there_are_no_random_heads_to_compare_with() -> None:
+    def said(table: xr.Dataset) -> set[str]:
+        return {text for trace in traces(ablation_curves(table), "own tasks") for text in trace.text}
+
+    assert said(by_hand()) == {"5 random sequences: mean 0.000 [-0.095, 0.095]"}
+    assert said(by_hand().assign(random=by_hand().random * np.nan)) == {"no random heads to compare with"}
+
+
 def test_own_and_other_tasks_differ_in_more_than_colour() -> None:
     own, others = (traces(ablation_curves(by_hand()), name)[0] for name in ("own tasks", "others tasks"))
     assert own.line.dash != others.line.dash

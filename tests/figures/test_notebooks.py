@@ -2,8 +2,10 @@
 
 import functools
 import json
+import re
 from collections.abc import Iterator
 
+import numpy as np
 import plotly.graph_objects as go
 import plotly.io
 import pytest
@@ -56,6 +58,27 @@ def test_a_notebook_gets_the_whole_figure_as_valid_json(name: str, renderer: str
         assert "Plotly.newPlot(" in page
         assert '"A title' in page
         assert "NaN" not in page.partition("Plotly.newPlot(")[2]
+
+
+def texts(value: object) -> Iterator[str]:
+    """Every text of a figure; arrays of numbers are texts only in name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from texts(one) if key != "bdata" else ()
+    elif isinstance(value, list):
+        for one in value:
+            yield from texts(one)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_missing_numbers_are_in_no_text(name: str) -> None:
+    table, draw = EXAMPLES[name](3, 4), np.random.default_rng(0)
+    floats = {key: values for key, values in table.data_vars.items() if values.dtype.kind == "f"}
+    holes = table.assign({key: values.where(draw.random(values.shape) > 0.4) for key, values in floats.items()})
+    found = json.loads(getattr(headcats.figures, name)(holes).to_json())
+    assert [text for text in texts(found) if re.search(r"\bnan\b", text, re.IGNORECASE)] == []
 
 
 def test_numbers_stay_with_a_figure_that_was_shown() -> None:

@@ -5,12 +5,10 @@ import xarray as xr
 from figures.examples import ICL, mixed_overlap, overlap_of
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, overlap_map
 from headcats.figures.axes import ticks
-from headcats.figures.hatch import hatch_lines
 
 GREY = "#d3d3d3"
 COLOURS = {**ICL, "2 categories": "#9467bd", "3 categories": "#8c564b", "4 categories": "#e377c2", "Unclassified": GREY}
@@ -109,42 +107,10 @@ def test_ticks_follow_the_published_rule(n: int) -> None:
     assert len(ticks(n)) <= 10
 
 
-def test_hover_names_the_head_its_set_and_its_tasks() -> None:
-    everything, algorithmic, knowledge, *_ = heatmaps(overlap_map(overlap_of(BY_HAND)))
-    assert everything.text[0][1] == "L1H0: Algorithmic + Translation"
-    assert everything.text[1][2] == "L2H1: no category (undecided: Knowledge)"
-    assert algorithmic.text[1][2] == "L2H1: no category"
-    assert (
-        everything.hovertext[0][1] == "<br>tasks of Algorithmic: copy, reverse<br>tasks of Translation: copy, reverse"
-    )
-    assert algorithmic.hovertext[0][1] == "<br>tasks of Algorithmic: copy, reverse"
-    np.testing.assert_allclose(everything.customdata[1][2][4:8], [0.121, 0.101, 0.141, 0.5], rtol=1e-6)
-    np.testing.assert_allclose(knowledge.customdata[1][2], [0.121, 0.101, 0.141, 0.5], rtol=1e-6)
-    for name in ICL:
-        assert f"{name}: effect" in everything.hovertemplate
-
-
 def test_undecided_heads_are_hatched() -> None:
     frame = data(overlap_map(overlap_of(BY_HAND)))
     hatched = frame[frame.hatched]
     assert set(zip(hatched.panel, hatched.name, strict=True)) == {("All Categories", "L2H1"), ("Knowledge", "L2H1")}
-
-
-@given(
-    arrays.arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 7))), st.sampled_from([(3, 3), (16, 16), (30, 7)])
-)
-def test_hatch_crosses_every_cell_of_the_mask_and_no_other(mask: np.ndarray, cell: tuple[int, int]) -> None:
-    x, y = hatch_lines(mask, cell=cell)
-    touched = np.zeros_like(mask)
-    for left, right, low, high in zip(x[0::3], x[1::3], y[0::3], y[1::3], strict=True):
-        assert left < right  # "/": up to the right, and heads count downwards
-        assert low > high
-        # Points well inside every piece of the line; 1000 is no multiple of the pieces.
-        along = (np.arange(1000) + 0.5) / 1000
-        touched[np.rint(low + along * (high - low)).astype(int), np.rint(left + along * (right - left)).astype(int)] = (
-            True
-        )
-    np.testing.assert_array_equal(touched, mask)
 
 
 def test_frame_has_one_row_per_panel_and_head() -> None:

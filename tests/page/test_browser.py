@@ -68,7 +68,7 @@ def test_the_panel_says_what_the_head_is_and_which_are_of_its_kind(tab: Tab, fin
     said = tab.page.inner_text("#head-body")
     mine = members.sel(layer=0, head=0)
     inside = [str(name) for name in mine["category"].values[(mine["member"] == 1).values]]
-    assert said.startswith(f"In {' and '.join(inside)}." if inside else "In no category.")
+    assert said.startswith(f"In {', '.join(inside)}." if inside else "In no category.")
     assert "Neighbours of the same kind" in said
     by_category = {row[0]: row for row in panel_rows(tab)[: mine.sizes["category"]]}
     for name in mine["category"].values.tolist():
@@ -106,6 +106,31 @@ def test_a_head_that_is_not_there_is_said(tab: Tab):
 def test_an_address_with_a_head_opens_it(browser: Browser, page: Path):
     with Tab.on(browser, page, width=1440, address="#L1H2") as tab:
         assert tab.page.inner_text("#head-name") == "L1H2"
+
+
+def test_another_address_shows_another_head_and_a_section_none(tab: Tab):
+    tab.page.evaluate("location.hash = '#L0H3'")
+    tab.page.wait_for_function("document.getElementById('head-name').textContent === 'L0H3'")
+    tab.page.evaluate("location.hash = '#L1H1'")
+    tab.page.wait_for_function("document.getElementById('head-name').textContent === 'L1H1'")
+    tab.page.evaluate("location.hash = '#evidence'")
+    tab.page.wait_for_function("document.getElementById('head').hidden")
+
+
+def test_what_is_no_name_of_a_head_is_told_how_to_write_one(tab: Tab):
+    tab.page.fill("#find-head", "H6")
+    tab.page.keyboard.press("Enter")
+    assert tab.page.inner_text("#find-said") == "Write a head as L1H6."
+
+
+def test_the_bar_says_where_it_stands_for_more(tab: Tab):
+    tab.page.select_option("#explorer-block", label="denoising_patch@last by task")
+    z, limit, ticks = tab.page.evaluate(
+        "(({ z, zmax, colorbar }) => [z, zmax, colorbar.ticktext])(document.getElementById('explorer-plot').data[0])"
+    )
+    largest = np.abs(np.array(z, dtype=float)).max()
+    assert ticks[-1].endswith("+") == (largest > 1.001 * limit)
+    assert ticks[0].startswith("≤") == (largest > 1.001 * limit)
 
 
 def test_the_theme_follows_the_system_and_the_button(browser: Browser, page: Path):

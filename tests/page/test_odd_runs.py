@@ -17,7 +17,7 @@ __all__ = ["copied"]  # a fixture
 @pytest.mark.parametrize("lacking", ["versions", "created", "git_commit", "asked"])
 def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path, lacking: str):
     change_manifest(copied, lambda manifest: manifest.pop(lacking, None))
-    assert "Heads that help: " in section(written(copied), "summary")
+    assert "Heads that help, by " in section(written(copied), "summary")
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ async function draw(figure) {
     if (order) {
       plot.on("plotly_click", ({ points: [point] }) => {
         const place = [point.x, point.y].map(Number);
+        Plotly.Fx.unhover(plot); // after a tap it would stay
         showHead(...(order === "layer-head" ? place : place.reverse()));
       });
     }

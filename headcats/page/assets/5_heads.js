@@ -16,9 +16,13 @@ function showHead(layer, head) {
   history.replaceState(null, "", `#${headName(layer, head)}`);
 }
 
+function closePanel() {
+  panel.hidden = true;
+}
+
 function closeHead() {
   if (panel.hidden) return;
-  panel.hidden = true;
+  closePanel();
   history.replaceState(null, "", location.pathname + location.search);
   if (openedBy?.isConnected) openedBy.focus({ preventScroll: true });
 }
@@ -38,7 +42,7 @@ function setOf(layer, head) {
 function kinds(layer, head) {
   if (!heads.categories.length) return [];
   const set = setOf(layer, head);
-  return [element("p", {}, set.length ? `In ${set.join(" and ")}.` : "In no category.")];
+  return [element("p", {}, set.length ? `In ${set.join(", ")}.` : "In no category.")];
 }
 
 function table(caption, columns, rows) {
@@ -152,9 +156,17 @@ function connectHeads() {
     event.preventDefault();
     const wanted = named(document.getElementById("find-head").value);
     const there = wanted && exists(...wanted);
-    document.getElementById("find-said").textContent = there ? "" : `There is no such head: layers 0 to ${heads.grid[0] - 1}, heads 0 to ${heads.grid[1] - 1}.`;
+    const none = `There is no such head: layers 0 to ${heads.grid[0] - 1}, heads 0 to ${heads.grid[1] - 1}.`;
+    document.getElementById("find-said").textContent = there ? "" : wanted ? none : "Write a head as L1H6.";
     if (there) showHead(...wanted);
   });
+  addEventListener("hashchange", showAddressed);
+  showAddressed();
+}
+
+// The head that the address names; an address within the page closes the panel that would hide it.
+function showAddressed() {
   const asked = named(location.hash.slice(1));
   if (asked) showHead(...asked);
+  else if (location.hash.length > 1) closePanel();
 }

@@ -50,6 +50,15 @@ function step(n) {
   return Math.ceil(n / 16);
 }
 
+// Ends that stand for larger numbers too say so.
+function barTicks(limit, largest, signed) {
+  const beyond = largest > limit * 1.001, parts = signed ? [-1, -0.5, 0, 0.5, 1] : [0, 0.5, 1];
+  const text = (part) => fixed(part * limit, limit < 0.1 ? 4 : 2);
+  const ends = { 1: (told) => `${told}+`, [-1]: (told) => `≤ ${told}` };
+  const ticktext = parts.map((part) => (beyond && ends[part] ? ends[part](text(part)) : text(part)));
+  return { tickvals: parts.map((part) => part * limit), ticktext };
+}
+
 function drawExplored(block, row, grid, sizes) {
   const [layers, perLayer] = heads.grid, style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
@@ -79,7 +88,7 @@ function drawExplored(block, row, grid, sizes) {
     colorscale: heads.scales[signed ? "effect" : "score"],
     zmin: signed ? -limit : 0,
     zmax: limit,
-    colorbar: { thickness: 12, outlinewidth: 0, title: { text: signed ? "effect" : "score" } },
+    colorbar: { thickness: 12, outlinewidth: 0, title: { text: mainField(block) }, ...barTicks(limit, sizes.at(-1), signed) },
   };
   const first = !explorerPlot.classList.contains("js-plotly-plot");
   Plotly.react(explorerPlot, [trace], layout, CONFIG);

@@ -76,7 +76,8 @@ def _category(overlap: xr.Dataset, mine: pd.DataFrame, category: str, *, suppres
 def _chance(one: xr.Dataset) -> str:
     if "size_expected" not in one or not np.isfinite(float(one["size_expected"])):
         return ""
-    return f"If no head had any effect, the same rule would still find {float(one['size_expected']):.1f} on average."
+    found = f"{float(one['size_expected']):.1f}"
+    return f"If no head had any effect, the same rule would find {'none' if found == '0.0' else f'{found} on average'}."
 
 
 def _listed(rows: pd.DataFrame, heading: str) -> Table:

@@ -4,10 +4,15 @@ from collections.abc import Iterator
 
 import xarray as xr
 
+from headcats.categories import head_table
+from headcats.evidence.reading import damaged_more
 from headcats.findings.mapping import title
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
 from headcats.wording import counted
+
+NAMED = 8
+"""Heads of a category that are named before the rest is counted."""
 
 
 @section("In short")
@@ -19,7 +24,7 @@ def summary(material: Material) -> Iterator[Part]:
     for label, block in material.blocks.items():
         yield f"`{label}` was run over the whole suite: {_size(block)}. See [other methods](#methods)."
     if material.evidence:
-        yield _stands(material)
+        yield from _stands(material)
     elif material.found and bool((material.found["overlap"]["member"] == 1).any()):
         yield (
             "Whether these categories are real has not been tested, and a map always shows something: see "
@@ -42,8 +47,12 @@ def _heads(material: Material) -> Iterator[Part]:
         yield f"No head can be judged, so the map shows every head as undecided: {why}"
         return
     kind = "Suppressing heads" if overlap.attrs.get("sign") == "suppressing" else "Heads that help"
-    sizes = [f"{name} {_sizes(members, overlap, name)}" for name in members["category"].values.tolist()]
-    yield f"{kind}: {', '.join(sizes)}. Judged by {title(material.found)}."
+    listed = head_table(overlap)
+    mine = listed[listed["kind"] == ("suppressing" if kind.startswith("S") else "helping")]
+    yield f"{kind}, by {title(material.found)}:"
+    for name in members["category"].values.tolist():
+        known = bool(members["effect"].sel(category=name).notnull().any())
+        yield f"- {name}: {_named(mine[mine['category'] == name]['head'].tolist()) if known else 'not judged'}"
     several = [k for k in overlap["k"].values.tolist() if k > 1]
     if several:
         observed, expected = (float(overlap[name].sel(k=several).sum()) for name in ("observed", "expected"))
@@ -53,16 +62,20 @@ def _heads(material: Material) -> Iterator[Part]:
         )
 
 
-def _sizes(members: xr.Dataset, overlap: xr.Dataset, name: str) -> str:
-    if not bool(members["effect"].sel(category=name).notnull().any()):
-        return "not judged"
-    return str(int((overlap["member"].sel(category=name) == 1).sum()))
+def _named(heads: list[str]) -> str:
+    more = f" and {len(heads) - NAMED} more" if len(heads) > NAMED else ""
+    return f"{len(heads)} ({', '.join(heads[:NAMED])}{more})" if heads else "none"
 
 
-def _stands(material: Material) -> str:
-    verdicts = material.evidence[0].tree["specificity"].to_dataset()["verdict"]
-    told = [f"{name} {verdicts.sel(category=name).item()}" for name in verdicts["category"].values.tolist()]
-    return f"Tested on prompts that the map has not seen: {', '.join(told)}. See [evidence](#evidence)."
+def _stands(material: Material) -> Iterator[Part]:
+    nodes = [material.evidence[0].tree[name].to_dataset() for name in ("specificity", "exclusive")]
+    yield "Tested on prompts that the map has not seen ([evidence](#evidence)):"
+    for name in nodes[0]["category"].values.tolist():
+        verdict, alone = (str(one["verdict"].sel(category=name).item()) for one in nodes)
+        others = damaged_more(nodes[0], name)
+        but = f", though its heads damage {' and '.join(others)} more" if others else ""
+        own = "" if alone == verdict else f"; by heads in no other category, {name} {alone}"
+        yield f"- {name} {verdict}{but}{own}."
 
 
 def _size(block: xr.Dataset) -> str:
