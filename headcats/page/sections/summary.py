@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.categories import head_table
-from headcats.evidence.reading import damaged_more
+from headcats.evidence.reading import STANDS, damaged_more
 from headcats.findings.mapping import title
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
@@ -73,9 +73,10 @@ def _stands(material: Material) -> Iterator[Part]:
     for name in nodes[0]["category"].values.tolist():
         verdict, alone = (str(one["verdict"].sel(category=name).item()) for one in nodes)
         others = damaged_more(nodes[0], name)
-        but = f", though its heads damage {' and '.join(others)} more" if others else ""
+        but = "though" if verdict == STANDS else "and"
+        more = f", {but} its heads damage {' and '.join(others)} more" if others else ""
         own = "" if alone == verdict else f"; by heads in no other category, {name} {alone}"
-        yield f"- {name} {verdict}{but}{own}."
+        yield f"- {name} {verdict}{more}{own}."
 
 
 def _size(block: xr.Dataset) -> str:
