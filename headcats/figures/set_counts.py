@@ -28,7 +28,7 @@ _ROWS = ("heads", *(row for row, _, _ in _CHANCES.values()))
 _BAR, _BAR_AT = 0.36, -0.2
 
 # Pixels. Columns grow to the second width where there are few.
-_COLUMN, _WIDE, _ROW, _HEIGHT, _RIGHT, _BOTTOM = 38, 72, 22, 220, 26, 20
+_COLUMN, _WIDE, _ROW, _HEIGHT, _RIGHT, _BOTTOM = 38, 130, 22, 220, 26, 20
 
 
 @figure
@@ -126,8 +126,9 @@ def _draw(
     shown = frame[frame["shown"]].reset_index(drop=True)
     judged = [str(name) for name in sets["category"].values]
     left, n = _left(sets["category"].values), len(shown)
-    column = min(_WIDE, max(_COLUMN, (720 - left - _RIGHT) // n))
-    width = max(left + column * n + _RIGHT, 720, title_width(title))
+    least = max(720, title_width(title))
+    column = min(_WIDE, max(_COLUMN, (least - left - _RIGHT) // n))
+    width = max(left + column * n + _RIGHT, least)
     caption = _caption(frame, [name for name in order if name not in judged], at_least=at_least)
     lines = folded(caption, width=width - 32)
     top = below_caption(title, lines) + 10
