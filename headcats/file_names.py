@@ -43,10 +43,20 @@ def marks(
     found = [slug(label)] if label != first_exact(results) else []
     found += [slug(metric)] if metric != planned[0] else []
     found += [effect] if effect != "total" else []
-    found += [sign] if sign != "helping" else []
-    found += rule_marks(rule)
-    found += [f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else []
+    found += judging_marks(sign=sign, rule=rule, min_tasks=min_tasks)
     return [*found, *(["ablated@all"] if positions == "all" else [])]
+
+
+def judging_marks(*, sign: str, rule: str, min_tasks: int | str) -> list[str]:
+    """How heads are judged, whatever they are scored by, as parts of a file name; none where it is the default.
+
+    Args:
+        sign: "helping" or "suppressing".
+        rule: The rule's repr.
+        min_tasks: As in `hc.categorize`.
+    """
+    found = [sign] if sign != "helping" else []
+    return [*found, *rule_marks(rule), *([f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else [])]
 
 
 def rule_marks(rule: str) -> list[str]:

@@ -1,5 +1,6 @@
 """What `headcats compare` found of one results folder, saved in it, so that the report can show it later."""
 
+import functools
 import json
 import os
 import shutil
@@ -9,9 +10,8 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import StorageError
-from headcats.file_names import rule_marks
-from headcats.results import ResultsFolder, slug
+from headcats.file_names import EVIDENCE, judging_marks
+from headcats.results import ResultsFolder, read_table, slug, table_bytes
 from headcats.rules import Rule
 
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
@@ -36,10 +36,7 @@ class Robustness:
 
 def robustness_folder(*, rule: Rule, min_tasks: int | str, sign: str) -> str:
     """Where it lies within a results folder; what is not the default is in the name."""
-    parts = [sign] if sign != "helping" else []
-    parts += rule_marks(repr(rule))
-    parts += [f"min_tasks={min_tasks}"] if str(min_tasks) != "half" else []
-    return "/".join(["evidence", "-".join(["robustness", *parts])])
+    return f"{EVIDENCE}/{'-'.join(['robustness', *judging_marks(sign=sign, rule=repr(rule), min_tasks=min_tasks)])}"
 
 
 def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustness) -> None:
@@ -54,13 +51,13 @@ def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustnes
         StorageError: The folder cannot be written.
     """
     told = json.dumps(dict(found.left_out), ensure_ascii=False)
-    files = {_AGREEMENT: found.agreement.assign_attrs(left_out=told)}
-    if found.halves is not None:
-        files[_HALVES] = found.halves
+    files = {} if found.halves is None else {_HALVES: found.halves}
     for place, (name, members) in enumerate(found.members.items()):
         kept = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
         files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = kept.assign_attrs(protocol=name)
-    contents = {name: bytes(table.drop_encoding().to_netcdf(engine="h5netcdf")) for name, table in files.items()}
+    # Last, since it says that the others are there: a call that is stopped leaves nothing that looks whole.
+    files[_AGREEMENT] = found.agreement.assign_attrs(left_out=told)
+    contents = {name: table_bytes(table) for name, table in files.items()}
     shutil.rmtree(Path(folder) / where, ignore_errors=True)
     for name, data in contents.items():
         ResultsFolder(folder).write_bytes(f"{where}/{name}", data)
@@ -75,18 +72,9 @@ def saved_robustness(folder: str | os.PathLike[str], where: str) -> Robustness |
     home = Path(folder) / where
     if not (home / _AGREEMENT).is_file():
         return None
-    agreement = _read(home / _AGREEMENT)
-    halves = _read(home / _HALVES) if (home / _HALVES).is_file() else None
-    protocols = [_read(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
+    read = functools.partial(read_table, again=f"`headcats compare {folder}`")
+    agreement = read(home / _AGREEMENT)
+    halves = read(home / _HALVES) if (home / _HALVES).is_file() else None
+    protocols = [read(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
     members = {str(one.attrs["protocol"]): one for one in protocols}
     return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
-
-
-def _read(path: Path) -> xr.Dataset:
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            return stored.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(
-            f"{path} cannot be read: {error}. `headcats compare {path.parents[2]}` makes it again."
-        ) from None

@@ -49,7 +49,7 @@ def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
     for label in strengths["method"].values.tolist():
         one = strengths.sel({"method": label})
         groups = tuple(str(name) for name in one["group"].values)
-        values = {"score": on_grid(one["strength"], "group", grid)}
+        values = {"score": on_grid(one["strength"].astype(float), grid)}
         found.insert(min(2, len(found)), Rows(label, "group", str(one["reduction"].item()), groups, groups, values))
     return found
 
@@ -82,21 +82,16 @@ def _described(material: Material, packed: Packed, grid: tuple[int, int], per_la
 
 def _verdicts(one: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
     """A letter for every head, layer by layer: in, suppressing, undecided, out, or "-" where there is no number."""
-    member, effect = (_full(one[name].astype(float), grid, np.nan) for name in ("member", "effect"))
-    suppressing = _full(one["suppressing"].astype(float), grid, 0.0) if "suppressing" in one else np.zeros(grid)
+    member, effect = (on_grid(one[name].astype(float), grid) for name in ("member", "effect"))
+    suppressing = on_grid(one["suppressing"].astype(float), grid, fill=0.0) if "suppressing" in one else np.zeros(grid)
     cases = [~np.isfinite(effect), member == 1, suppressing == 1, member == 0]
     return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
 
 
 def _tasks(one: xr.Dataset, grid: tuple[int, int]) -> dict[int, str]:
     """Place of a head, layer by layer -> the tasks that it passes in; heads without any are left out."""
-    texts = _full(one["tasks"].astype(object), grid, "").ravel()
+    texts = on_grid(one["tasks"].astype(object), grid, fill="").ravel()
     return {place: str(text) for place, text in enumerate(texts.tolist()) if text}
-
-
-def _full(values: xr.DataArray, grid: tuple[int, int], fill: Any) -> np.ndarray:
-    bare = values.reset_coords(drop=True).transpose("layer", "head")
-    return bare.reindex(layer=range(grid[0]), head=range(grid[1]), fill_value=fill).to_numpy()
 
 
 def _scale(name: str) -> list[list[Any]]:

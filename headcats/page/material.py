@@ -106,12 +106,21 @@ class Material:
         attrs = self.found["members"].attrs
         return f"{attrs['method']}@{attrs['positions']}"
 
-    @cached_property
+    @property
     def scores(self) -> dict[str, xr.Dataset]:
         """Scores of every method that is no control, in the map's metric, the mapped one first."""
+        return self._scored[0]
+
+    @property
+    def not_scored(self) -> dict[str, str]:
+        """Method@positions that has no scores in the map's metric -> why."""
+        return self._scored[1]
+
+    @cached_property
+    def _scored(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
         if not self.found:
-            return {}
-        known = {self.mapped: self.found["scores"]}
+            return {}, {}
+        known, problems = {self.mapped: self.found["scores"]}, dict[str, str]()
         for label in self.labels:
             name, _, positions = label.rpartition("@")
             if label in known or name in CONTROLS:
@@ -121,9 +130,9 @@ class Material:
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
                     metric = self.found["members"].attrs["metric"]
                     known[label] = score(self.results, method=name, metric=metric, positions=positions)
-            except HeadcatsError:
-                continue  # measured in other metrics alone
-        return known
+            except HeadcatsError as error:  # measured in other metrics alone, for example
+                problems[label] = str(error)
+        return known, problems
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int16
+from jaxtyping import Float, Int16, Shaped
 
 EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.
@@ -60,14 +60,16 @@ def effect_rows(scores: xr.Dataset, *, what: str, label: str, grid: tuple[int, i
     """
     names = tuple(str(name) for name in scores[what].values)
     groups = names if what == "category" else tuple(str(name) for name in scores["category"].values)
-    values = {name: on_grid(scores[name], what, grid) for name in EFFECT_FIELDS}
+    values = {name: on_grid(scores[name].astype(float), grid) for name in EFFECT_FIELDS}
     return Rows(label, what, "effect, in shares of the clean-corrupted gap", names, groups, values)
 
 
-def on_grid(values: xr.DataArray, row: str, grid: tuple[int, int]) -> Float[np.ndarray, "row layer head"]:
-    """Values with every layer and head from 0 on; NaN where one is absent."""
-    full = values.reset_coords(drop=True).transpose(row, "layer", "head").astype(float)
-    return full.reindex(layer=range(grid[0]), head=range(grid[1])).to_numpy()
+def on_grid(
+    values: xr.DataArray, grid: tuple[int, int], *, fill: Any = np.nan
+) -> Shaped[np.ndarray, "*row layer head"]:
+    """Values with every layer and head from 0 on; `fill` where one is absent."""
+    bare = values.reset_coords(drop=True).transpose(..., "layer", "head")
+    return bare.reindex(layer=range(grid[0]), head=range(grid[1]), fill_value=fill).to_numpy()
 
 
 def pack(every: Sequence[Rows], *, room: int) -> Packed:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from headcats.errors import StorageError
 from headcats.file_names import EVIDENCE, NODES
+from headcats.results import read_table
 
 
 @dataclass(frozen=True)
@@ -66,23 +67,11 @@ def _lacking(files: dict[str, Path]) -> list[str]:
 
 
 def _tree(files: dict[str, Path]) -> xr.DataTree:
-    nodes = {f"/{name}": read_saved(path) for name, path in files.items()}
+    again = f"`headcats evidence {next(iter(files.values())).parents[1]}`"
+    nodes = {f"/{name}": read_table(path, again=again) for name, path in files.items()}
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree
-
-
-def read_saved(path: Path) -> xr.Dataset:
-    """One saved table.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as stored:
-            return stored.load()
-    except (OSError, ValueError, KeyError) as error:
-        raise StorageError(f"{path} cannot be read: {error}. Make it again, or move it away.") from None
 
 
 def saved_views(folder: Path) -> list[View]:

@@ -4,7 +4,7 @@ Needs no torch, so that figures and tables of a finished run can be made anywher
 different parts of one method over the suite, the method itself is loaded.)
 """
 
-from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, slug
+from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, read_table, slug, table_bytes
 from headcats.results.merging import join_parts, merge
 from headcats.results.one_table import refuse_results, tables_of
 from headcats.results.tree import load, suite_blocks, task_nodes, tree, unfinished_tasks
@@ -17,9 +17,11 @@ __all__ = [
     "join_parts",
     "load",
     "merge",
+    "read_table",
     "refuse_results",
     "slug",
     "suite_blocks",
+    "table_bytes",
     "tables_of",
     "task_nodes",
     "tree",

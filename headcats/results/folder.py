@@ -115,10 +115,7 @@ class ResultsFolder:
         self._write(self.part_path(label, part), block.assign_attrs(part=part, label=label))
 
     def _write(self, path: Path, block: xr.Dataset) -> None:
-        # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-        # Without the encoding of a file it was read from, by which xarray would cut longer texts joined to it.
-        data = bytes(block.drop_encoding().to_netcdf(engine="h5netcdf"))
-        self.write_bytes(path.relative_to(self.path), data)
+        self.write_bytes(path.relative_to(self.path), table_bytes(block))
 
     def write_bytes(self, name: str | os.PathLike[str], data: bytes) -> None:
         """Write a file of the folder whole or not at all.
@@ -183,6 +180,29 @@ def _below_a_file(folder: Path) -> str:
     """What to say of a folder that cannot be made, because a part of its path is a file; "" for any other."""
     above = next((one for one in (folder, *folder.parents) if one.is_file()), None)
     return "" if above is None else f"{above} is a file, and no folder can be below it. Name another folder."
+
+
+def table_bytes(table: xr.Dataset) -> bytes:
+    """A table as the content of a netCDF file, for `ResultsFolder.write_bytes`."""
+    # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
+    # Without the encoding of a file it was read from, by which xarray would cut longer texts joined to it.
+    return bytes(table.drop_encoding().to_netcdf(engine="h5netcdf"))
+
+
+def read_table(path: Path, *, again: str) -> xr.Dataset:
+    """A table that a command has saved.
+
+    Args:
+        path: The file.
+        again: What makes it again, for the message, such as "`headcats evidence DIR`".
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    try:
+        return _read(path)
+    except (OSError, ValueError, KeyError) as error:
+        raise StorageError(f"{path} cannot be read: {error}. {again} makes it again.") from None
 
 
 def _read_whole(path: Path) -> xr.Dataset | None:

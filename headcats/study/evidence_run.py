@@ -15,7 +15,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNa
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, ResultsFolder, load, task_nodes
+from headcats.results import MANIFEST, ResultsFolder, load, table_bytes, task_nodes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
 from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
@@ -243,9 +243,6 @@ def chosen_label(tree: xr.DataTree, method: str | None) -> str:
 def _save(found: xr.DataTree, folder: ResultsFolder, where: str) -> None:
     """One file per node; all are made before the first is written."""
     attrs = {name: found.attrs[name] for name in ("reading", "options", "left_out")}
-    files = {
-        f"{where}/{name}.nc": bytes(found[name].to_dataset().assign_attrs(attrs).to_netcdf(engine="h5netcdf"))
-        for name in NODES
-    }
+    files = {f"{where}/{name}.nc": table_bytes(found[name].to_dataset().assign_attrs(attrs)) for name in NODES}
     for name, data in files.items():
         folder.write_bytes(name, data)

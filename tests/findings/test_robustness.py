@@ -10,6 +10,7 @@ from simulated import block, tree
 import headcats as hc
 from headcats.errors import HeadcatsWarning, StorageError
 from headcats.findings.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
+from headcats.results import ResultsFolder
 
 WHERE = "evidence/robustness"
 
@@ -71,3 +72,19 @@ def test_what_is_not_the_default_is_in_the_name():
     }
     assert usual == WHERE
     assert len(others | {usual}) == 4
+
+
+def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustness, tmp_path: Path, monkeypatch):
+    save_robustness(tmp_path, WHERE, found)
+    write = ResultsFolder.write_bytes
+
+    def stopped(folder: ResultsFolder, name: str, data: bytes) -> None:
+        if name.endswith("agreement.nc"):
+            raise KeyboardInterrupt
+        write(folder, name, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ResultsFolder, "write_bytes", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            save_robustness(tmp_path, WHERE, found)
+    assert saved_robustness(tmp_path, WHERE) is None

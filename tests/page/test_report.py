@@ -246,3 +246,12 @@ def test_a_cell_of_very_many_heads_counts_the_others():
     shortened = str(_linked(" ".join(heads)))
     assert shortened.count("<button") == MOST_HEADS
     assert shortened.endswith(" and 5 more")
+
+
+def test_a_method_without_scores_in_the_metric_of_the_map_is_named(finished: Path, tmp_path: Path, monkeypatch):
+    def refuse(*arguments: object, **options: object) -> None:
+        raise DataError("it was measured in kl alone.")
+
+    monkeypatch.setattr("headcats.page.material.score", refuse)
+    said = section(written(finished, tmp_path / "one.html"), "explorer")
+    assert "mean_ablation@all is not among them: it was measured in kl alone." in said.replace("  ", " ")

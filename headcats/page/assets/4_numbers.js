@@ -52,7 +52,7 @@ function exists(layer, head) {
   return layer >= 0 && head >= 0 && layer < heads.grid[0] && head < heads.per_layer[layer];
 }
 
-function headButton(layer, head, more = "") {
+function headButton(layer, head) {
   const name = headName(layer, head);
-  return element("button", { type: "button", class: "head", "data-head": name }, `${name}${more}`);
+  return element("button", { type: "button", class: "head", "data-head": name }, name);
 }

@@ -11,3 +11,5 @@ def explorer(material: Material) -> Iterator[Part]:
     """Drawn by the page's script from the packed numbers."""
     if material.found or material.strengths is not None:
         yield Explorer()
+    for label, why in material.not_scored.items():
+        yield f"`{label}` is not among them: {why}"
