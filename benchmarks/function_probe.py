@@ -25,7 +25,7 @@ from headcats.probes.functions.settings import FunctionProbeSettings, settings_o
 from headcats.probes.functions.splits import item_of
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.template import ARROW
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 POOL = 1024
 

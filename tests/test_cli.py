@@ -525,7 +525,7 @@ def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeyp
 
 
 def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
-    from headcats.cli.running import _methods
+    from headcats.cli.run import _methods
 
     assert _methods("denoising_patch,mean_ablation") == ["denoising_patch", "mean_ablation"]
     assert _methods("a:b=1,c=2@last d") == ["a:b=1,c=2@last", "d"]

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.models import Head
-from headcats.streams import stream
+from headcats.random_streams import stream
 from recovery_parts.toy_tasks import CATEGORIES, NUMBERS, TASKS
 
 N_LAYERS, N_HEADS = 4, 8

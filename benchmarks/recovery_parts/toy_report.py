@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headcats.streams import stream
+from headcats.random_streams import stream
 from recovery_parts.side_by_side import side_by_side
 from recovery_parts.tables import Part, Table
 from recovery_parts.toy_heads import JOBS, N_HEADS, N_LAYERS

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from headcats.prompts.batch import PromptBatch
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 CATEGORIES = {
     "Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728",

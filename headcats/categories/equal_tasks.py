@@ -6,12 +6,12 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from headcats.categories.expected import SCORES, check_is, check_rule
+from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.shared import jaccards
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.random_streams import stream
 from headcats.rules import Rule
-from headcats.streams import stream
 
 
 def subsampled_overlap(

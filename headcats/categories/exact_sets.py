@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy import special
 
-from headcats.categories.expected import OVERLAP, check_is
+from headcats.categories.argument_checks import OVERLAP, check_is
 from headcats.errors import DataError
 
 # Probabilities below this change no interval and no p that is printed.

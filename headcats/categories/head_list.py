@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.expected import MEMBERS, check_is
+from headcats.categories.argument_checks import MEMBERS, check_is
 
 
 def head_table(overlap: xr.Dataset) -> pd.DataFrame:

@@ -11,9 +11,9 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from headcats import estimates
+from headcats import statistics
+from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.draws import resampled_members, sizes_without_effect
-from headcats.categories.expected import SCORES, check_is, check_rule
 from headcats.categories.reduction import Reduction
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule, fdr, negate
@@ -209,7 +209,7 @@ def _judged(scores: xr.Dataset, tasks: dict[str, list[str]], needed: dict[str, i
         coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
         attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
     )
-    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
     table["smallest_p"] = ("category", [one.smallest_p() for one in reductions])
     table["n_items"] = ("category", [scores["n_items"].values[at].min() for at in rows.values()])
 

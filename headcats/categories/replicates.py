@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from headcats.categories.expected import MEMBERS, check_named
+from headcats.categories.argument_checks import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
 
 _LARGEST = ("member", "effect", "low", "high")

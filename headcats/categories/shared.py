@@ -4,9 +4,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 
-from headcats.categories.expected import MEMBERS, check_is
+from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.errors import DataError, OptionError
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 # Of the category variables: name of helping heads -> name of suppressing ones.
 _SUPPRESSING = {

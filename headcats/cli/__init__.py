@@ -8,20 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from headcats.cli import (
-    comparing,
-    drawing,
-    evidencing,
-    listing,
-    mapping,
-    merging,
-    reporting,
-    running,
-    validating,
-    viewing,
-)
+from headcats.cli.compare import compare_command
 from headcats.cli.console import ending_on_request, explain, stoppable, warn
+from headcats.cli.evidence import evidence_command
+from headcats.cli.figure import figure_command
+from headcats.cli.list import list_command, version_text
+from headcats.cli.map import map_command
+from headcats.cli.merge import merge_command
 from headcats.cli.processor import tune_processor
+from headcats.cli.report import report_command
+from headcats.cli.run import run_command
+from headcats.cli.validate import validate_command
+from headcats.cli.views import views_command
 from headcats.errors import HeadcatsError, HeadcatsWarning
 
 _EXAMPLES = """
@@ -45,21 +43,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("run")(running.run_command)
-app.command("validate")(stoppable(validating.validate_command))
-app.command("map")(stoppable(mapping.map_command))
-app.command("report")(stoppable(reporting.report_command))
-app.command("figure")(stoppable(drawing.figure_command))
-app.command("compare")(stoppable(comparing.compare_command))
-app.command("evidence")(stoppable(evidencing.evidence_command, "; the same command starts again from zero"))
-app.command("views")(stoppable(viewing.views_command))
-app.command("merge")(stoppable(merging.merge_command))
-app.command("list")(stoppable(listing.list_command))
+app.command("run")(run_command)
+app.command("validate")(stoppable(validate_command))
+app.command("map")(stoppable(map_command))
+app.command("report")(stoppable(report_command))
+app.command("figure")(stoppable(figure_command))
+app.command("compare")(stoppable(compare_command))
+app.command("evidence")(stoppable(evidence_command, "; the same command starts again from zero"))
+app.command("views")(stoppable(views_command))
+app.command("merge")(stoppable(merge_command))
+app.command("list")(stoppable(list_command))
 
 
 def _print_version(asked: bool | None) -> None:
     if asked:
-        typer.echo(listing.version_text())
+        typer.echo(version_text())
         raise typer.Exit()
 
 

@@ -19,11 +19,11 @@ from headcats.findings.mapping import default_method, file_of, of_run, shown_lab
 from headcats.findings.maps import map_findings
 from headcats.findings.suite import METHOD_OF, figure_file, suite_title
 from headcats.findings.table import Paragraph
+from headcats.formatting import pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.results import SUITE, suite_blocks
 from headcats.scores import CONTROLS
-from headcats.wording import counted
 
 # The method over the whole suite that `headcats map` shows.
 MAPPED = METHOD_OF["relations"]
@@ -75,7 +75,7 @@ def _tell_map(
 ) -> None:
     first = next(spec for spec in specs if not spec.of_suite)
     scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
-    of_all = f"{len(scored)} of {counted(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']}"
+    of_all = f"{len(scored)} of {pluralize(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']}"
     answer.say([f"Scored {of_all} on {manifest['model']['name']}."])
     if not scored:
         return

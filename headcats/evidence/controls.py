@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcats.models import Head
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 HeadSet = tuple[Head, ...]
 Family = tuple[HeadSet, ...]

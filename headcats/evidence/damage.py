@@ -7,12 +7,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headcats.errors import DataError
-from headcats.estimates import item_groups, item_weights, mean_interval
 from headcats.metrics import measure
 from headcats.models import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.random_streams import stream
 from headcats.registry import lookup
-from headcats.streams import stream
+from headcats.statistics import item_groups, item_weights, mean_interval
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets

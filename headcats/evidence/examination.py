@@ -14,12 +14,12 @@ from headcats.evidence import contrasts, curves, reading, self_repair, specifici
 from headcats.evidence.contrast_reading import contrast_sentences
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.selection import Selection, most_specific, select
+from headcats.formatting import format_duration, pluralize
 from headcats.models import Head, HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.rules import Rule
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
-from headcats.wording import counted, readable_time
 
 _log = logging.getLogger("headcats")
 _PROBED_SETS = 32
@@ -187,8 +187,8 @@ def _say_how_long(model: HookedModel, held: HeldOut, needed: Mapping[str, set[He
     expected = seconds[-1] * sum(blocks.values()) / share
     _log.info(
         "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', judged by a few of them.",
-        readable_time(expected),
-        counted(sum(map(len, needed.values())), "ablation"),
+        format_duration(expected),
+        pluralize(sum(map(len, needed.values())), "ablation"),
         options.positions,
     )
 

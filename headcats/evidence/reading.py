@@ -19,7 +19,7 @@ describe and decide nothing.
 import numpy as np
 import xarray as xr
 
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 ALPHA = 0.05
 LEAST_CONTROLS = 19
@@ -130,7 +130,7 @@ def multiplicity_sentences(*tables: xr.Dataset) -> list[str]:
     n = sum(int((table["verdict"] != OPEN).sum()) for table in tables)
     if not n:
         return []
-    made = counted(n, "verdict was", "verdicts were")
+    made = pluralize(n, "verdict was", "verdicts were")
     caution = "not corrected for their number: of heads that are like all others, one in twenty would stand by chance"
     return [f"{made} made (`{STANDS}` or `{FALLS}`) at {ALPHA} each, {caution}."]
 
@@ -177,7 +177,7 @@ def _sentence(row: xr.Dataset, name: str, asked: int, exclusive: bool) -> str:
     exact, n = row["specificity_exact_p"].item(), int(row["n_relabelled"])
     few = "" if n >= asked else f"; only {n} of the {asked} asked for exist"
     if found == OPEN and n < LEAST_CONTROLS:
-        known = counted(n, "relabelling")
+        known = pluralize(n, "relabelling")
         return f"{name} {OPEN}: {told}, but with {known} within layers p cannot fall to {ALPHA}{few}.{after}"
     low, high = row["specificity_low"].item(), row["specificity_high"].item()
     unclear = ""

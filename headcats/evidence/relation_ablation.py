@@ -14,8 +14,8 @@ from headcats.errors import DataError
 from headcats.models import Head, HookedModel, adapt
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 from headcats.prompts.batch import PromptBatch
+from headcats.random_streams import stream
 from headcats.relations import RelationSettings, settings_of
-from headcats.streams import stream
 from headcats.sweeps import cumulative, joint_sweep
 
 Heads = tuple[Head, ...]

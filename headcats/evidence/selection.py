@@ -11,9 +11,9 @@ from jaxtyping import Float
 
 from headcats.categories import categorize, numbered_tasks
 from headcats.errors import DataError, StatisticsWarning
+from headcats.formatting import pluralize
 from headcats.models import Head
 from headcats.rules import Rule
-from headcats.wording import counted
 
 TESTED_HEADS = 4
 
@@ -167,7 +167,7 @@ def _too_few(tasks: list[str], min_tasks: int | str, without: str | None) -> str
     if not tasks:
         return f"it has no task with numbers ({left})"
     if not isinstance(min_tasks, str) and len(tasks) < min_tasks:
-        return f"it has {counted(len(tasks), 'task')} with numbers ({left}) and min_tasks={min_tasks} needs more"
+        return f"it has {pluralize(len(tasks), 'task')} with numbers ({left}) and min_tasks={min_tasks} needs more"
     return ""
 
 

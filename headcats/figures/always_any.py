@@ -20,9 +20,9 @@ from headcats.figures.hatch import hatch_lines
 from headcats.figures.marks import TINY, add_cell_lines, add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
 from headcats.figures.placing import below_caption, captioned_figure, folded, in_rows, title_width
+from headcats.formatting import pluralize
 from headcats.registry import unknown_name_message
 from headcats.scores import always_any as reduced_gates
-from headcats.wording import counted
 
 SCORES = ("facilitation", "interference", "irrelevance")
 COMPOSITE = "composite"
@@ -272,13 +272,13 @@ def _seeds(frame: pd.DataFrame, *, asked: int) -> list[str]:
     }
     asked = max(asked, *found.values())
     least, most = min(found.values()), max(found.values())
-    span = f"{least} to {counted(most, 'seed')}" if least < most else counted(most, "seed")
+    span = f"{least} to {pluralize(most, 'seed')}" if least < most else pluralize(most, "seed")
     parts = [f"Always = smallest, Any = largest score of {span}"]
     if most == 1:
         parts.append("with one seed, Always and Any are the same")
     if least < asked:
         rows = ", ".join(
-            f"{html.escape(name, quote=False)} {n} of {counted(asked, 'seed')}" for name, n in found.items()
+            f"{html.escape(name, quote=False)} {n} of {pluralize(asked, 'seed')}" for name, n in found.items()
         )
         parts.append(f"not all seeds are here: {rows}")
     if least < most:

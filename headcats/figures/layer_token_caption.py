@@ -10,10 +10,10 @@ import xarray as xr
 
 from headcats.figures.layer_token_scale import QUANTITIES
 from headcats.figures.prompt_roles import explained_prompt_roles
+from headcats.formatting import pluralize
 from headcats.probes.tokens.coincidence import coincidences
 from headcats.probes.tokens.convergence import Probe
 from headcats.probes.tokens.settings import AFTER, BEFORE, LAST_Q
-from headcats.wording import counted
 
 EXACT = "exact_answer_"
 # Pairs of roles that the caption names where they are the same token.
@@ -69,7 +69,7 @@ def _without_value(token_map: xr.Dataset, frame: pd.DataFrame, name: str) -> str
     stopped = sum(one in failed for one in names) if QUANTITIES[name].scale == "auc" else 0
     if not stopped:
         return "× no value"
-    return f"× no value: in {stopped} of {counted(len(frame), 'cell')} because the probe did not converge"
+    return f"× no value: in {stopped} of {pluralize(len(frame), 'cell')} because the probe did not converge"
 
 
 def _texts(token_map: xr.Dataset, name: str) -> list[str]:
@@ -78,8 +78,8 @@ def _texts(token_map: xr.Dataset, name: str) -> list[str]:
         return []
     n = int(token_map["n"])
     if "n_wrong" in token_map:
-        return [f"{counted(n, 'answer')}, {int(token_map['n_wrong'])} wrong"]
-    return [f"mean over heads and {counted(n, 'text')}" if name == "attention" else counted(n, "prompt")]
+        return [f"{pluralize(n, 'answer')}, {int(token_map['n_wrong'])} wrong"]
+    return [f"mean over heads and {pluralize(n, 'text')}" if name == "attention" else pluralize(n, "prompt")]
 
 
 def _boxed(inside: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Shaped
 from headcats.evidence.comparison.agreeing import pairs
 from headcats.findings.replicates import replicates
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18
@@ -133,7 +133,7 @@ def half_findings(found: xr.Dataset, *, title: str) -> Iterator[Finding]:
         "Spearman of effects (range)",
         "Jaccard by chance",
     ]
-    heading = f"Halves of the prompts by query item: {title} ({found.attrs['sign']}), {counted(splits, 'split')}"
+    heading = f"Halves of the prompts by query item: {title} ({found.attrs['sign']}), {pluralize(splits, 'split')}"
     yield table(heading, columns, rows)
     if (found["n_splits"] < splits).any():
         yield "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone."
@@ -212,15 +212,15 @@ def _verdict(category: str, listed: pd.DataFrame, sizes: Mapping[str, int], *, a
     named = f" ({'; '.join(empty)})" if len(empty) <= 2 else ""
     void = lacking + (f"{len(empty)} of {len(sizes)} protocols find no head{named}; " if empty else "")
     if len(finders) == 1:
-        return f"{category}: {void}only {finders[0]} finds {counted(sizes[finders[0]], 'head')}."
+        return f"{category}: {void}only {finders[0]} finds {pluralize(sizes[finders[0]], 'head')}."
     known = listed[listed["first"].isin(finders) & listed["second"].isin(finders)]
     lowest = known.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
     middle = f" (median of {len(known)} pairs {number_text(known['jaccard'].median())})" if len(known) > 1 else ""
     return (
         f"{category}: {void}{'among the others the' if void else 'the'} lowest agreement is Jaccard "
         f"{number_text(lowest['jaccard'])}{middle}, between {lowest['first']} "
-        f"({counted(sizes[lowest['first']], 'head')}) and {lowest['second']} "
-        f"({counted(sizes[lowest['second']], 'head')}); Spearman of effects {number_text(lowest['spearman'])}."
+        f"({pluralize(sizes[lowest['first']], 'head')}) and {lowest['second']} "
+        f"({pluralize(sizes[lowest['second']], 'head')}); Spearman of effects {number_text(lowest['spearman'])}."
     )
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, of_tasks, share
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
@@ -243,7 +243,7 @@ def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
             "does."
         )
     if small:
-        yield f"{counted(small, 'head')} with both effects below {_LEAST} of the gap not listed."
+        yield f"{pluralize(small, 'head')} with both effects below {_LEAST} of the gap not listed."
 
 
 def _number(value: float, digits: int | None = None) -> str:

@@ -10,10 +10,10 @@ from headcats.errors import DataError
 from headcats.findings.agreement import NOT_JUDGED, WHY_NOT_JUDGED
 from headcats.findings.mapping import parse_min_tasks, title
 from headcats.findings.table import Finding, Note, Paragraph, table
+from headcats.formatting import pluralize
 from headcats.rules import Rule
 from headcats.rules.text import parse_rule
 from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
-from headcats.wording import counted
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.
@@ -111,7 +111,7 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
         return
     counts = [
         [
-            counted(k, "category", "categories"),
+            pluralize(k, "category", "categories"),
             str(int(shared["observed"].sel(k=k))),
             *(
                 f"{float(shared[name].sel(k=k)):.{digits}f}"
@@ -156,7 +156,7 @@ def _equal_tasks(found: Mapping[str, xr.Dataset], *, rule: str | Rule, min_tasks
     k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
     subsets, judged = equal.attrs["subsets"], equal.attrs["judged"]
     drawn = f"{subsets} random subsets" if judged == subsets else f"{judged} judged of {subsets} random subsets"
-    heading = f"With {counted(int(equal['n_tasks']), 'task')} of each category ({drawn}; range)"
+    heading = f"With {pluralize(int(equal['n_tasks']), 'task')} of each category ({drawn}; range)"
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     yield table(heading, columns, rows, numeric=columns[1:])
     yield f"On average {', '.join(k)}."

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 
 def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *,
         yield table("Dropped and refused", ["task", "why"], reasons)
     if prompted:
         usable = sum(not entry["refusal"] for entry in prompted.values())
-        yield Paragraph(f"{usable} of {counted(len(prompted), 'task')} can be scored.")
+        yield Paragraph(f"{usable} of {pluralize(len(prompted), 'task')} can be scored.")
     if spoken:
         yield Paragraph(_conclusion(spoken))
 
@@ -89,7 +89,7 @@ def _spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> tuple[Table
 
 def _conclusion(entries: Mapping[str, Mapping[str, Any]]) -> str:
     usable = [entry for entry in entries.values() if not entry["refusal"]]
-    can = f"{len(usable)} of {counted(len(entries), 'task')} can be probed for wrong answers (token_probe)."
+    can = f"{len(usable)} of {pluralize(len(entries), 'task')} can be probed for wrong answers (token_probe)."
     if not usable:
         return can
     right, wrong = (sum(entry[f"n_{side}"] for entry in usable) for side in ("right", "wrong"))

@@ -15,7 +15,7 @@ from headcats.gates.settings import GatingSettings, Stage, find_settings
 from headcats.gates.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models import HookedModel, adapt, check_model
 from headcats.models.graphs import leaving_no_graph
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 _NAME = "contrastive_gates"
 _WHEN = ("open", "start", "fitted")

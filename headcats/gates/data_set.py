@@ -16,7 +16,7 @@ from headcats.gates.settings import GatingSettings
 from headcats.gates.texts import GateTexts
 from headcats.models import HookedModel
 from headcats.models.graphs import leaving_no_graph
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 
 class DataSet:

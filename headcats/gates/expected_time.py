@@ -3,8 +3,8 @@
 import logging
 import time
 
+from headcats.formatting import format_duration
 from headcats.gates.fitting import Advance
-from headcats.wording import readable_time
 
 # The first update also pays for what is done once.
 _SKIPPED, _MEASURED = 1, 3
@@ -28,8 +28,8 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
             started = time.monotonic()
         elif done == _SKIPPED + _MEASURED:
             seconds = (time.monotonic() - started) / _MEASURED * of
-            rest = f", {readable_time(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
-            _log.info("%s: about %s%s (%d updates, measured on the first).", what, readable_time(seconds), rest, of)
+            rest = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", what, format_duration(seconds), rest, of)
         advance(done, of, stage)
 
     return told

@@ -15,7 +15,7 @@ from headcats.gates.settings import GatingSettings, Stage
 from headcats.gates.texts import GateTexts
 from headcats.models import HookedModel
 from headcats.models.graphs import leaving_no_graph
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 Advance = Callable[[int, int, str], None]
 """Called after every update with the number of updates done, of all updates, and the name of the stage."""

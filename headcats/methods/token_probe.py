@@ -7,6 +7,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
+from headcats.formatting import pluralize
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
@@ -14,10 +15,9 @@ from headcats.probes.tokens.convergence import not_converged
 from headcats.probes.tokens.map import token_map
 from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.random_streams import stream
 from headcats.registry import register
-from headcats.streams import stream
 from headcats.summaries.token_probe import summary
-from headcats.wording import counted
 
 # Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
 _QUESTIONS = WholeNumber(default=1000, least=1)
@@ -206,7 +206,7 @@ class TokenProbe:
 
 def _left_out(found: xr.Dataset) -> str:
     n, of = int(found.n_left_out), int(found.n_left_out) + int(found.n)
-    return f"{n} of {counted(of, 'question')} left out: {found.attrs['left_out']}." if n else ""
+    return f"{n} of {pluralize(of, 'question')} left out: {found.attrs['left_out']}." if n else ""
 
 
 def _exact_of(task: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.categories.expected import RESULTS, check_is, check_rule
+from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.findings.mapping import file_of, of_run, tables
 from headcats.page.head_store import head_store

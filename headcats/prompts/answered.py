@@ -11,10 +11,10 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.formatting import pluralize
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.pair import Span
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
-from headcats.wording import counted
 
 # Characters of a text in a message.
 _SHOWN = 60
@@ -69,7 +69,7 @@ def _read_spans(spans: Any, text: str, *, what: str) -> tuple[Span, ...]:
         if not 0 <= start < end <= len(text):
             raise DataError(
                 f"{what}: target {number} spans characters {start} to {end}, but the text {_shown(text)} has "
-                f"{counted(len(text), 'character')}: give (start, end) within it, the start before the end."
+                f"{pluralize(len(text), 'character')}: give (start, end) within it, the start before the end."
             )
     return tuple(Span(int(start), int(end)) for start, end in pairs)
 

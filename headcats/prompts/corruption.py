@@ -19,8 +19,8 @@ from headcats.prompts.derangement import derange
 from headcats.prompts.pair import PromptPair, SecondCorruption
 from headcats.prompts.second_corruption import SecondLabels
 from headcats.prompts.template import Template
+from headcats.random_streams import stream
 from headcats.registry import unknown_name_message
-from headcats.streams import stream
 
 WordPair = tuple[str, str]
 # (demonstration pairs, query, their corrupted outputs, distractor, name of what the corrupted prompt shows)

@@ -12,10 +12,10 @@ from torch import Tensor
 from headcats.errors import ModelError
 from headcats.models import HookedModel
 from headcats.models.circuit import Circuit
+from headcats.random_streams import stream
 from headcats.relations.extremes import Targets, among_extremes
 from headcats.relations.pairs import Relation
 from headcats.relations.settings import RelationSettings
-from headcats.streams import stream
 
 
 class Counts(NamedTuple):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import xarray as xr
 
-from headcats import estimates
+from headcats import statistics
 from headcats.errors import OptionError, TooFewItemsError
 from headcats.rules.declared import Cutoffs, with_check, with_cutoffs
 from headcats.rules.rule import rule
@@ -17,7 +17,7 @@ _DRAWN = 15
 def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float | int) -> Cutoffs:
     # The largest p that was called; where none was, the one that a single discovery would have needed.
     p_value, effect = scores["p_value"], scores["effect"]
-    q_value = estimates.benjamini_hochberg(p_value.values)
+    q_value = statistics.benjamini_hochberg(p_value.values)
     called = p_value.values[q_value <= alpha]
     largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value.values).sum()))
     n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
@@ -70,7 +70,7 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
     effect = scores["effect"]
     # Plain arrays: a rule is called hundreds of times on data without effects.
     p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
-    called = (estimates.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
+    called = (statistics.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
     return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
 
 
@@ -83,7 +83,7 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         return  # a single discovery is within reach
     # Even if every head reached the smallest p of its row: would anything be called?
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
-    least_q = float(np.nanmin(estimates.benjamini_hochberg(smallest.values)))
+    least_q = float(np.nanmin(statistics.benjamini_hochberg(smallest.values)))
     if least_q <= alpha:
         return
     row_reach = smallest.min(("layer", "head"))
@@ -98,9 +98,9 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         need += _single(items, more, reach, tests=scores["p_value"].size, alpha=alpha)
         if items + more >= _DRAWN:
             # The smallest p of the most draws there are, and what q the rows make of it.
-            floor = 1 / (estimates.draws_for(scores["p_value"].size, alpha=alpha) + 1)
+            floor = 1 / (statistics.draws_for(scores["p_value"].size, alpha=alpha) + 1)
             made = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
-            larger = f"a larger alpha, as hc.score makes {estimates.MOST_DRAWS} sign draws at most"
+            larger = f"a larger alpha, as hc.score makes {statistics.MOST_DRAWS} sign draws at most"
             need += f" and {made if least_q * floor / reach <= alpha else larger}"
     raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "

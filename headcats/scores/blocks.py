@@ -7,10 +7,10 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.estimates import PromptEffects
 from headcats.registry import names, unknown_name_message
 from headcats.results import task_nodes
 from headcats.scores.whole_suite import instead_of_scores
+from headcats.statistics import PromptEffects
 
 PATCH = "denoising_patch"
 WRONG_TASK = "second_corruption_patch"

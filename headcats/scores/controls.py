@@ -11,8 +11,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.estimates import PromptEffects, estimate
 from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, prompt_effects
+from headcats.statistics import PromptEffects, estimate
 
 
 def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, positions: str) -> dict[str, xr.Dataset]:

@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from headcats import estimates
+from headcats import statistics
 from headcats.errors import DataError, OptionError
-from headcats.estimates import PromptEffects
+from headcats.statistics import PromptEffects
 
 METHOD = "function_vector_patch"
 
@@ -62,7 +62,7 @@ def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> 
     chosen = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
     # A task stands here where an item stands elsewhere, and nothing is divided: every gap is 1.
     tasks = PromptEffects(raw[:, chosen], np.ones(len(raw)), names, np.full(len(raw), ""))
-    found = estimates.estimate(tasks, task="function vector heads", seed=seed, draws=None)
+    found = statistics.estimate(tasks, task="function vector heads", seed=seed, draws=None)
     rows, columns = np.unravel_index(chosen, grid.shape[1:])
     layers, heads = scores["layer"].values[rows], scores["head"].values[columns]
     return xr.Dataset(

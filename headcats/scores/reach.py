@@ -7,8 +7,8 @@ import xarray as xr
 from jaxtyping import Float
 from scipy import stats
 
-from headcats import estimates
-from headcats.estimates import Estimate
+from headcats import statistics
+from headcats.statistics import Estimate
 
 POWER = 0.8
 # Shares of the gap below this are the rounding of constant differences.
@@ -73,7 +73,7 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
     tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
-    needed = estimates.discoveries_needed(smallest, tests=tests, alpha=alpha)
+    needed = statistics.discoveries_needed(smallest, tests=tests, alpha=alpha)
     # A sign flip of n items reaches 2^(1 - n), unless the number of draws is the limit.
     drawn = smallest > 2.0 ** (1 - items)
     limit = "by the number of sign draws" if drawn else f"{items} query items in {task}"

@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from headcats import estimates
+from headcats import statistics
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, approximation, find_blocks, prompt_effects, same_grid
 from headcats.scores.controls import control_blocks, control_table, task_specific
@@ -32,7 +32,7 @@ def score(
 
     `effect = mean over prompts of the difference / mean over prompts of the gap`. The difference is patched - corrupted
     where the method edits the corrupted run (denoising), clean - patched where it edits the clean run (noising,
-    ablation). Intervals and p values treat query items as the independent unit (see `headcats.estimates`); q is
+    ablation). Intervals and p values treat query items as the independent unit (see `headcats.statistics`); q is
     Benjamini-Hochberg over all heads x tasks, two-sided, NaN left out.
 
     A large part of a denoising effect can be "the wrong task is gone". Where the results hold
@@ -58,7 +58,7 @@ def score(
         `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable` per task, `gap_low` to `gap_high`
         being the 95 % interval of the gap by the bootstrap of items, and `detectable` the smallest effect of a median
         head that is told from 0 with 80 % probability on its own; `resampled (resample, ...)`: effects in 400 bootstrap
-        draws of items, `flipped (flip, ...)`: in 100 draws in which no head has any (see `headcats.estimates`);
+        draws of items, `flipped (flip, ...)`: in 100 draws in which no head has any (see `headcats.statistics`);
         `distractor_effect (task, distractor, layer, head)` = the effect on the prompts of one distractor task, in
         shares of the same task gap, where prompts name one. `sign_differs` flags heads of |effect| >= .1 that help
         against one distractor task and hurt against another.
@@ -124,12 +124,12 @@ def score(
         selected = task_specific(blocks, controls[WRONG_TASK], method=method, metric=metric)
         _warn_of_missing([task for task in blocks if task not in selected])
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
-    draws = estimates.draws_for(tests, alpha=alpha)
+    draws = statistics.draws_for(tests, alpha=alpha)
     scored = {
         task: Scored(
             category=_category(results, task),
             prompts=prompts,
-            estimate=estimates.estimate(prompts, task=task, seed=seed, draws=draws),
+            estimate=statistics.estimate(prompts, task=task, seed=seed, draws=draws),
         )
         for task, prompts in selected.items()
     }
@@ -192,7 +192,7 @@ def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alp
     wanted = 2 * tests / alpha
     if draws >= wanted or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
         return
-    together = estimates.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
+    together = statistics.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
     called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
     warnings.warn(
         f"alpha={alpha:g} over {tests} tests (head x task) asks for {wanted:.2g} sign draws; {draws} are made, so no p"

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from headcats import estimates
-from headcats.estimates import Estimate, PromptEffects
+from headcats import statistics
 from headcats.scores.blocks import Grid
+from headcats.statistics import Estimate, PromptEffects
 
 # A head below this effect is too small for its sign per distractor task to be worth flagging.
 FLAG_EFFECT = 0.1
@@ -45,7 +45,7 @@ def scores_table(scored: dict[str, Scored], grid: Grid) -> xr.Dataset:
     for name, draw in (("resampled", "resample"), ("flipped", "flip")):
         drawn = np.stack([getattr(e, name).reshape(-1, *shape) for e in found], axis=1)
         table[name] = ((draw, "task", "layer", "head"), drawn)
-    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
     distractors = sorted({str(d) for s in scored.values() for d in s.prompts.distractor} - {""})
     by_distractor = np.full((len(scored), len(distractors), *shape), np.nan)
     for row, s in enumerate(scored.values()):

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from headcats.estimates import mean_interval
 from headcats.metrics import measure
 from headcats.models import HookedModel
+from headcats.statistics import mean_interval
 from headcats.study.plan import Study
 from headcats.study.preparation import Prepared
 from headcats.sweeps.runs import BaseRuns

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from headcats.errors import DataError
+from headcats.formatting import pluralize
 from headcats.models import HookedModel
 from headcats.models.replay import Unreplayable, check_replayable
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.sweeps import memory
 from headcats.sweeps.sources import first_change
-from headcats.wording import counted
 
 
 def memory_plan(
@@ -84,7 +84,7 @@ def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
                 screen = f" (screen, {entry['approximation']})" if "approximation" in entry else ""
                 found[label + screen, entry["path"]].append(entry.get("self_check", ""))
     return [
-        f"{label}: {counted(len(checks), 'task')} by path {path!r}"
+        f"{label}: {pluralize(len(checks), 'task')} by path {path!r}"
         + (f"; self-check {max(checks, key=_worse)}" if any(checks) else "")
         for (label, path), checks in found.items()
     ]

@@ -10,7 +10,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.categories.expected import RESULTS, check_is, check_rule
+from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks

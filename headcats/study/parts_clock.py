@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from headcats.wording import counted, readable_time
+from headcats.formatting import format_duration, pluralize
 
 # Of work that is measured before it is extrapolated, and between two lines on finished parts, in seconds.
 _MEASURED, _BETWEEN = 2.0, 10.0
@@ -43,7 +43,7 @@ class PartsClock:
         if what and self._left:
             there = of - len(self._left)
             more = f", {there} of {of} are there already" if there else ""
-            self._tell(f"{what}: {counted(len(self._left), *self._noun)} to do{more}.")
+            self._tell(f"{what}: {pluralize(len(self._left), *self._noun)} to do{more}.")
 
     def begin(self) -> None:
         """A part begins: what is told of it counts from now."""
@@ -72,7 +72,9 @@ class PartsClock:
         if others:
             seconds += whole / work * others
         named, of = f"{self._what} {part}".strip(), f" of {self._what}" if self._what else ""
-        self._tell(f"{named}: about {readable_time(seconds)} for the {self._noun[1]}{of}, measured on the first steps.")
+        self._tell(
+            f"{named}: about {format_duration(seconds)} for the {self._noun[1]}{of}, measured on the first steps."
+        )
 
     def finished(self, part: str, *, refused: bool = False) -> None:
         """A part is done, or refused. Where parts follow each other fast, one line stands for several of them."""
@@ -91,10 +93,10 @@ class PartsClock:
         self._last_line = now
         left = sum(self._left.values())
         known = left and self._done_work
-        rest = f", about {readable_time(self._spent / self._done_work * left)} left" if known else ""
-        how = f"refused after {readable_time(took)}" if refused else readable_time(took)
+        rest = f", about {format_duration(self._spent / self._done_work * left)} left" if known else ""
+        how = f"refused after {format_duration(took)}" if refused else format_duration(took)
         done = self._of - len(self._left)
-        self._tell(f"{f'{self._what} {part}'.strip()}: {how}; {done} of {counted(self._of, *self._noun)} done{rest}.")
+        self._tell(f"{f'{self._what} {part}'.strip()}: {how}; {done} of {pluralize(self._of, *self._noun)} done{rest}.")
 
     def _one_does_all(self) -> None:
         if self._left and not any(self._left.values()):

@@ -5,6 +5,7 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from headcats.formatting import format_duration
 from headcats.models import HookedModel, check_model, load_model
 from headcats.study.assessment import assess, base_runs
 from headcats.study.estimate import memory_plan, seconds_expected
@@ -15,7 +16,6 @@ from headcats.study.suite_run import suite_inputs
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
-from headcats.wording import readable_time
 
 _log = logging.getLogger("headcats")
 
@@ -77,7 +77,7 @@ def validate(
         _log.info("Memory: %s.", expected.describe())
         _log.info(
             "Time: about %s for %s, judged by the unpatched runs.",
-            readable_time(expected_seconds),
+            format_duration(expected_seconds),
             ", ".join(spec.label for spec in study.task_methods),
         )
     return entries

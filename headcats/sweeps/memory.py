@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import torch
 
 from headcats.errors import OptionError
+from headcats.formatting import pluralize
 from headcats.models import HookedModel
 from headcats.sweeps.footprint import (
     forward_bytes,
@@ -25,7 +26,6 @@ from headcats.sweeps.footprint import (
     z_bytes,
 )
 from headcats.sweeps.free_memory import free_memory
-from headcats.wording import counted
 
 # Activations of more rows at a time than these bring nothing: about a thousand tokens keep a processor busy (measured
 # on CPUs: less than 3 % between 1,000 and 6,000), and what leaves its caches is slower again.
@@ -92,7 +92,7 @@ class MemoryPlan:
         """One sentence for people."""
         return (
             f"about {readable_bytes(self.peak)} beside {readable_bytes(self.weights)} of weights: "
-            f"{counted(self.prompts, 'prompt')}, {counted(self.rows, 'row')} at a time; limit "
+            f"{pluralize(self.prompts, 'prompt')}, {pluralize(self.rows, 'row')} at a time; limit "
             f"{readable_bytes(self.budget)}"
         )
 
@@ -144,7 +144,7 @@ def plan(
     weights = weights_bytes(model)
     if peak > budget:
         raise OptionError(
-            f"A sweep of {counted(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
+            f"A sweep of {pluralize(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
             f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
             f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
             "memory, or take fewer or shorter prompts."

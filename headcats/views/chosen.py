@@ -12,12 +12,12 @@ from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, HeadcatsError, UnknownNameError
 from headcats.findings.adding import how_to_get
 from headcats.findings.mapping import of_run, tables, title
+from headcats.formatting import pluralize
 from headcats.models import Head
 from headcats.results import suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.study.evidence_run import chosen_label
 from headcats.study.made_again import manifest_of
-from headcats.wording import counted
 
 BY_WEIGHTS = "ov_relation"
 """The one method over a whole suite whose numbers are of heads and categories, and need no choice of a rule."""
@@ -189,8 +189,8 @@ def _why(members: xr.Dataset, category: str, kind: str, wanted: np.ndarray, show
     if kind == "in":
         if n == len(shown):
             return f"{_ALL.get(n, f'All {n} heads')} of {category}."
-        return f"The {counted(len(shown), 'head')} of {category} with the largest effect, of {n}."
-    those = f"{counted(len(shown), 'head')} with the largest effect"
+        return f"The {pluralize(len(shown), 'head')} of {category} with the largest effect, of {n}."
+    those = f"{pluralize(len(shown), 'head')} with the largest effect"
     if judged := str(members.attrs.get("not_judged", "")):
         return f"No head could be judged ({judged.rstrip('.')}). Shown are the {those}."
     return f"No head is in {category} by this rule. Shown are the undecided {those}, of {n}."

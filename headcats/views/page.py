@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 import headcats
 from headcats.figures.prompt_roles import explained_prompt_roles
+from headcats.formatting import pluralize
 from headcats.models import Head
 from headcats.views.chosen import Choice, Chosen, ShownHead
 from headcats.views.examples import Example, Side
 from headcats.views.pictures import Pattern, draw, tokens_that_fit
-from headcats.wording import counted
 
 GENERATOR = "headcats views"
 """What tells our pages from other files in the folder."""
@@ -152,7 +152,7 @@ def _strongest(example: Example, head: Head) -> list[dict[str, Any]]:
     rows = [{"rank": str(rank + 1), "cells": [side[rank] for side in sides]} for rank in range(min(_STRONGEST, n))]
     if n > _STRONGEST:
         rest = [
-            {"token": "", "where": f"the other {counted(n - _STRONGEST, 'token')}", "weight": _weight(others)}
+            {"token": "", "where": f"the other {pluralize(n - _STRONGEST, 'token')}", "weight": _weight(others)}
             for others in (sum(cell["share"] for cell in side[_STRONGEST:]) for side in sides)
         ]
         rows.append({"rank": f"{_STRONGEST + 1} to {n}", "cells": rest})
@@ -189,7 +189,7 @@ def _row(head: ShownHead, n_tasks: int) -> dict[str, str]:
         "effect": f"{head.effect:.2f}",
         "interval": _interval(head),
         "q": _q(head),
-        "tasks": f"{len(head.tasks)} of {counted(n_tasks, 'task')}",
+        "tasks": f"{len(head.tasks)} of {pluralize(n_tasks, 'task')}",
     }
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.categories.expected import check_rule
+from headcats.categories.argument_checks import check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.formatting import pluralize
 from headcats.models import HookedModel, check_model
 from headcats.results import MANIFEST, ResultsFolder, load, slug
 from headcats.rules import Rule
@@ -22,7 +23,6 @@ from headcats.study.preparation import Preparation
 from headcats.views.chosen import Choice, Chosen, choose
 from headcats.views.examples import Example, examples, spread
 from headcats.views.page import GENERATOR, Around, view_page
-from headcats.wording import counted
 
 VIEWS = "views"
 INDEX = "index.json"
@@ -211,7 +211,7 @@ def _view(chosen: Chosen, shown: list[Example], file: str) -> View:
     tasks = tuple(dict.fromkeys(example.task for example in shown))
     heads = tuple(str(one.head) for one in chosen.heads)
     what = (
-        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {counted(len(shown), 'prompt')} of "
+        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {pluralize(len(shown), 'prompt')} of "
         f"{', '.join(tasks)}, clean beside corrupted. {chosen.why}"
     )
     return View(file, chosen.category, heads, tasks, what)

@@ -72,7 +72,7 @@ def test_every_command_can_be_stopped(monkeypatch, capfd):
     def stopped(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.cli.listing.names", stopped)
+    monkeypatch.setattr("headcats.cli.list.names", stopped)
     done = typer.testing.CliRunner().invoke(cli.app, ["list", "rules"])
     assert done.exit_code == 130
     assert "Stopped before its end." in done.output

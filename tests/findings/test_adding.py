@@ -5,7 +5,7 @@ import json
 import pytest
 import xarray as xr
 
-from headcats.cli.running import run_command
+from headcats.cli.run import run_command
 from headcats.errors import OptionError
 from headcats.findings.suite import suite_table
 from headcats.study import DEFAULT_PROMPTS, plan

@@ -17,7 +17,7 @@ from headcats.gates import GatingSettings, contrastive_gates, gate_texts
 from headcats.gates.fitting import start
 from headcats.models import adapt
 from headcats.prompts.answered import AnsweredBatch
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 SETTINGS = GatingSettings(updates=3, max_norm=0.05, clamp=1.0, held_out=0.01)
 RETAIN, FORGET = (token_batch(3, 7, targets=(2, 6)), token_batch(2, 5)), (token_batch(4, 6, seed=3),)

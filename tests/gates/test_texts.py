@@ -13,7 +13,7 @@ from headcats.gates import gate_texts
 from headcats.models import HookedModel, adapt
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 
 @pytest.fixture(scope="module")

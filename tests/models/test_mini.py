@@ -27,7 +27,7 @@ from headcats.models.mini.sequences import (
 from headcats.models.mini.shipped import SHIPPED_FILES, load, selected
 from headcats.models.mini.tokenizer import make_tokenizer, words_of
 from headcats.models.mini.train import GATE, GATE_PROMPTS, failures
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 FOLDER = Path(mini.__file__).parent
 TINY = MiniSettings(

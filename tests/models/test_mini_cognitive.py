@@ -34,7 +34,7 @@ from headcats.models.mini_cognitive.measurement import (
 )
 from headcats.models.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
 from headcats.models.mini_cognitive.train import GATE, GATE_PROMPTS, failures
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.tasks import suite
 from headcats.tasks.sentences import TAUGHT
 

@@ -44,7 +44,7 @@ def test_few_items_are_told_how_many_a_single_discovery_needs() -> None:
 
 @pytest.mark.filterwarnings("error")
 def test_a_level_that_would_take_too_many_draws_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcats.estimates.multiplicity.MOST_DRAWS", 20_000)
+    monkeypatch.setattr("headcats.statistics.multiplicity.MOST_DRAWS", 20_000)
     with pytest.warns(StatisticsWarning) as told:
         scores = score(results(40, sd=0.2, effect=1.0), method="denoising_patch", alpha=1e-4)
     assert str(told[0].message) == (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError
 from headcats.prompts.batch import PromptBatch
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.sweeps import Reference
 from headcats.sweeps.donors import UncoveredRoles, _derangement, choose_by_index
 

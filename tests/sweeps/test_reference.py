@@ -12,7 +12,7 @@ from toys import tiny_model
 from headcats.errors import DataError, HeadcatsError
 from headcats.models import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.sweeps import Reference
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Bool, Float, Shaped
 from scipy import stats
 
-from headcats.categories.expected import MEMBERS, check_named
+from headcats.categories.argument_checks import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
 from headcats.scores import screen_label
 

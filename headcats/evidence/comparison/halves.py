@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from headcats.categories.expected import MEMBERS, RESULTS, check_is
+from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.agreeing import SIGNS, agreement
 from headcats.scores import first_half, of_items

@@ -6,11 +6,11 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import stats
 
-from headcats import estimates
+from headcats import statistics
 from headcats.errors import DataError, OptionError
 from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard, rank_correlation
 from headcats.evidence.comparison.method_reading import method_reading
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 DRAWS = 4_999
 LEAST_TOP = 4
@@ -98,7 +98,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
         coords={"group": groups, "method": methods, "other": methods},
     )
     # Every pair stands there twice, which changes no q.
-    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(found["p_value"]))
+    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(found["p_value"]))
     table["n_heads"] = (("group", "method", "other"), counts)
     ranks = np.array([[_ranks(values[i, row]) for i in range(len(methods))] for row in range(len(groups))])
     grid = {"layer": strength["layer"].values, "head": strength["head"].values}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from headcats.categories.expected import RESULTS, check_is
+from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.probes.functions.names import SAYING_NOTHING
 from headcats.registry import unknown_name_message

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 LEVEL = 0.05
 
@@ -20,7 +20,7 @@ def method_reading(table: xr.Dataset, differing: pd.DataFrame) -> list[str]:
     groups = [str(name) for name in table["group"].values]
     n_heads = int(table["n_heads"].max())
     first = (
-        f"{len(methods)} methods on {n_heads} heads, in {counted(len(groups), 'group')}: rank correlation over all "
+        f"{len(methods)} methods on {n_heads} heads, in {pluralize(len(groups), 'group')}: rank correlation over all "
         f"heads (median over groups), overlap of the top {table.attrs['top']}."
     )
     lines = [first]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.expected import OVERLAP, check_named
+from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard
 from headcats.scores import screen_label

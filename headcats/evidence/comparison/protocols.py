@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from headcats.categories import categorize
-from headcats.categories.expected import RESULTS, check_named, check_rule
+from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
+from headcats.formatting import pluralize
 from headcats.registry import unknown_name_message
 from headcats.results import task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
-from headcats.wording import counted
 
 _log = logging.getLogger("headcats")
 
@@ -117,7 +117,7 @@ def judge_protocols(
     if not chosen:
         raise _nothing_chosen(list(_protocols(results, plans)), method=method, positions=positions, metric=metric)
     count = sum(not _is_control(one) for one in chosen)
-    _log.info("Judging %s.", counted(count, "protocol"))
+    _log.info("Judging %s.", pluralize(count, "protocol"))
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     said: dict[str, dict[str, None]] = {}
@@ -209,7 +209,7 @@ def scored_tasks(results: xr.DataTree) -> list[str]:
 
 def _in_words(plan: Mapping[str, Any]) -> str:
     return ", ".join(
-        counted(len(value), "task") if key == "tasks" else str(value) if key in _SPEAKING else f"{key} {value}"
+        pluralize(len(value), "task") if key == "tasks" else str(value) if key in _SPEAKING else f"{key} {value}"
         for key, value in plan.items()
     )
 

@@ -12,11 +12,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.estimates import PromptEffects, estimate
 from headcats.metrics import Targets, measure
 from headcats.models import HookedModel, adapt, check_model
 from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
+from headcats.statistics import PromptEffects, estimate
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""

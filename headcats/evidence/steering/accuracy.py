@@ -9,10 +9,10 @@ from jaxtyping import Bool, Float
 from scipy import stats
 from torch import Tensor
 
-from headcats import estimates
-from headcats.estimates import PromptEffects
+from headcats import statistics
 from headcats.evidence.steering.prompts import Rows
 from headcats.models import Head, HookedModel
+from headcats.statistics import PromptEffects
 
 _ROWS = 256  # prompts, each once for every vector, in one forward pass
 
@@ -89,7 +89,7 @@ def steered_task(
     steered, random = right[0], right[1:]
     differences = np.concatenate([steered - base[:, None], steered - random.mean(0)], axis=1)
     items = np.array([item for rows in asked for item in rows.items])
-    found = estimates.estimate(
+    found = statistics.estimate(
         PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), "")),
         task=task, seed=seed, draws=None,
     )  # fmt: skip

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError
 from headcats.models import Head, HookedModel
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 
 def named_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import xarray as xr
 
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 LEVEL = 0.05
 _NAMED = 6
@@ -24,9 +24,9 @@ def steering_reading(table: xr.Dataset) -> list[str]:
     best = int(mean.argmax())
     n_heads = table.attrs["heads"].count(",") + 1
     first = (
-        f"Mean over {counted(len(tasks), 'task')} without demonstrations: {_share(float(table['base'].mean()))} of the "
-        f"queries right; with the vector of {counted(n_heads, 'head')} after block {layers[best]}, the best of "
-        f"{counted(len(layers), 'block')} by these same numbers, {_share(mean[best])}, and with vectors of random "
+        f"Mean over {pluralize(len(tasks), 'task')} without demonstrations: {_share(float(table['base'].mean()))} of "
+        f"the queries right; with the vector of {pluralize(n_heads, 'head')} after block {layers[best]}, the best of "
+        f"{pluralize(len(layers), 'block')} by these same numbers, {_share(mean[best])}, and with vectors of random "
         f"other heads there {_share(control[best])}. With demonstrations: {_share(float(table['few_shot'].mean()))}."
     )
     lines = [first, *_ranked_on(table)]
@@ -35,7 +35,7 @@ def steering_reading(table: xr.Dataset) -> list[str]:
     called = table["q_value"].values <= LEVEL
     gains = np.where(called, table["gain"].values, -np.inf)
     raised = [row for row in np.argsort(-gains.max(axis=1), kind="stable") if called[row].any()]
-    draws = counted(table.sizes["draw"], "random set")
+    draws = pluralize(table.sizes["draw"], "random set")
     what = f"above the unsteered model and above the mean of {draws} at some block (q <= {LEVEL:g} over tasks x blocks)"
     if not raised:
         return [*lines, f"No task is {what}. {_thin(table)}", *_left_out(table)]
@@ -45,7 +45,7 @@ def steering_reading(table: xr.Dataset) -> list[str]:
         for row in raised[:_NAMED]
     ]
     more = f" and {len(raised) - _NAMED} more" if len(raised) > _NAMED else ""
-    lines.append(f"{len(raised)} of {counted(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {what}: "
+    lines.append(f"{len(raised)} of {pluralize(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {what}: "
                  f"{', '.join(named)}{more}.")  # fmt: skip
     if len(raised) < len(tasks):
         lines.append(
@@ -60,8 +60,8 @@ def _ranked_on(table: xr.Dataset) -> list[str]:
     if not counts:
         return []
     least, most = min(counts), max(counts)
-    span = counted(most, "query item") if least == most else f"{least} to {counted(most, 'query item')}"
-    return [f"The heads were ranked on {span} per task, of {counted(len(counts), 'task')}{_too_few(counts)}."]
+    span = pluralize(most, "query item") if least == most else f"{least} to {pluralize(most, 'query item')}"
+    return [f"The heads were ranked on {span} per task, of {pluralize(len(counts), 'task')}{_too_few(counts)}."]
 
 
 def _too_few(counts: list[int]) -> str:
@@ -75,7 +75,7 @@ def _thin(table: xr.Dataset) -> str:
 
 def _left_out(table: xr.Dataset) -> list[str]:
     reasons = json.loads(table.attrs["left_out"])
-    return [f"{counted(len(reasons), 'task')} could not be steered: {', '.join(reasons)}."] if reasons else []
+    return [f"{pluralize(len(reasons), 'task')} could not be steered: {', '.join(reasons)}."] if reasons else []
 
 
 def _share(value: float) -> str:

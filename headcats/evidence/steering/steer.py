@@ -9,8 +9,8 @@ from typing import Any
 
 import xarray as xr
 
-from headcats import estimates
-from headcats.categories.expected import RESULTS, check_is
+from headcats import statistics
+from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, ModelError, StatisticsWarning
 from headcats.evidence.steering.accuracy import steered_task
 from headcats.evidence.steering.chosen import named_heads, other_heads
@@ -197,7 +197,7 @@ def steer(
     table = xr.concat(list(steered.values()), dim="task", join="exact")
     categories = [found.category_of(task).name for task in found.tasks if task.name in steered]
     table = table.assign_coords(category=("task", categories))
-    table["q_value"] = table["p_value"].copy(data=estimates.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
     listed = ", ".join(map(str, chosen))
     how = {"heads": listed, "model": adapted.name, "suite": found.name, "seed": seed, **asdict(settings)}
     table.attrs = {

@@ -5,7 +5,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headcats.models.mini.sequences import LIST_ANSWERS, MiniSettings, Sequences, held_out
 from headcats.models.mini.tokenizer import make_tokenizer, words_of
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.tasks import suite
 
 SUITE = "icl"

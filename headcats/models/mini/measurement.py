@@ -15,7 +15,7 @@ from headcats.models.mini.material import GATE_SEED, WordPair, fresh_pairs
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import ARROW
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 N_DEMOS = 5
 

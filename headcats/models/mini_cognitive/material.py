@@ -6,7 +6,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headcats.models.mini.tokenizer import make_space_tokenizer
 from headcats.models.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.tasks import Task, suite
 from headcats.tasks.sentences import taught, untaught
 

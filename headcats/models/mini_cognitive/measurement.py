@@ -21,7 +21,7 @@ from headcats.models.mini_cognitive.material import GATE_SEED, WordPair, fresh_p
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import ARROW
-from headcats.streams import stream
+from headcats.random_streams import stream
 from headcats.tasks import suite
 
 N_DEMOS = 4

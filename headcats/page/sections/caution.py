@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from headcats.evidence.reading import LEAST_CONTROLS
 from headcats.findings.table import Note
+from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
 from headcats.results import unfinished_tasks
 from headcats.scores import CONTROLS, screen_label
-from headcats.wording import counted
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE, _NAMED = 0.5, 8
@@ -37,7 +37,7 @@ def _of_run(material: Material) -> Iterator[str]:
     refused = [task for task, entry in manifest["tasks"].items() if entry.get("refusal")]
     if refused:
         yield (
-            f"{counted(len(refused), 'task was', 'tasks were')} refused, and the map is without: "
+            f"{pluralize(len(refused), 'task was', 'tasks were')} refused, and the map is without: "
             f"{_named(refused)}. "
             "The table of [tasks](#tasks) says why. A model that cannot do a task says nothing about its heads."
         )
@@ -47,7 +47,7 @@ def _of_run(material: Material) -> Iterator[str]:
             dropped.update(entry.get(part, {}).get("dropped", {}))
     if dropped:
         why = "; ".join(f"{count} because {reason}" for reason, count in dropped.most_common(3))
-        yield f"{counted(dropped.total(), 'pair or prompt was', 'pairs and prompts were')} dropped: {why}."
+        yield f"{pluralize(dropped.total(), 'pair or prompt was', 'pairs and prompts were')} dropped: {why}."
     hooked = {label for _, label, path, check in material.paths if path == "hooked" and "fail" in check}
     if hooked:
         yield (
@@ -79,7 +79,7 @@ def _of_map(material: Material) -> Iterator[str]:
     weak = scores["task"].values[(known & (scores["reliability"] < _UNRELIABLE)).values].tolist()
     if weak:
         yield (
-            f"In {counted(len(weak), 'task')} the two halves of the prompts disagree on the heads (reliability below "
+            f"In {pluralize(len(weak), 'task')} the two halves of the prompts disagree on the heads (reliability below "
             f"{_UNRELIABLE}): {_named(weak)}."
         )
     if "below_noise" in scores and bool(scores["below_noise"].any()):

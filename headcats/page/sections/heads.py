@@ -12,9 +12,9 @@ from headcats.figures.overlap_map import overlap_map
 from headcats.findings.mapping import title
 from headcats.findings.maps import head_findings
 from headcats.findings.table import Table
+from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
-from headcats.wording import counted
 
 _LISTED = 40
 
@@ -57,7 +57,7 @@ def _category(overlap: xr.Dataset, mine: pd.DataFrame, category: str, *, suppres
         yield "Not judged: every task of this category was refused or left out."
         return
     needed, n = (int(one[name]) for name in ("min_tasks", "n_tasks"))
-    yield f"A head is in {category} if it passes in at least {needed} of {counted(n, 'task')}. {_chance(one)}"
+    yield f"A head is in {category} if it passes in at least {needed} of {pluralize(n, 'task')}. {_chance(one)}"
     for kind in ("helping", "suppressing"):
         rows = mine[mine["kind"] == kind]
         if len(rows):
@@ -70,7 +70,7 @@ def _category(overlap: xr.Dataset, mine: pd.DataFrame, category: str, *, suppres
         yield f"No {kind} head is in {category} by this rule."
     still_open = (one["member"] == 0) & one["effect"].notnull()
     if bool(still_open.any()):
-        yield Folded(f"{counted(int(still_open.sum()), 'head is', 'heads are')} undecided", tuple(_undecided(one)))
+        yield Folded(f"{pluralize(int(still_open.sum()), 'head is', 'heads are')} undecided", tuple(_undecided(one)))
 
 
 def _chance(one: xr.Dataset) -> str:

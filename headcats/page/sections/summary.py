@@ -7,9 +7,9 @@ import xarray as xr
 from headcats.categories import head_table
 from headcats.evidence.reading import STANDS, damaged_more
 from headcats.findings.mapping import title
+from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
-from headcats.wording import counted
 
 NAMED = 8
 """Heads of a category that are named before the rest is counted."""
@@ -36,8 +36,8 @@ def _asked(material: Material) -> str:
     tasks, model, plan = (material.manifest[part] for part in ("tasks", "model", "plan"))
     scored = sum(not entry.get("refusal") for entry in tasks.values())
     n_heads = sum(model["heads"])
-    grid = f"{counted(len(model['layers']), 'layer')} with {counted(n_heads, 'head')}"
-    of = f"; its heads were scored on {scored} of {counted(len(tasks), 'task')}" if tasks else ""
+    grid = f"{pluralize(len(model['layers']), 'layer')} with {pluralize(n_heads, 'head')}"
+    of = f"; its heads were scored on {scored} of {pluralize(len(tasks), 'task')}" if tasks else ""
     return f"The model {model['name']} has {grid}. It was run on suite {plan['suite']}{of}."
 
 
@@ -57,7 +57,7 @@ def _heads(material: Material) -> Iterator[Part]:
     if several:
         observed, expected = (float(overlap[name].sel(k=several).sum()) for name in ("observed", "expected"))
         yield (
-            f"{counted(int(observed), 'head is', 'heads are')} in more than one category; {expected:.1f} would be by "
+            f"{pluralize(int(observed), 'head is', 'heads are')} in more than one category; {expected:.1f} would be by "
             "chance, if each category had as many heads anywhere."
         )
 
@@ -81,4 +81,4 @@ def _stands(material: Material) -> Iterator[Part]:
 
 def _size(block: xr.Dataset) -> str:
     axes = [axis for axis in ("task", "dataset", "function", "seed") if axis in block.sizes]
-    return " x ".join(counted(block.sizes[axis], axis) for axis in axes) or "one map of layers and tokens"
+    return " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or "one map of layers and tokens"

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import torch
 
+from headcats.formatting import pluralize
 from headcats.models import HookedModel
 from headcats.probes.functions.features import HeadFeatures, head_features
 from headcats.probes.functions.names import in_order
 from headcats.probes.functions.settings import FunctionProbeSettings
 from headcats.probes.functions.splits import usable_functions
 from headcats.prompts.answered import AnsweredText
-from headcats.wording import counted
 
 
 class PreparedTexts(NamedTuple):
@@ -50,7 +50,7 @@ def prepare(
     functions, skipped = usable_functions(features.texts, least_items=settings.least_items)
     kept = [place for place, text in enumerate(features.texts) if text.category in functions]
     why = {
-        name: f"{counted(items, 'query item')} of at least {settings.least_items}" for name, items in skipped.items()
+        name: f"{pluralize(items, 'query item')} of at least {settings.least_items}" for name, items in skipped.items()
     }
     # Where no text is left of a function, its tasks are not named either.
     given = in_order({text.category for text in texts})

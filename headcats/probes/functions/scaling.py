@@ -17,7 +17,7 @@ from headcats.probes.functions.answers import answer_readings
 from headcats.probes.functions.features import CHUNK
 from headcats.probes.functions.names import in_order
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 HeadSet = tuple[Head, ...]
 SCALE = 1e-4

@@ -9,13 +9,13 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.formatting import pluralize
 from headcats.probes.functions.accuracy import UNKNOWN, Accuracy, clustered_accuracy, largest_share
 from headcats.probes.functions.features import HeadFeatures
 from headcats.probes.functions.fit import FunctionClassifier, fit_classifier, head_importance
 from headcats.probes.functions.settings import FunctionProbeSettings
 from headcats.probes.functions.splits import held_out_texts, item_of, left_out_tasks, task_of
-from headcats.streams import stream
-from headcats.wording import counted
+from headcats.random_streams import stream
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _check_above_chance(accuracy: Accuracy, chance: float, items: Shaped[np.ndar
     if not clustered_accuracy(np.ones(len(items), dtype=bool), items).low > chance:
         n = len(np.unique(items))
         raise DataError(
-            f"{right}, but they ask {counted(n, 'query item')}, too few to tell it from guessing the most frequent "
+            f"{right}, but they ask {pluralize(n, 'query item')}, too few to tell it from guessing the most frequent "
             f"function ({chance:.3f}), whatever the probe does (95 % interval {interval}): no importance is given. "
             "Give more texts with different query items per function."
         )

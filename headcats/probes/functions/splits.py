@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from headcats.errors import DataError
 from headcats.probes.functions.names import in_order
 from headcats.prompts.answered import AnsweredText
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 
 def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tuple[tuple[str, ...], dict[str, int]]:

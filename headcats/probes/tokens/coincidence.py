@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from headcats.formatting import pluralize
 from headcats.probes.tokens.roles import AnswerShape
 from headcats.probes.tokens.settings import LAST_Q
-from headcats.wording import counted
 
 _AXES = ("role", "other_role")
 
@@ -59,7 +59,7 @@ def coincidences(block: xr.Dataset, *, at_most: int) -> list[str]:
         listed = [f"{one} is {other} in {_percent(share)}" for (one, other), share in named[:at_most]]
         if listed:
             of = "" if in_question else " of the answers"
-            left = f", and {counted(len(named) - at_most, 'more pair')}" if len(named) > at_most else ""
+            left = f", and {pluralize(len(named) - at_most, 'more pair')}" if len(named) > at_most else ""
             said.append(f"the same token: {listed[0]}{of}" + "".join(f", {one}" for one in listed[1:]) + left)
     return said
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 SHUFFLED = " (shuffled labels)"
 # Cells that a sentence names; the others are counted.
@@ -48,7 +48,7 @@ def check_converged(failed: Sequence[Probe], n_cells: int, *, max_iter: int) -> 
         return
     which = "None" if not converged else f"Only {converged}"
     raise DataError(
-        f"{which} of the {counted(n_cells, 'probe')} of the map converged after max_iter={max_iter} "
+        f"{which} of the {pluralize(n_cells, 'probe')} of the map converged after max_iter={max_iter} "
         f"{'iteration' if max_iter == 1 else 'iterations'}, and cells without a converged probe have no value. "
         f"{_advice(max_iter)}"
     )
@@ -62,7 +62,7 @@ def not_converged(block: xr.Dataset) -> str:
     max_iter = int(json.loads(block.attrs["provenance"])["settings"]["max_iter"])
     more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return (
-        f"{counted(len(names), 'probe')} did not converge and {'has' if len(names) == 1 else 'have'} no number: "
+        f"{pluralize(len(names), 'probe')} did not converge and {'has' if len(names) == 1 else 'have'} no number: "
         f"{'; '.join(names[:_NAMED])}{more}. {_advice(max_iter)}"
     )
 

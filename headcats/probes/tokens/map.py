@@ -20,7 +20,7 @@ from headcats.probes.tokens.representations import hook_name, representations
 from headcats.probes.tokens.settings import EXACT_ROLES, REPRESENTATIONS, TokenProbeSettings, settings_of
 from headcats.probes.tokens.split import held_out, shuffled_labels, task_error_rates
 from headcats.prompts.encode import DropReport
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 Advance = Callable[[float, str], None]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Bool, Shaped
 
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 _STREAM = "token_probe"
 

@@ -1,7 +1,7 @@
 """Numbers as people say them: durations, and things with their plural."""
 
 
-def readable_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration as people say it: `3.5 s`, `80 s`, `5 min`, `2.5 h`; `under 0.1 s` where there is no more to say."""
     if seconds < 0.05:
         return "under 0.1 s"
@@ -12,6 +12,6 @@ def readable_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def counted(n: int, what: str, several: str = "") -> str:
+def pluralize(n: int, what: str, several: str = "") -> str:
     """`1 task`, `2 tasks`; `several` where the plural is not made with an s."""
     return f"{n} {what if n == 1 else several or what + 's'}"

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulated import clustered_noise
 
-from headcats import estimates
+from headcats import statistics
 from headcats.errors import DataError
-from headcats.estimates import PromptEffects, estimate, item_groups, item_weights, sign_flip_p, sign_flips
-from headcats.streams import stream
+from headcats.random_streams import stream
+from headcats.statistics import PromptEffects, estimate, item_groups, item_weights, sign_flip_p, sign_flips
 
 
 def prompts_of(
@@ -43,7 +43,7 @@ def test_few_items_are_enumerated_exactly(n_items: int) -> None:
 def test_equal_signs_reach_the_smallest_p_and_zeros_never_do() -> None:
     sums = np.stack([np.full(10, 0.3), np.zeros(10), np.r_[1.0, np.zeros(9)]], axis=1)
     np.testing.assert_allclose(sign_flip_p(sums, draws=1, rng=stream(0)), [2.0**-9, 1.0, 1.0])
-    assert estimates.smallest_p(10, draws=9_999) == 2.0**-9
+    assert statistics.smallest_p(10, draws=9_999) == 2.0**-9
 
 
 def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def test_no_prompts_are_refused() -> None:
 
 def test_mean_interval_is_that_of_a_mean() -> None:
     values = np.random.default_rng(0).normal(2.0, 1.0, size=400)
-    mean, low, high = estimates.mean_interval(values, np.arange(400).astype(str), np.full(400, ""), task="t", seed=0)
+    mean, low, high = statistics.mean_interval(values, np.arange(400).astype(str), np.full(400, ""), task="t", seed=0)
     half = 1.96 * values.std(ddof=1) / 20
     assert mean == pytest.approx(values.mean())
     np.testing.assert_allclose([low, high], [mean - half, mean + half], atol=0.1 * half)
@@ -240,20 +240,20 @@ def test_reliability_of_nothing_is_nan(sums: np.ndarray) -> None:
 def test_benjamini_hochberg_by_hand_with_missing_values() -> None:
     p_values = np.array([[0.01, np.nan, 0.04], [0.03, 0.5, np.nan]])
     expected = np.array([[0.04, np.nan, 0.16 / 3], [0.16 / 3, 0.5, np.nan]])
-    np.testing.assert_allclose(estimates.benjamini_hochberg(p_values), expected)
-    assert np.isnan(estimates.benjamini_hochberg(np.full(3, np.nan))).all()
+    np.testing.assert_allclose(statistics.benjamini_hochberg(p_values), expected)
+    assert np.isnan(statistics.benjamini_hochberg(np.full(3, np.nan))).all()
     drawn = np.random.default_rng(0).random(50)
-    np.testing.assert_array_equal(estimates.benjamini_hochberg(drawn), stats.false_discovery_control(drawn))
+    np.testing.assert_array_equal(statistics.benjamini_hochberg(drawn), stats.false_discovery_control(drawn))
 
 
 def test_draws_and_discoveries() -> None:
-    assert estimates.draws_for(10, alpha=0.05) == 9_999
-    assert estimates.draws_for(28 * 48, alpha=0.05) == 53_760
-    assert estimates.draws_for(28 * 48, alpha=1e-12) == estimates.MOST_DRAWS
+    assert statistics.draws_for(10, alpha=0.05) == 9_999
+    assert statistics.draws_for(28 * 48, alpha=0.05) == 53_760
+    assert statistics.draws_for(28 * 48, alpha=1e-12) == statistics.MOST_DRAWS
     # With this many draws a single head among all can be called.
-    assert estimates.discoveries_needed(estimates.smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
-    assert estimates.discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
-    assert estimates.discoveries_needed(0.1, tests=48, alpha=0.05) == 96
+    assert statistics.discoveries_needed(statistics.smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
+    assert statistics.discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
+    assert statistics.discoveries_needed(0.1, tests=48, alpha=0.05) == 96
 
 
 class TestDraws:

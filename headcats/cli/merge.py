@@ -9,7 +9,7 @@ from headcats.cli import completion
 from headcats.cli.arguments import AsJson
 from headcats.cli.as_json import put
 from headcats.cli.console import tell
-from headcats.wording import counted
+from headcats.formatting import pluralize
 
 
 def merge_command(
@@ -35,4 +35,4 @@ def merge_command(
         put({"folder": destination, "tasks": tasks, "suite_methods": whole})
         return
     also = f" and {', '.join(whole)} of the whole suite" if whole else ""
-    tell([f"Wrote {destination}: {counted(len(tasks), 'task')}{also}."])
+    tell([f"Wrote {destination}: {pluralize(len(tasks), 'task')}{also}."])

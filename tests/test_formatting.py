@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.wording import counted, readable_time
+from headcats.formatting import format_duration, pluralize
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from headcats.wording import counted, readable_time
     ],
 )
 def test_times_are_as_exact_as_people_say_them(seconds, text):
-    assert readable_time(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(("n", "text"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks")])
 def test_what_is_counted_has_its_plural(n, text):
-    assert counted(n, "task") == text
-    assert counted(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"
+    assert pluralize(n, "task") == text
+    assert pluralize(n, "category", "categories") == f"{n} categor{'y' if n == 1 else 'ies'}"

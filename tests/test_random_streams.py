@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headcats.streams import stream
+from headcats.random_streams import stream
 
 
 def test_equal_names_give_equal_draws_and_others_do_not() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from headcats.estimates.bootstrap import RESAMPLES
+from headcats.statistics.bootstrap import RESAMPLES
 
 MOST_DRAWS = 4_000_000
 """More sign draws are not made: their time goes with draws times tests, and without a limit alpha decides it alone."""

@@ -16,11 +16,11 @@ import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
 from headcats.errors import DataError
-from headcats.estimates.bootstrap import RESAMPLES, item_groups, item_weights, ratio_interval
-from headcats.estimates.multiplicity import smallest_p
-from headcats.estimates.sign_flips import sign_flip_p
-from headcats.estimates.split_halves import reliability
-from headcats.streams import stream
+from headcats.random_streams import stream
+from headcats.statistics.bootstrap import RESAMPLES, item_groups, item_weights, ratio_interval
+from headcats.statistics.multiplicity import smallest_p
+from headcats.statistics.sign_flips import sign_flip_p
+from headcats.statistics.split_halves import reliability
 
 # Draws that are kept whole: enough for the interval of an overlap, few enough to keep for every head and task.
 KEPT_RESAMPLES = 400
