@@ -220,8 +220,8 @@ def test_order_of_prompts_and_heads_and_the_unit_do_not_matter(seed: int, unit: 
 def test_reliability_is_one_without_noise_and_none_with_noise_alone() -> None:
     truth = np.linspace(0, 1, 40)
     rng = np.random.default_rng(0)
-    assert estimates.reliability(np.tile(truth, (20, 1)), rng=stream(0)) == pytest.approx(1.0)
-    assert abs(estimates.reliability(rng.normal(size=(20, 400)), rng=stream(0))) < 0.25
+    assert statistics.reliability(np.tile(truth, (20, 1)), rng=stream(0)) == pytest.approx(1.0)
+    assert abs(statistics.reliability(rng.normal(size=(20, 400)), rng=stream(0))) < 0.25
 
 
 def test_reliability_matches_its_definition() -> None:
@@ -229,12 +229,12 @@ def test_reliability_matches_its_definition() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(size=3_000)
     sums = truth + 3 * rng.normal(size=(20, 3_000))
-    assert estimates.reliability(sums, rng=stream(0)) == pytest.approx(1 / (1 + 9 / 20), abs=0.03)
+    assert statistics.reliability(sums, rng=stream(0)) == pytest.approx(1 / (1 + 9 / 20), abs=0.03)
 
 
 @pytest.mark.parametrize("sums", [np.ones((1, 5)), np.ones((6, 2)), np.ones((6, 5)), np.zeros((6, 5))])
 def test_reliability_of_nothing_is_nan(sums: np.ndarray) -> None:
-    assert np.isnan(estimates.reliability(sums, rng=stream(0)))
+    assert np.isnan(statistics.reliability(sums, rng=stream(0)))
 
 
 def test_benjamini_hochberg_by_hand_with_missing_values() -> None:
@@ -260,7 +260,7 @@ class TestDraws:
     def test_resamples_are_those_of_the_interval(self) -> None:
         rng = np.random.default_rng(0)
         result = estimate(prompts_of(0.3 + rng.normal(size=(60, 4)), item=list(np.arange(60) // 2)), task="t", seed=0)
-        assert result.resampled.shape == (estimates.KEPT_RESAMPLES, 4)
+        assert result.resampled.shape == (statistics.KEPT_RESAMPLES, 4)
         np.testing.assert_allclose(np.quantile(result.resampled, 0.025, axis=0), result.low, atol=0.06)
         np.testing.assert_allclose(np.quantile(result.resampled, 0.975, axis=0), result.high, atol=0.06)
         np.testing.assert_allclose(result.resampled.mean(axis=0), result.effect, atol=0.03)
@@ -270,7 +270,7 @@ class TestDraws:
         effect = 2.0 + rng.normal(size=(80, 3))  # a large effect must not widen the null
         result = estimate(prompts_of(effect, item=list(range(80))), task="t", seed=0)
         np.testing.assert_allclose(result.standard_error, effect.std(axis=0, ddof=1) / np.sqrt(80), rtol=1e-6)
-        assert abs(result.flipped.mean(axis=0)).max() < 4 * result.standard_error.max() / np.sqrt(estimates.FLIPS)
+        assert abs(result.flipped.mean(axis=0)).max() < 4 * result.standard_error.max() / np.sqrt(statistics.FLIPS)
         np.testing.assert_allclose(result.flipped.std(axis=0), result.standard_error, rtol=0.25)
 
     def test_an_item_has_the_same_sign_in_every_task(self) -> None:
