@@ -9,6 +9,8 @@ import pytest
 import recovery
 from recovery_parts import planted, session
 
+pytestmark = pytest.mark.ci
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "recovery.py"
 COMMON = ["--quick", "--seed", "5", "--repetitions"]
 

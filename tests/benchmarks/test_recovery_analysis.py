@@ -1,6 +1,7 @@
 """What the benchmark leaves out of the pipeline decides nothing."""
 
 import numpy as np
+import pytest
 from recovery_parts.analysis import DRAWS, called, scored
 from recovery_parts.generator import METHOD, Design, results
 from recovery_parts.planted import RULES
@@ -8,6 +9,8 @@ from recovery_parts.worlds import MIN_TASKS, World, planted
 
 from headcats.categories import categorize
 from headcats.scores import score
+
+pytestmark = pytest.mark.ci
 
 DESIGN = Design(categories=2, tasks=3, layers=4, heads=6, prompts=32, items=(17, 20))
 

@@ -9,6 +9,8 @@ from recovery_parts.generator import METHOD, Design, noise, results, without_ite
 
 from headcats.scores import score
 
+pytestmark = pytest.mark.ci
+
 SMALL = Design(categories=2, tasks=3, layers=3, heads=4)
 
 

@@ -7,6 +7,8 @@ from recovery_parts.generator import Design
 from recovery_parts.repeat import repeat
 from scipy import stats
 
+pytestmark = pytest.mark.ci
+
 SMALL = Design(categories=2, tasks=2, layers=3, heads=4, prompts=64, items=(15, 18))
 
 

@@ -9,6 +9,8 @@ from recovery_parts.generator import Design
 from recovery_parts.repeat import repeat
 from recovery_parts.worlds import World
 
+pytestmark = pytest.mark.ci
+
 POINT = planted.Point(
     effect=0.3,
     design=Design(categories=3, tasks=3, layers=4, heads=6, prompts=64, items=(25, 30), sd=0.1),

@@ -18,6 +18,8 @@ from recovery_parts.toy_tasks import CATEGORIES, N_ANSWERS, TASKS, n_items, toy_
 import headcats as hc
 from headcats.models import adapt
 
+pytestmark = pytest.mark.ci
+
 EFFECT = 0.2
 BASES = {"denoising_patch": "corrupted", "noising_patch": "clean"}
 

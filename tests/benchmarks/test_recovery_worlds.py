@@ -5,6 +5,8 @@ import pytest
 from recovery_parts.generator import Design
 from recovery_parts.worlds import World, members, needed, planted
 
+pytestmark = pytest.mark.ci
+
 DESIGN, WORLD = Design(), World()
 
 

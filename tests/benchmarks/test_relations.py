@@ -10,6 +10,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from headcats.models.circuit import Circuit
 from headcats.relations import PRESETS, relation_counts, single_tokens
 
+pytestmark = pytest.mark.ci
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "relations.py"
 
 

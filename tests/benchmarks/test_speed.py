@@ -21,6 +21,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 from toys import BACKENDS
 
+pytestmark = pytest.mark.ci
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "speed.py"
 TINY = ("tiny", "tiny-gqa")
 

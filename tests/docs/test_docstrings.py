@@ -6,10 +6,13 @@ Members of classes and exceptions need less: what they are, and their parameters
 import dataclasses
 import inspect
 import re
+from collections.abc import Callable, Sequence
 
 import pytest
 from examples_run import parsed
 from public_names import PublicName, public_names
+
+pytestmark = pytest.mark.ci
 
 ALL = public_names()
 NAMES = [public for public in ALL if not public.is_member and not public.name.startswith("errors.")]
@@ -95,10 +98,6 @@ UNIT = re.compile(
 ARRAYS = ("Dataset", "DataArray", "DataTree", "Tensor", "ndarray", "PromptBatch", "AnsweredBatch")
 
 
-def name_of(public: PublicName) -> str:
-    return f"hc.{public.name}"
-
-
 def sections(public: PublicName) -> dict[str, str]:
     return dict(SECTION.findall(public.docstring + "\n"))
 
@@ -107,15 +106,13 @@ def parameters(public: PublicName) -> dict[str, inspect.Parameter]:
     return {} if public.is_value else dict(public.signature.parameters)
 
 
-@pytest.mark.parametrize("public", ALL, ids=name_of)
-def test_it_says_what_it_is(public: PublicName) -> None:
+def says_what_it_is(public: PublicName) -> None:
     first = public.docstring.split("\n\n")[0].strip()
     assert len(first.split()) >= 3
     assert re.search(r"[.:?](\*\*)?$", first), first
 
 
-@pytest.mark.parametrize("public", ALL, ids=name_of)
-def test_every_parameter_is_described_and_no_other(public: PublicName) -> None:
+def describes_its_parameters_and_no_other(public: PublicName) -> None:
     if public.name.startswith("errors."):
         return
     found = sections(public)
@@ -128,21 +125,18 @@ def test_every_parameter_is_described_and_no_other(public: PublicName) -> None:
     assert place == "Attributes" or described - given <= later
 
 
-@pytest.mark.parametrize("public", NAMES, ids=name_of)
-def test_it_says_what_comes_back(public: PublicName) -> None:
+def says_what_it_returns(public: PublicName) -> None:
     if public.is_class:
         assert sections(public).get("Attributes", "").strip()
     else:
         assert sections(public).get("Returns", "").strip()
 
 
-@pytest.mark.parametrize("public", NAMES, ids=name_of)
-def test_it_says_what_it_refuses(public: PublicName) -> None:
+def says_what_it_raises(public: PublicName) -> None:
     assert bool(sections(public).get("Raises", "").strip()) != (public.name in WITHOUT_ERRORS)
 
 
-@pytest.mark.parametrize("public", NAMES, ids=name_of)
-def test_arrays_have_shapes_and_units(public: PublicName) -> None:
+def gives_arrays_shapes_and_units(public: PublicName) -> None:
     annotations = [str(parameter.annotation) for parameter in parameters(public).values()]
     annotations += [] if public.is_class else [str(public.signature.return_annotation)]
     if any(word in annotation for annotation in annotations for word in ARRAYS):
@@ -151,19 +145,41 @@ def test_arrays_have_shapes_and_units(public: PublicName) -> None:
         assert UNIT.search(public.docstring)
 
 
-@pytest.mark.parametrize("public", NAMES, ids=name_of)
-def test_it_names_its_source(public: PublicName) -> None:
+def names_its_source(public: PublicName) -> None:
     source = sections(public).get("References", "").strip()
     assert bool(source) or public.name in WITHOUT_A_SOURCE
     assert not source or re.search(r"\(\d{4}\)|`hc\.\w|headcats' own", source)
 
 
-@pytest.mark.parametrize("public", NAMES, ids=name_of)
-def test_it_has_an_example_that_is_run(public: PublicName) -> None:
+def has_an_example(public: PublicName) -> None:
     examples = parsed(public.name, sections(public).get("Example", "")).examples
     assert examples
     # Classes are shown by what users do with one, whoever made it.
     assert public.is_class or any(public.name.rpartition(".")[2] in example.source for example in examples)
+
+
+@pytest.mark.parametrize(
+    ("check", "names"),
+    [
+        (says_what_it_is, ALL),
+        (describes_its_parameters_and_no_other, ALL),
+        (says_what_it_returns, NAMES),
+        (says_what_it_raises, NAMES),
+        (gives_arrays_shapes_and_units, NAMES),
+        (names_its_source, NAMES),
+        (has_an_example, NAMES),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_docstrings(check: Callable[[PublicName], None], names: Sequence[PublicName]) -> None:
+    """Every name that fails is reported, not the first alone."""
+    failures = []
+    for public in names:
+        try:
+            check(public)
+        except AssertionError as error:
+            failures.append(f"hc.{public.name}: {error}")
+    assert not failures, "\n".join(failures)
 
 
 def test_the_exceptions_are_public_names() -> None:

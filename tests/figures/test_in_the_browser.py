@@ -9,6 +9,8 @@ from figures.examples import EXAMPLES, FIGURES
 
 import headcats.figures
 
+pytestmark = pytest.mark.ci
+
 SIZES = [(2, 2), (80, 64)]
 
 

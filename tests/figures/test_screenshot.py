@@ -9,6 +9,8 @@ from figures.examples import EXAMPLES, ICL, gates_of, mixed_overlap, scores_of
 
 from headcats.figures import always_any, data, head_grid, ov_map, overlap_map, write
 
+pytestmark = pytest.mark.ci
+
 LEGEND = ["4 categories", "3 categories", "2 categories", *reversed(ICL), "Unclassified", "Undecided"]
 PANELS = ["All Categories", *ICL]
 # Layer and head.

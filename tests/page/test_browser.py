@@ -11,6 +11,8 @@ from playwright.sync_api import Browser
 import headcats as hc
 from headcats.errors import StatisticsWarning
 
+pytestmark = pytest.mark.ci
+
 PLOTS = "figure[data-figure]"
 HEAD = (0, 0)  # the one that counts
 

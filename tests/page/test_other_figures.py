@@ -12,6 +12,8 @@ from playwright.sync_api import Browser
 
 import headcats as hc
 
+pytestmark = pytest.mark.ci
+
 PAPER = 690  # pixels between the margins of A4
 # Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the heads, along y the layers.
 PLACE = """([layer, head]) => {

@@ -69,6 +69,7 @@ def words(element: ElementTree.Element) -> str:
     return " ".join("".join(element.itertext()).split())
 
 
+@pytest.mark.ci
 def test_it_draws_every_picture_and_asks_for_nothing(text: str, tmp_path: Path) -> None:
     path = tmp_path / "view.html"
     path.write_text(text.replace("</body>", f"{LOOK}</body>"), encoding="utf-8")
@@ -82,6 +83,7 @@ def test_it_draws_every_picture_and_asks_for_nothing(text: str, tmp_path: Path) 
     assert all(dark > 1000 and width > 400 for _, dark, width in drawn)
 
 
+@pytest.mark.ci
 def test_it_fits_a_narrow_window(text: str, tmp_path: Path) -> None:
     path = tmp_path / "view.html"
     path.write_text(text, encoding="utf-8")
