@@ -3,6 +3,7 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
 import torch
 from sweep_speed.shapes import SHAPES, random_hooked_model
 from torch.utils.flop_counter import FlopCounterMode
