@@ -1,4 +1,4 @@
-"""Tokens of prompt pairs of one length: what every sweep works on."""
+"""Tokens of prompt pairs of one length, the input of every sweep."""
 
 import hashlib
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ class PromptBatch:
     Attributes:
         clean: Token ids of the clean prompts, `[prompt, pos]`.
         corrupted: Token ids of the corrupted prompts, `[prompt, pos]`.
-        answer: Token id that continues the clean prompt rightly, `[prompt]`.
+        answer: Token id of the right continuation of the clean prompt, `[prompt]`.
         distractor: Token id that the corrupted prompt suggests instead, `[prompt]`.
         keys: Name of each prompt, for messages.
         items: Query of each prompt; prompts of one item are one statistical cluster.
-        distractor_tasks: What each corrupted prompt shows; a stratum of the statistics.
-        labels: Per clean prompt, the role of every token (`x1`, `between1`, `y1`, ...; `x1[0/3]` where a role has three
-            tokens), or None where roles are unknown and positions are matched by index.
+        distractor_tasks: Task that each corrupted prompt demonstrates; a stratum of the statistics.
+        labels: Per clean prompt, the role of every token (`x1`, `between1`, `y1`, ...; `x1[0/3]` if three tokens share
+            a role); None if roles are unknown, then positions are matched by index.
         corrupted_labels: The same for the corrupted prompts.
-        task: Name of the task, empty for tokens of a script.
+        task: Name of the task, "" for a script's tokens.
         second: Token ids of a second, independent corruption of every prompt; None if no prompt has one.
-        second_tasks: What each of them shows; "" where a prompt has none, and the row of `second` holds the corrupted
-            tokens. None where `second` is.
+        second_tasks: Task that each second corruption demonstrates; "" for a prompt without one, whose row of `second`
+            repeats the corrupted tokens. None if `second` is.
 
     Raises:
-        DataError: Shapes or lengths that do not belong together, or an answer that is its own distractor.
+        DataError: Shapes or lengths that do not match, or an answer that is its own distractor.
 
     Example:
         >>> import headcats as hc
@@ -50,7 +50,7 @@ class PromptBatch:
         True
     """
 
-    # Shapes that do not fit are a mistake of the caller and get our own message: hence the unchecked axes (`_prompt`).
+    # Unchecked axes (`_prompt`): `_check` reports shapes that do not match with a better message.
     clean: Int[Tensor, "prompt pos"]
     corrupted: Int[Tensor, "_prompt _pos"]
     answer: Int[Tensor, " _prompt"]
@@ -87,9 +87,9 @@ class PromptBatch:
         distractor_tasks: Sequence[str] | None = None,
         second: Any = None,
     ) -> "PromptBatch":
-        """A batch from token ids that a script already has (tensors, arrays or nested lists), without roles.
+        """A batch from a script's own token ids (tensors, arrays or nested lists), without roles.
 
-        `hc.task_prompts` makes those of a task, with roles.
+        For the prompts of a task, with roles, use `hc.task_prompts`.
 
         Args:
             clean: `[prompt, pos]` ids.
@@ -99,14 +99,13 @@ class PromptBatch:
             items: Query of each prompt; default: every prompt is its own item.
             distractor_tasks: Stratum of each prompt; default: one stratum.
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
-                corrupted prompt stands for none.
+                corrupted prompt means that this prompt has none.
 
         Returns:
             The batch; its prompts are called "prompt 0", "prompt 1", ...
 
         Raises:
-            DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor; the
-                message names the prompt.
+            DataError: Shapes that do not match, no prompt, ids that are not integers, or answer = distractor.
 
         Example:
             >>> import headcats as hc
@@ -130,13 +129,10 @@ class PromptBatch:
         )
 
     def select(self, prompts: Sequence[int]) -> "PromptBatch":
-        """The batch of some prompts, in the given order.
+        """A batch of these prompts, in this order.
 
         Args:
-            prompts: Places of prompts, counted from 0.
-
-        Returns:
-            A batch of as many prompts.
+            prompts: Indices of prompts.
         """
         index = torch.as_tensor(list(prompts), dtype=torch.long)
 
@@ -148,54 +144,51 @@ class PromptBatch:
         return PromptBatch(**{f.name: pick(getattr(self, f.name)) for f in fields(self)})
 
     def lacks_second(self) -> list[int]:
-        """Places of the prompts without a second corruption."""
-        return [place for place, shown in enumerate(self.second_tasks or [""] * len(self)) if not shown]
+        """Indices of the prompts without a second corruption."""
+        return [index for index, task in enumerate(self.second_tasks or [""] * len(self)) if not task]
 
     def without_roles(self) -> "PromptBatch":
-        """The same tokens, to be matched by position index."""
+        """The same tokens without roles: positions are matched by index."""
         return replace(self, labels=None, corrupted_labels=None)
 
     def misaligned(self) -> list[str]:
-        """Keys of prompts whose roles do not cover the same positions in the clean and the corrupted prompt."""
+        """Keys of prompts whose roles cover other positions in the clean than in the corrupted prompt."""
         if self.labels is None or self.corrupted_labels is None:
             return []
         pairs = zip(self.keys, self.labels, self.corrupted_labels, strict=True)
         return [key for key, clean, corrupted in pairs if clean != corrupted]
 
     def positions(self, positions: str) -> Bool[Tensor, "prompt pos"]:
-        """Mask of the tokens that a choice of positions means.
+        """Mask of the tokens at the given positions.
 
         Args:
             positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role).
 
-        Returns:
-            True at the chosen tokens.
-
         Raises:
-            DataError: A role that a prompt lacks, roles asked of a batch without roles, or (all but "last") prompts
-                whose roles do not align; the message names the prompt.
+            DataError: A role that a prompt or the whole batch lacks, or, unless "last", prompts whose roles do not
+                align.
         """
         mask = torch.zeros_like(self.clean, dtype=torch.bool)
         if positions == "last":
             mask[:, -1] = True
             return mask
-        if wrong := self.misaligned():
+        if keys := self.misaligned():
             raise DataError(
-                f"Positions {positions!r} need every role at the same place in the clean and the corrupted prompt; "
-                f"it is not in {wrong[0]!r} ({len(wrong)} of {len(self)} prompts). Use positions='last', or drop them."
+                f"Positions {positions!r} need roles that align between the clean and the corrupted prompt; they do "
+                f"not in {keys[0]!r} ({len(keys)} of {len(self)} prompts). Use positions='last', or drop these prompts."
             )
         if positions == "all":
             return ~mask
         if self.labels is None:
             raise DataError(f"Positions {positions!r} name a role, but this batch has no roles; use 'last' or 'all'.")
         for row, labels in enumerate(self.labels):
-            places = [place for place, label in enumerate(labels) if label.split("[")[0] == positions]
-            if not places:
-                known = list(dict.fromkeys(label.split("[")[0] for label in labels))
+            roles = [label.split("[")[0] for label in labels]
+            if positions not in roles:
                 raise DataError(
-                    f"{self.keys[row]!r} has no role {positions!r}; its roles: last, all, {', '.join(known)}."
+                    f"{self.keys[row]!r} has no role {positions!r}; its roles: "
+                    f"last, all, {', '.join(dict.fromkeys(roles))}."
                 )
-            mask[row, places] = True
+            mask[row] = torch.tensor([role == positions for role in roles])
         return mask
 
     def fingerprint(self) -> str:
@@ -204,7 +197,7 @@ class PromptBatch:
         return _hash((self.clean, self.corrupted, self.answer, self.distractor), words)
 
     def second_fingerprint(self) -> str:
-        """Hash of the second corruptions, for what reads them; `fingerprint` is the same with and without them."""
+        """Hash of the second corruptions, which `fingerprint` ignores."""
         return _hash(() if self.second is None else (self.second,), self.second_tasks)
 
 
@@ -218,20 +211,21 @@ def _hash(tensors: Sequence[Tensor], words: Any) -> str:
 
 
 def _second(corrupted: Tensor, second: Any) -> dict[str, Any]:
-    """The second corruption of a script's tokens, as the batch keeps it."""
+    """The fields `second` and `second_tasks`, none if no prompt has a second corruption."""
     if second is None:
         return {}
     ids = _ids("second", second, "[prompt, pos]")
-    same_shape = ids.shape == corrupted.shape  # else the batch refuses it
-    shown = (ids != corrupted.to(ids.device)).any(1).tolist() if same_shape else [True] * len(ids)
-    return {"second": ids, "second_tasks": tuple("second" if other else "" for other in shown)} if any(shown) else {}
+    if ids.shape != corrupted.shape:
+        return {"second": ids, "second_tasks": ("second",) * len(ids)}  # refused by `_check`
+    differs = (ids != corrupted.to(ids.device)).any(1).tolist()
+    return {"second": ids, "second_tasks": tuple("second" if row else "" for row in differs)} if any(differs) else {}
 
 
 def _ids(name: str, value: Any, axes: str) -> Tensor:
     try:
         tensor = torch.as_tensor(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} token ids must form one rectangle of integers: {error}") from None
+        raise DataError(f"{name} token ids must form a rectangular array of integers: {error}") from None
     if tensor.ndim != len(axes.split()) or not tensor.numel():
         raise DataError(f"{name} token ids must be {axes} with at least one entry; got shape {tuple(tensor.shape)}.")
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:

@@ -1,16 +1,17 @@
-"""Few-shot prompt pairs: a clean prompt and the same query after demonstrations that say something else.
+"""Few-shot prompt pairs: a clean prompt, and the same query after corrupted demonstrations.
 
-`other_task`: the demonstrations keep their inputs but show another task's outputs; that task's answer to the same query
-is the distractor. Both prompts differ in the demonstrated outputs alone, and prompts are balanced over the other tasks.
+`other_task`: the demonstrations keep their inputs but show another task's outputs; that task's answer to the query is
+the distractor. The two prompts differ in the demonstrated outputs only, and prompts are balanced over the other tasks.
 
 `shuffled_labels` (Todd et al. 2024, arXiv 2310.15213): the demonstrations keep their inputs but their outputs are
-permuted, so that the prompt shows no task; the distractor is a seeded wrong output among them.
+permuted, so the prompt shows no task; the distractor is a random wrong output among them.
 
-Every pair gets a second corruption of the same query where one can be made (see `headcats.prompts.second_corruption`).
+Where possible, every pair gets a second corruption of the same query (see `headcats.prompts.second_corruption`).
 """
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,10 +24,10 @@ from headcats.random_streams import stream
 from headcats.registry import unknown_name_message
 
 WordPair = tuple[str, str]
-# (demonstration pairs, query, their corrupted outputs, distractor, name of what the corrupted prompt shows)
+# (demonstrations, query with its output, corrupted outputs, distractor, name of the task shown instead)
 Draw = tuple[list[WordPair], WordPair, list[str], str, str]
 
-# A distractor task must leave room for different demonstration sets, or its prompts are all alike.
+# A distractor task must leave room for different sets of demonstrations, or its prompts are all alike.
 SHARED_INPUTS_PER_DEMONSTRATION = 2
 
 
@@ -44,37 +45,28 @@ def build_pairs(
     """`n` different prompt pairs of one task.
 
     Args:
-        task: The task's name; names the random stream and the pairs.
+        task: The task's name, part of the random stream's name and of the pairs' keys.
         pairs: Its (input, output) pairs.
-        others: Every other task's pairs, by name; those that share enough inputs are its distractor tasks.
-        n: How many pairs.
+        others: Every other task's pairs, by name; those that share enough inputs become distractor tasks.
+        n: Number of prompt pairs.
         seed: Seed of the study.
-        template: How a prompt is written.
+        template: Template of the prompts.
         n_demos: Demonstrations per prompt, at least 1.
         corruption: "other_task" or "shuffled_labels".
 
     Returns:
-        Pairs in a fixed order in which every run of (number of distractor tasks) pairs holds each distractor task once,
-        and in which queries repeat as late as they can.
+        Pairs in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
+        as possible.
 
     Raises:
-        DataError: Too few pairs, or (other_task) no task that shares `2 * (n_demos + 1)` inputs with other outputs.
+        DataError: Too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.
         UnknownNameError: An unknown corruption.
     """
-    every = each_pair(
-        task,
-        pairs,
-        others,
-        seed=seed,
-        template=template,
-        n_demos=n_demos,
-        corruption=corruption,
-        repeats=20 * n + 100,
-    )
-    built = list(itertools.islice(every, n))
+    options: dict[str, Any] = {"seed": seed, "template": template, "n_demos": n_demos, "corruption": corruption}
+    built = list(itertools.islice(each_pair(task, pairs, others, repeats=20 * n + 100, **options), n))
     if len(built) < n:
         raise DataError(
-            f"Task {task!r} gives only {len(built)} different prompts of {n_demos} demonstrations; {n} were asked for."
+            f"Task {task!r} gives only {len(built)} different prompts of {n_demos} demonstrations; {n} are needed."
         )
     return built
 
@@ -90,42 +82,28 @@ def each_pair(
     corruption: str,
     repeats: int,
 ) -> Iterator[PromptPair]:
-    """The pairs of `build_pairs`, one after the other for as long as there are new ones.
-
-    Args:
-        task: As in `build_pairs`, like every argument that is not named here.
-        pairs: The task's word pairs.
-        others: Those of every other task.
-        seed: Seed of the study.
-        template: How a prompt is written.
-        n_demos: Demonstrations per prompt.
-        corruption: "other_task" or "shuffled_labels".
-        repeats: How many draws of a prompt that was there before are taken for the end.
-
-    Raises:
-        DataError, UnknownNameError: As `build_pairs`, but for too few prompts.
-    """
+    """Generate the pairs of `build_pairs`, until `repeats` draws in total have given a prompt seen before."""
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
-    own = dict(pairs)
-    draws = CORRUPTIONS[corruption](task, own, others, n_demos, stream(seed, task, "prompts", corruption))
-    # A stream of its own: the prompts are the same with and without it.
+    outputs = dict(pairs)
+    draws = CORRUPTIONS[corruption](task, outputs, others, n_demos, stream(seed, task, "prompts", corruption))
+    # A separate stream, so that second corruptions leave the pairs unchanged.
     second_draws = stream(seed, task, "second corruption", corruption)
-    seconds = SecondLabels(own, others, distractor_tasks(own, others, n_demos=n_demos), corruption=corruption)
+    seconds = SecondLabels(outputs, others, distractor_tasks(outputs, others, n_demos=n_demos), corruption=corruption)
     seen: set[str] = set()
     misses = 0
-    for demonstrations, (query, output), labels, distractor, shown in draws:
+    for demonstrations, (query, output), labels, distractor, distractor_task in draws:
         clean, clean_spans = template.render(demonstrations, query)
         if clean in seen:
             misses += 1
             if misses > repeats:
                 return
             continue
-        inputs = [given for given, _ in demonstrations]
+        inputs = [word for word, _ in demonstrations]
         corrupted, corrupted_spans = template.render(list(zip(inputs, labels, strict=True)), query)
         second = None
-        if found := seconds.draw(demonstrations, labels, shown, second_draws):
-            second_task, second_labels = found
+        if drawn_labels := seconds.draw(demonstrations, labels, distractor_task, second_draws):
+            second_task, second_labels = drawn_labels
             text, spans = template.render(list(zip(inputs, second_labels, strict=True)), query)
             second = SecondCorruption(text, second_task, spans)
         yield PromptPair(
@@ -135,7 +113,7 @@ def each_pair(
             corrupted=corrupted,
             answer=template.answer(output),
             distractor=template.answer(distractor),
-            distractor_task=shown,
+            distractor_task=distractor_task,
             roles={role: (clean_spans[role], corrupted_spans[role]) for role in clean_spans},
             second=second,
         )
@@ -145,19 +123,16 @@ def each_pair(
 def distractor_tasks(
     pairs: Mapping[str, str], others: Mapping[str, Sequence[WordPair]], *, n_demos: int
 ) -> dict[str, dict[str, str]]:
-    """Tasks that can stand in for this one: other task's name -> its outputs on the shared inputs that it answers
-    otherwise.
+    """Possible distractor tasks: name -> its outputs for the shared inputs that it answers differently.
 
-    Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out. Sorted by name, so that the order of a suite
-    does not matter.
+    Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out. Sorted by name: a suite's order does not matter.
     """
+    shared = {
+        name: {word: output for word, output in others[name] if word in pairs and pairs[word] != output}
+        for name in sorted(others)
+    }
     least = SHARED_INPUTS_PER_DEMONSTRATION * (n_demos + 1)
-    found = {}
-    for name in sorted(others):
-        shared = {given: output for given, output in others[name] if given in pairs and pairs[given] != output}
-        if len(shared) >= least:
-            found[name] = shared
-    return found
+    return {name: outputs for name, outputs in shared.items() if len(outputs) >= least}
 
 
 def _other_task(
@@ -170,19 +145,17 @@ def _other_task(
     strata = distractor_tasks(pairs, others, n_demos=n_demos)
     if not strata:
         raise DataError(
-            f"Task {task!r} shares fewer than {SHARED_INPUTS_PER_DEMONSTRATION * (n_demos + 1)} "
-            "inputs with every other "
-            "task of the suite, so no other task can be shown on its inputs; add such a task, or use "
-            "corruption='shuffled_labels'."
+            f"Task {task!r} shares fewer than {SHARED_INPUTS_PER_DEMONSTRATION * (n_demos + 1)} inputs with every "
+            "other task of the suite, so it has no distractor task; add one, or use corruption='shuffled_labels'."
         )
     queries = {name: _cycle(sorted(shared), draws) for name, shared in strata.items()}
     while True:
         for name in draws.permutation(sorted(strata)).tolist():
             shared = strata[name]
             query = next(queries[name])
-            inputs = _sample([given for given in sorted(shared) if given != query], n_demos, draws)
-            demonstrations = [(given, pairs[given]) for given in inputs]
-            yield demonstrations, (query, pairs[query]), [shared[given] for given in inputs], shared[query], name
+            inputs = _sample([word for word in sorted(shared) if word != query], n_demos, draws)
+            demonstrations = [(word, pairs[word]) for word in inputs]
+            yield demonstrations, (query, pairs[query]), [shared[word] for word in inputs], shared[query], name
 
 
 def _shuffled_labels(
@@ -194,26 +167,18 @@ def _shuffled_labels(
 ) -> Iterator[Draw]:
     if n_demos < 2 or len(pairs) < n_demos + 1 or len(set(pairs.values())) < 2:
         raise DataError(
-            f"Task {task!r} has {len(pairs)} pairs with {len(set(pairs.values()))} different outputs; "
-            "shuffling the labels "
-            f"of {n_demos} demonstrations needs at least 2 demonstrations, {n_demos + 1} pairs and 2 outputs."
+            f"Task {task!r} has {len(pairs)} pairs with {len(set(pairs.values()))} different outputs; shuffling the "
+            f"labels of {n_demos} demonstrations needs at least 2 demonstrations, {n_demos + 1} pairs and 2 outputs."
         )
     inputs = sorted(pairs)
     for query in _cycle(inputs, draws):
-        chosen = _sample([given for given in inputs if given != query], n_demos, draws)
-        labels = [pairs[given] for given in chosen]
+        demonstrations = [(word, pairs[word]) for word in _sample([i for i in inputs if i != query], n_demos, draws)]
+        labels = [output for _, output in demonstrations]
         wrong = sorted({label for label in labels if label != pairs[query]})
         if len(set(labels)) < 2 or not wrong:
             continue
         shuffled = derange(labels, draws)
-        distractor = wrong[draws.integers(len(wrong))]
-        yield (
-            [(given, pairs[given]) for given in chosen],
-            (query, pairs[query]),
-            shuffled,
-            distractor,
-            "shuffled_labels",
-        )
+        yield demonstrations, (query, pairs[query]), shuffled, wrong[draws.integers(len(wrong))], "shuffled_labels"
 
 
 CORRUPTIONS: dict[str, Callable[..., Iterator[Draw]]] = {
@@ -223,7 +188,7 @@ CORRUPTIONS: dict[str, Callable[..., Iterator[Draw]]] = {
 
 
 def _cycle(words: Sequence[str], draws: np.random.Generator) -> Iterator[str]:
-    """Every word once in a random order, then again in another, without end."""
+    """All words in random order, over and over, each time in a new order."""
     while True:
         yield from (words[index] for index in draws.permutation(len(words)))
 

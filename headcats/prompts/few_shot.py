@@ -1,4 +1,4 @@
-"""Few-shot prompts with their answers, without a corrupted twin."""
+"""Few-shot prompts with their answers, without corrupted prompts."""
 
 from collections.abc import Sequence
 
@@ -24,17 +24,17 @@ def few_shot_texts(
 ) -> list[AnsweredText]:
     """`n` prompts of random demonstrations and a query, each followed by its right answer.
 
-    Queries go through a random order of all pairs again and again, so that each is asked as often as any other; the
-    demonstrations of a prompt are different pairs, and never the query.
+    Queries cycle through all pairs in random orders, so each is used equally often; the demonstrations of a prompt are
+    different pairs, never the query.
 
     Args:
         pairs: (input, output) pairs of one task.
-        n: How many prompts.
+        n: Number of prompts.
         n_demos: Demonstrations per prompt, 0 for none.
-        template: How a prompt is written.
+        template: Template of the prompts.
         seed: Seed of the study.
         task: Name of the task.
-        category: What the prompts count for.
+        category: Category of the task.
         purpose: Name of the random stream: two purposes give independent prompts.
 
     Raises:
@@ -46,22 +46,13 @@ def few_shot_texts(
             "use fewer demonstrations."
         )
     draws = stream(seed, task, purpose)
-    made: list[AnsweredText] = []
-    while len(made) < n:
-        for query in draws.permutation(len(pairs))[: n - len(made)]:
-            others = draws.choice(len(pairs) - 1, n_demos, replace=False)
-            shown = [pairs[other + (other >= query)] for other in others]
-            given, output = pairs[query]
-            prompt, _ = template.render(shown, given)
+    texts: list[AnsweredText] = []
+    while len(texts) < n:
+        for query in draws.permutation(len(pairs))[: n - len(texts)]:
+            places = draws.choice(len(pairs) - 1, n_demos, replace=False)
+            item, output = pairs[query]
+            prompt, _ = template.render([pairs[place + (place >= query)] for place in places], item)
             text = prompt + template.answer(output)
-            made.append(
-                AnsweredText(
-                    text,
-                    (Span(len(prompt), len(text)),),
-                    key=f"{task}/{len(made)}",
-                    item=given,
-                    task=task,
-                    category=category,
-                )
-            )
-    return made
+            span, key = Span(len(prompt), len(text)), f"{task}/{len(texts)}"
+            texts.append(AnsweredText(text, (span,), key=key, item=item, task=task, category=category))
+    return texts

@@ -1,4 +1,4 @@
-"""One clean prompt with its corrupted twin, as text."""
+"""A clean prompt and its corrupted prompt, as text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,40 +16,40 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class SecondCorruption:
-    """A prompt with the query of a pair and yet another wrong task before it, drawn independently of the pair's own.
+    """A second corrupted prompt with the query of a pair, drawn independently of the first.
 
     Attributes:
-        text: The prompt, up to and without the answer.
-        shown: What it shows: another task's name, or "shuffled_labels".
+        text: The prompt, without the answer.
+        distractor_task: Task that its demonstrations show, or the name of the corruption.
         roles: Role name -> span in `text`.
     """
 
     text: str
-    shown: str
+    distractor_task: str
     roles: Mapping[str, Span] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not (self.text and self.shown):
-            raise DataError("A second corruption needs a text and the name of what it shows.")
+        if not (self.text and self.distractor_task):
+            raise DataError("A second corruption needs a text and a distractor task.")
         for name, span in self.roles.items():
             check_span(f"Second corruption {self.text!r}", name, span, self.text)
 
 
 @dataclass(frozen=True)
 class PromptPair:
-    """A clean prompt, the corrupted prompt that differs from it in what is tested, and the two answers.
+    """A clean prompt, a corrupted prompt that differs from it in the tested respect only, and the two answers.
 
     Attributes:
-        key: Name of the pair, unique within its task; errors and drop reports use it.
+        key: Name of the pair in errors and drop reports, unique within its task.
         item: The query. Prompts with the same item are one cluster in every statistic.
-        clean: Text of the clean prompt, up to and without the answer.
+        clean: Text of the clean prompt, without the answer.
         corrupted: Text of the corrupted prompt, likewise.
         answer: Right continuation of the clean prompt, with the space that the template puts before it.
-        distractor: What the corrupted prompt suggests instead; must differ from `answer`.
-        distractor_task: What the corrupted prompt shows: another task's name, or the name of the corruption.
-        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. May be empty, then only
-            the last position can be intervened on by name.
-        second: A second corruption of the same query, or None. Methods that do not read it do not see it.
+        distractor: Continuation that the corrupted prompt suggests instead; differs from `answer`.
+        distractor_task: Task that the corrupted prompt shows, or the name of the corruption.
+        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. Without roles, only the
+            last position can be intervened on by name.
+        second: A second corruption of the same query, or None.
 
     Raises:
         DataError: An empty text, an answer that is its own distractor, or a role outside its text.
@@ -92,11 +92,7 @@ class PromptPair:
                 check_span(f"Prompt pair {self.key!r}", name, span, text)
 
 
-def check_span(what: str, role: str, span: Span, text: str) -> None:
-    """Refuse a span that does not lie in its text.
-
-    Raises:
-        DataError: The message names the span and the length of the text.
-    """
+def check_span(owner: str, role: str, span: Span, text: str) -> None:
+    """Raise a DataError if the span does not lie in its text."""
     if not 0 <= span[0] < span[1] <= len(text):
-        raise DataError(f"{what}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")
+        raise DataError(f"{owner}: role {role!r} spans characters {tuple(span)} of a text of {len(text)}.")

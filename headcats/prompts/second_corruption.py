@@ -1,15 +1,15 @@
-"""A second, independent corruption of the same query: it tells what one wrong task does from what any wrong one does.
+"""A second, independent corruption of the same query: separates the effect of one wrong task from that of any.
 
-The demonstrations keep their inputs and show, where the first corruption shows another task,
+If the first corruption shows another task, the second keeps the demonstrated inputs and shows
 
-- the outputs of a third task that answers all these inputs (`second_task` is its name), or, where there is none,
-- words that a third task gives for other inputs, at random ("labels of NAME"), none of them an output of the task or of
-  the first corruption.
+- the outputs of a third task that answers all these inputs, or, if there is none,
+- random outputs of a third task for other inputs ("labels of NAME"), none of them an output of the task or of the first
+  corruption.
 
-The task's own outputs in a wrong order would be no control there: heads that tell the task by the kind of its outputs
-see it in them unchanged (measured on the bundled model: such donors brought back all of a head's effect, on every task
-of one distractor task). Where the first corruption is a permutation itself, the second is another one
-("shuffled_labels"), and this is its limit.
+The task's own outputs in a wrong order would be no control: heads that recognise the task by the kind of its outputs
+still see that kind (on the bundled model such donors restored a head's whole effect in every task with a single
+distractor task). If the first corruption is a permutation, the second is another one ("shuffled_labels"), with just
+that limitation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,10 +25,10 @@ class SecondLabels:
     """Outputs of second corruptions for one task.
 
     Args:
-        pairs: The task's own outputs by input.
+        pairs: The task's outputs by input.
         others: Every other task's pairs, by name.
-        strata: Distractor task -> its outputs on shared inputs.
-        corruption: "other_task" or "shuffled_labels", the kind of the first corruption.
+        strata: Distractor task -> its outputs for shared inputs.
+        corruption: The first corruption, "other_task" or "shuffled_labels".
     """
 
     def __init__(
@@ -41,60 +41,52 @@ class SecondLabels:
     ) -> None:
         self._permutes = corruption == "shuffled_labels"
         self._strata = strata
-        own = set(pairs.values())
-        outputs = {name: {output for _, output in others[name]} for name in sorted(others)}
-        self._outputs = outputs
-        self._foreign = {name: sorted(words) for name, words in outputs.items() if not words & own}
+        self._outputs = {name: {output for _, output in others[name]} for name in sorted(others)}
+        self._foreign = {name: sorted(w) for name, w in self._outputs.items() if w.isdisjoint(pairs.values())}
 
     def draw(
         self,
         demonstrations: Sequence[WordPair],
         labels: Sequence[str],
-        shown: str,
+        distractor_task: str,
         draws: np.random.Generator,
     ) -> tuple[str, list[str]] | None:
-        """What a second corruption shows, and its outputs in the order of the demonstrations; None if there is none.
+        """Name and outputs, in the order of the demonstrations, of a second corruption; None if there is none.
 
         Args:
-            demonstrations: (input, output) of the clean prompt.
+            demonstrations: (input, output) pairs of the clean prompt.
             labels: Outputs in the corrupted prompt.
-            shown: What the corrupted prompt shows.
-            draws: Where chance comes from.
+            distractor_task: Task that the corrupted prompt shows.
+            draws: Random stream.
         """
         if self._permutes:
-            return self._permuted(demonstrations, labels, draws)
-        fitting = [
+            return _permuted([output for _, output in demonstrations], labels, draws)
+        inputs = [word for word, _ in demonstrations]
+        third_tasks = [
             name
             for name, outputs in self._strata.items()
-            if name != shown
-            and all(
-                outputs.get(given, label) != label for (given, _), label in zip(demonstrations, labels, strict=True)
-            )
+            if name != distractor_task
+            and all(outputs.get(word, label) != label for word, label in zip(inputs, labels, strict=True))
         ]
-        if fitting:
-            name = fitting[draws.integers(len(fitting))]
-            return name, [self._strata[name][given] for given, _ in demonstrations]
-        foreign = [
-            name
-            for name, words in self._foreign.items()
-            if len(words) >= len(demonstrations) and not self._outputs.get(shown, set()) & set(words)
-        ]
+        if third_tasks:
+            name = third_tasks[draws.integers(len(third_tasks))]
+            return name, [self._strata[name][word] for word in inputs]
+        first = self._outputs.get(distractor_task, set())
+        foreign = [name for name, w in self._foreign.items() if len(w) >= len(inputs) and first.isdisjoint(w)]
         if not foreign:
             return None
         name = foreign[draws.integers(len(foreign))]
         words = self._foreign[name]
-        chosen = draws.choice(len(words), size=len(demonstrations), replace=False)
-        return f"labels of {name}", [words[index] for index in chosen]
+        return f"labels of {name}", [words[i] for i in draws.choice(len(words), size=len(inputs), replace=False)]
 
-    @staticmethod
-    def _permuted(
-        demonstrations: Sequence[WordPair], labels: Sequence[str], draws: np.random.Generator
-    ) -> tuple[str, list[str]] | None:
-        own = [output for _, output in demonstrations]
-        if len(set(own)) < 2:
-            return None
-        for _ in range(ATTEMPTS):
-            shuffled = derange(own, draws)
-            if shuffled != list(labels):
-                return "shuffled_labels", shuffled
+
+def _permuted(
+    outputs: Sequence[str], labels: Sequence[str], draws: np.random.Generator
+) -> tuple[str, list[str]] | None:
+    if len(set(outputs)) < 2:
         return None
+    for _ in range(ATTEMPTS):
+        shuffled = derange(outputs, draws)
+        if shuffled != list(labels):
+            return "shuffled_labels", shuffled
+    return None

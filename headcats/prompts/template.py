@@ -1,4 +1,4 @@
-"""Templates: how demonstrations and the query become one prompt."""
+"""Templates: render demonstrations and a query as one prompt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Template:
         name: Name on the command line and in the manifest.
         before: Text before an input.
         between: Text between input and output, without the lead.
-        lead: What stands directly before an output and is tokenised with it.
+        lead: Text directly before an output, tokenised with it.
         after: Text after a demonstration.
     """
 
@@ -32,26 +32,25 @@ class Template:
         """The continuation that answers a query with `output`."""
         return self.lead + output
 
-    def query(self, given: str) -> str:
+    def query(self, x: str) -> str:
         """A prompt without demonstrations."""
-        return self.before + given + self.between
+        return self.before + x + self.between
 
     def render(self, demonstrations: Sequence[tuple[str, str]], query: str) -> tuple[str, dict[str, Span]]:
-        """The prompt and the span of every role in it.
+        """The prompt, and role -> span in the order of the text.
+
+        The roles are `before1 x1 between1 y1 after1 ... x_query between_query`, without those of empty text; `y`
+        includes its lead.
 
         Args:
             demonstrations: (input, output) pairs in order.
             query: Input to be answered.
-
-        Returns:
-            The text, and role -> span in the order of the text: `before1 x1 between1 y1 after1 ... x_query
-            between_query`, without roles of empty text. `y` includes its lead.
         """
         pieces: list[tuple[str, str]] = []
-        for number, (given, output) in enumerate(demonstrations, start=1):
+        for number, (word, output) in enumerate(demonstrations, start=1):
             pieces += [
                 (f"before{number}", self.before),
-                (f"x{number}", given),
+                (f"x{number}", word),
                 (f"between{number}", self.between),
                 (f"y{number}", self.answer(output)),
                 (f"after{number}", self.after),

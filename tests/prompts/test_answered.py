@@ -26,13 +26,13 @@ def test_the_answer_is_marked_and_the_boundary_token_stands_in_front(tokenizer) 
     assert batch.tokens[:, 0].tolist() == [tokenizer.bos_token_id] * 2
     assert batch.targets.tolist() == [[False, False, False, True]] * 2
     assert tokenizer.convert_ids_to_tokens(batch.tokens[0].tolist())[1:] == ["France", "→", "Paris"]
-    assert [one.text for one in batch.texts] == ["France → Paris", "Italy → Rome"]
+    assert [text.text for text in batch.texts] == ["France → Paris", "Italy → Rome"]
 
 
 def test_several_spans(tokenizer) -> None:
-    whole = "France → Paris\nItaly → Rome"
-    spans = (Span(8, 14), Span(len(whole) - 5, len(whole)))
-    (batch,), _ = encode_answered([AnsweredText(whole, spans)], tokenizer)
+    two_lines = "France → Paris\nItaly → Rome"
+    spans = (Span(8, 14), Span(len(two_lines) - 5, len(two_lines)))
+    (batch,), _ = encode_answered([AnsweredText(two_lines, spans)], tokenizer)
     marked = batch.tokens[batch.targets].tolist()
     assert tokenizer.convert_ids_to_tokens(marked) == ["Paris", "Rome"]
 
@@ -40,7 +40,7 @@ def test_several_spans(tokenizer) -> None:
 def test_lengths_are_kept_apart_in_their_order(tokenizer) -> None:
     texts = [text("a →", " b"), text("a → b\nc →", " d"), text("b →", " c")]
     batches, _ = encode_answered(texts, tokenizer)
-    assert [[one.text for one in batch.texts] for batch in batches] == [["a → b", "b → c"], ["a → b\nc → d"]]
+    assert [[text.text for text in batch.texts] for batch in batches] == [["a → b", "b → c"], ["a → b\nc → d"]]
 
 
 def test_what_cannot_be_used_is_counted_with_its_reason(tokenizer) -> None:
@@ -51,52 +51,53 @@ def test_what_cannot_be_used_is_counted_with_its_reason(tokenizer) -> None:
     ]
     batches, report = encode_answered(texts, tokenizer, n_ctx=6)
     assert sum(map(len, batches)) == report.kept == 1
-    assert report.dropped == {"word unknown to the tokenizer": 1, "longer than the context": 1}
-    assert report.examples == {"word unknown to the tokenizer": "'atlantis'", "longer than the context": "'long'"}
+    assert list(report.dropped.values()) == [1, 1]
+    assert list(report.examples.values()) == ["'atlantis'", "'long'"]
+    assert [reason.split()[0] for reason in report.dropped] == ["word", "longer"]
 
 
 def test_an_answer_between_two_tokens_is_none(tokenizer) -> None:
     batches, report = encode_answered([AnsweredText("France → Paris", (Span(0, 3),))], tokenizer)
     assert batches == []
-    assert report.dropped == {"no token ends in the answer": 1}
+    (reason,) = report.dropped
+    assert "no token" in reason
 
 
 @pytest.mark.parametrize("spans", [(), (Span(3, 99),), (Span(2, 2),), (Span(-1, 2),)])
 def test_spans_outside_the_text_are_refused(spans) -> None:
-    with pytest.raises(DataError, match=r"'why'( marks no answer|: target 1 spans characters .* 'abcde' has 5 char)"):
+    with pytest.raises(DataError, match=r"'why'( marks no|: target 1 .* 5 char)"):
         AnsweredText("abcde", spans, key="why")
 
 
 def test_the_target_outside_the_text_is_named_with_what_to_do() -> None:
-    told = r"'4 7': target 2 spans characters 2 to 9, but the text '4 7' has 3 characters: give \(start, end\)"
-    with pytest.raises(DataError, match=told):
+    with pytest.raises(DataError, match=r"'4 7': target 2 .* 2 to 9, .* 3 characters"):
         AnsweredText("4 7", (Span(2, 3), Span(2, 9)))
 
 
 @pytest.mark.parametrize("slip", [(2, 5), 2, "ab", [(2, 5, 6)], [2, 5], [("2", "5")], None])
 def test_a_slip_in_the_targets_shows_their_form(slip: object) -> None:
     # Built without __init__, whose types are checked in tests alone.
-    one = object.__new__(AnsweredText)
+    malformed = object.__new__(AnsweredText)
     for name, value in {"text": "abcdefg", "spans": slip, "key": ""}.items():
-        object.__setattr__(one, name, value)
+        object.__setattr__(malformed, name, value)
     with pytest.raises(DataError, match=rf"AnsweredText\(text, \[\(2, 5\)\]\); got {re.escape(repr(slip))}\."):
-        one.__post_init__()
+        malformed.__post_init__()
 
 
 def test_targets_may_come_in_a_list() -> None:
-    listed = AnsweredText("abcdefg", [(2, 5)])
-    assert listed == AnsweredText("abcdefg", (Span(2, 5),))
-    assert listed.spans == (Span(2, 5),)
-    assert hash(listed) == hash(AnsweredText("abcdefg", (Span(2, 5),)))
+    text = AnsweredText("abcdefg", [(2, 5)])
+    assert text == AnsweredText("abcdefg", (Span(2, 5),))
+    assert text.spans == (Span(2, 5),)
+    assert hash(text) == hash(AnsweredText("abcdefg", (Span(2, 5),)))
 
 
 def test_batches_of_tokens() -> None:
     tokens = torch.arange(6).reshape(2, 3)
     targets = torch.tensor([[False, True, False], [False, False, True]])
     batch = AnsweredBatch.from_tokens(tokens, targets, task="t", category="c")
-    assert [one.item for one in batch.texts] == ["", ""]
+    assert [text.item for text in batch.texts] == ["", ""]
     assert batch.select([1]).tokens.tolist() == [[3, 4, 5]]
-    with pytest.raises(DataError, match="prompt 1 differs"):
+    with pytest.raises(DataError, match=r"see prompt 1\."):
         AnsweredBatch.from_tokens(tokens, targets & torch.tensor([[True], [False]]))
-    with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts do not belong together"):
+    with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts"):
         AnsweredBatch.from_tokens(tokens, targets, items=["one"])

@@ -26,9 +26,11 @@ def with_roles(**changes):
 
 def test_from_tokens_takes_lists_tensors_and_arrays():
     batch = tokens()
-    other = tokens(*(torch.tensor(x, dtype=torch.int32) for x in (CLEAN, CORRUPTED)), torch.tensor([10, 11]).numpy())
-    assert batch.clean.dtype == other.clean.dtype == torch.int64
-    assert batch.fingerprint() == other.fingerprint()
+    from_arrays = tokens(
+        *(torch.tensor(x, dtype=torch.int32) for x in (CLEAN, CORRUPTED)), torch.tensor([10, 11]).numpy()
+    )
+    assert batch.clean.dtype == from_arrays.clean.dtype == torch.int64
+    assert batch.fingerprint() == from_arrays.fingerprint()
     assert (len(batch), batch.length) == (2, 4)
     assert batch.keys == batch.items == ("prompt 0", "prompt 1")
     assert batch.distractor_tasks == ("corrupted", "corrupted")
@@ -38,19 +40,19 @@ def test_from_tokens_takes_lists_tensors_and_arrays():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"distractor": [12, 11]}, "'prompt 1': answer and distractor are the same token 11 .1 of 2 prompts"),
-        ({"clean": [[0, 5], [0]]}, "clean token ids must form one rectangle of integers"),
-        ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean token ids must be integers; got torch.float32"),
-        ({"answer": [True, False]}, "answer token ids must be integers; got torch.bool"),
-        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"clean \(2, 3\), corrupted \(2, 4\). Group prompts by length"),
+        ({"distractor": [12, 11]}, "'prompt 1': .* same token 11 .1 of 2"),
+        ({"clean": [[0, 5], [0]]}, "clean .* rectangular"),
+        ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean .* integers; got torch.float32"),
+        ({"answer": [True, False]}, "answer .* integers; got torch.bool"),
+        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"clean \(2, 3\), corrupted \(2, 4\)"),
         ({"clean": CLEAN[:1]}, r"clean \(1, 4\), corrupted \(2, 4\)"),
-        ({"clean": []}, r"clean token ids must be \[prompt, pos\] with at least one entry; got shape \(0,\)"),
-        ({"clean": [[], []], "corrupted": [[], []]}, "with at least one entry"),
+        ({"clean": []}, r"clean .* \[prompt, pos\] .* \(0,\)"),
+        ({"clean": [[], []], "corrupted": [[], []]}, "at least one entry"),
         ({"clean": 3}, r"must be \[prompt, pos\]"),
-        ({"answer": [10]}, r"answer must hold one id per prompt \[2\]; got \(1,\)"),
-        ({"distractor": [[12], [13]]}, r"distractor token ids must be \[prompt\] with at least .* \(2, 1\)"),
-        ({"items": ["only one"]}, "items must hold one entry per prompt: 2 prompts, 1 entries"),
-        ({"distractor_tasks": ["a"] * 3}, "distractor_tasks must hold one entry per prompt: 2 prompts, 3"),
+        ({"answer": [10]}, r"answer .* \[2\]; got \(1,\)"),
+        ({"distractor": [[12], [13]]}, r"distractor .* \[prompt\] .* \(2, 1\)"),
+        ({"items": ["only one"]}, "^items .* 2 prompts, 1 entries"),
+        ({"distractor_tasks": ["a"] * 3}, "^distractor_tasks .* 2 prompts, 3"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(changes, message):
@@ -81,9 +83,9 @@ def test_masks_of_positions():
 
 
 def test_positions_that_do_not_exist_name_prompt_and_roles():
-    with pytest.raises(DataError, match="'prompt 0' has no role 'x2'; its roles: last, all, bos, x1, y1"):
+    with pytest.raises(DataError, match=r"'prompt 0' .* 'x2'.*bos, x1, y1"):
         with_roles().positions("x2")
-    with pytest.raises(DataError, match="'x1' name a role, but this batch has no roles"):
+    with pytest.raises(DataError, match=r"'x1' .* has no roles"):
         tokens().positions("x1")
     assert tokens().positions("all").all()
 
@@ -94,7 +96,7 @@ def test_roles_that_do_not_align_allow_the_last_position_only():
     assert batch.misaligned() == ["prompt 1"]
     assert batch.positions("last").sum() == 2
     for positions in ("all", "x1"):
-        with pytest.raises(DataError, match=r"not in 'prompt 1' \(1 of 2 prompts\)"):
+        with pytest.raises(DataError, match=r"'prompt 1' \(1 of 2 prompts\)"):
             batch.positions(positions)
     assert batch.without_roles().positions("all").all()
 
@@ -156,7 +158,7 @@ def test_a_second_corruption_changes_its_own_fingerprint_alone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second corruptions must have the shape .* \(2, 4\) .*; got \(2, 3\)"),
+        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second .* \(2, 4\) .*; got \(2, 3\)"),
         ({"second": SECOND[:1]}, r"got \(1, 4\)"),
         ({"second": [[0.5] * 4] * 2}, "second token ids must be integers"),
     ],
@@ -164,7 +166,7 @@ def test_a_second_corruption_changes_its_own_fingerprint_alone():
 def test_a_second_corruption_of_another_shape_is_refused(options, message):
     with pytest.raises(DataError, match=message):
         tokens(**options)
-    with pytest.raises(DataError, match="second and second_tasks belong together"):
+    with pytest.raises(DataError, match="second and second_tasks"):
         replace(tokens(), second=torch.tensor(SECOND))
-    with pytest.raises(DataError, match="second_tasks must hold one entry per prompt: 2 prompts, 1 entries"):
+    with pytest.raises(DataError, match=r"^second_tasks .* 1 entries"):
         replace(tokens(second=SECOND), second_tasks=("one",))

@@ -54,8 +54,9 @@ def test_only_tasks_with_enough_shared_inputs_and_other_answers_are_shown():
     assert list(distractor_tasks(dict(OWN), OTHERS, n_demos=6)) == ["blue", "green", "red"]
     assert list(distractor_tasks(dict(OWN), OTHERS, n_demos=7)) == ["green", "red"]
     assert distractor_tasks(dict(OWN), {"half": [("w0", "own-w0"), ("w1", "x")]}, n_demos=0) == {}
-    found = distractor_tasks(dict(OWN), {"half": [("w0", "own-w0"), ("w1", "x"), ("w2", "y")]}, n_demos=0)
-    assert found == {"half": {"w1": "x", "w2": "y"}}, "inputs that both tasks answer alike show nothing"
+    # An input that both tasks answer alike is left out.
+    half = {"half": [("w0", "own-w0"), ("w1", "x"), ("w2", "y")]}
+    assert distractor_tasks(dict(OWN), half, n_demos=0) == {"half": {"w1": "x", "w2": "y"}}
 
 
 @pytest.mark.parametrize("n", [3, 30, 48])
@@ -100,15 +101,15 @@ def test_everything_else_changes_the_prompts(change):
 
 
 def test_too_few_shared_inputs_names_the_task_and_the_number():
-    with pytest.raises(DataError, match=r"Task 'mine' shares fewer than 8 inputs .* corruption='shuffled_labels'"):
+    with pytest.raises(DataError, match=r"'mine' .* 8 inputs .*'shuffled_labels'"):
         build(others={"few": OTHERS["few"]})
-    with pytest.raises(DataError, match="Task 'mine' shares fewer than 8"):
+    with pytest.raises(DataError, match=r"'mine' .* fewer than 8"):
         build(others={})
 
 
 def test_too_few_different_prompts_is_an_error_and_not_a_hang():
     pairs = [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")]
-    with pytest.raises(DataError, match=r"Task 'mine' gives only 12 different prompts of 1 demonstrations; 13"):
+    with pytest.raises(DataError, match=r"'mine' gives only 12 .*; 13"):
         build(13, pairs=pairs, others={"o": [(x, y + "0") for x, y in pairs]}, n_demos=1)
 
 
@@ -126,9 +127,9 @@ def test_shuffled_labels_are_a_permutation_that_moves_all_it_can(pairs, n_demos)
         labels, shuffled = ([y for _, y in demonstrations] for demonstrations in (clean, corrupted))
         assert labels == [dict(pairs)[x] for x, _ in clean]
         assert sorted(labels) == sorted(shuffled)
-        kept = sum(a == b for a, b in zip(labels, shuffled, strict=True))
-        most = max(Counter(labels).values())
-        assert kept == max(0, 2 * most - n_demos), "as few as the most frequent label allows"
+        # As few fixed points as the most frequent label allows.
+        fixed_points = sum(a == b for a, b in zip(labels, shuffled, strict=True))
+        assert fixed_points == max(0, 2 * max(Counter(labels).values()) - n_demos)
         assert pair.answer == f" {dict(pairs)[query]}"
         assert pair.distractor.removeprefix(" ") in labels
         assert pair.distractor != pair.answer
@@ -139,8 +140,8 @@ def test_shuffled_labels_are_a_permutation_that_moves_all_it_can(pairs, n_demos)
 def test_a_shuffle_moves_as_many_labels_as_can_be_moved(labels, seed):
     moved = derange(labels, np.random.default_rng(seed))
     assert Counter(moved) == Counter(labels)
-    kept = sum(a == b for a, b in zip(moved, labels, strict=True))
-    assert kept == max(0, 2 * max(Counter(labels).values()) - len(labels))
+    fixed_points = sum(a == b for a, b in zip(moved, labels, strict=True))
+    assert fixed_points == max(0, 2 * max(Counter(labels).values()) - len(labels))
 
 
 def test_shuffles_that_chance_hardly_finds_are_found():
@@ -162,12 +163,12 @@ def test_shuffled_labels_need_no_other_task():
     ("pairs", "n_demos"), [(OWN, 1), (OWN[:5], 5), ([(word, "A") for word in WORDS], 5)], ids=["one", "few", "constant"]
 )
 def test_what_cannot_be_shuffled_is_refused_by_name(pairs, n_demos):
-    with pytest.raises(DataError, match=f"Task 'mine' has {len(pairs)} pairs with .* shuffling the labels"):
+    with pytest.raises(DataError, match=f"'mine' has {len(pairs)} pairs"):
         build(pairs=pairs, n_demos=n_demos, corruption="shuffled_labels")
 
 
 def test_an_unknown_corruption_lists_near_matches():
-    with pytest.raises(UnknownNameError, match=r"Unknown corruption 'other_tasks'. Did you mean 'other_task'"):
+    with pytest.raises(UnknownNameError, match=r"'other_tasks'.*'other_task'"):
         build(corruption="other_tasks")
 
 

@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
 from headcats.prompts import PromptPair, SecondCorruption, Span
-from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
+from headcats.prompts.encode import UNKNOWN_WORD, DropReport, encode_pairs, usable_pairs
 from headcats.prompts.template import ARROW, Template
 
 WORDS = ["<bos>", "<unk>", "→", "\n", ",", "cat", "dog", "sun", "Katze", "Hund", "chat", "chien", "the cat"]
@@ -133,7 +133,7 @@ def test_what_cannot_be_scored_is_dropped_with_its_reason(reason):
     ],
 )
 def test_unknown_words_anywhere_drop_the_prompt(changes):
-    assert one(pair(**changes), words()) == "word unknown to the tokenizer"
+    assert one(pair(**changes), words()) == UNKNOWN_WORD
 
 
 def test_an_unknown_token_that_is_also_the_end_of_text_is_an_ordinary_token():
@@ -147,15 +147,17 @@ def test_an_answer_that_changes_the_tokens_before_it_is_dropped():
     """`→` and ` cat` melt into one token, so no token of the prompt is followed by the answer."""
     tokenizer = bytes_tokenizer([("d", "o"), ("do", "g")])
     made = PromptPair("t/0", "q", "a d", "b d", "og", "x")
-    assert one(made, tokenizer) == "answer changes the tokens before it"
+    assert "changes the tokens" in one(made, tokenizer)
     glued = Template("glued", before="", between="", lead="", after="")
     _, report = usable_pairs([("d", "og"), ("d", "x")], tokenizer, template=glued)
-    assert report.dropped == {"answer changes the tokens before it": 1}
+    ((reason, count),) = report.dropped.items()
+    assert "changes the tokens" in reason
+    assert count == 1
 
 
 def test_prompts_longer_than_the_context_are_dropped():
     assert one(pair(), words(), n_ctx=7).length == 7
-    assert one(pair(), words(), n_ctx=6) == "longer than the context"
+    assert "longer" in one(pair(), words(), n_ctx=6)
 
 
 def test_roles_need_to_align_only_where_they_are_used():
@@ -163,7 +165,7 @@ def test_roles_need_to_align_only_where_they_are_used():
     batch = one(made, words(), aligned=False)
     assert batch.misaligned() == ["t/0"]
     assert batch.positions("last").sum() == 1
-    with pytest.raises(DataError, match="not in 't/0'"):
+    with pytest.raises(DataError, match="'t/0'"):
         batch.positions("all")
 
 
@@ -173,11 +175,13 @@ def test_usable_pairs_by_hand():
     )
     assert kept == [("cat", "Katze")]
     assert report.kept == 1
-    assert report.dropped == {"answer of several tokens": 2, "word unknown to the tokenizer": 1}
-    assert report.summary() == (
-        "1 kept; 2 answer of several tokens (e.g. 'dog' -> ' Hund,cat'); 1 word unknown to the tokenizer "
-        "(e.g. 'house' -> ' Haus')"
-    )
+    several = "answer of several tokens"
+    assert report.dropped == {several: 2, UNKNOWN_WORD: 1}
+    assert report.examples == {several: "'dog' -> ' Hund,cat'", UNKNOWN_WORD: "'house' -> ' Haus'"}
+
+
+def test_the_summary_shows_counts_and_examples():
+    assert DropReport(1, {"a": 2, "b": 1}, {"a": "x", "b": "y"}).summary() == "1 kept; 2 a (e.g. x); 1 b (e.g. y)"
 
 
 def test_reports_are_added_up():
@@ -192,7 +196,7 @@ def test_nothing_gives_nothing():
 
 
 def test_two_pairs_with_one_key_are_refused():
-    with pytest.raises(DataError, match="Two prompt pairs have the key 't/0'"):
+    with pytest.raises(DataError, match="key 't/0'"):
         encode_pairs([pair(), pair()], words())
 
 
@@ -228,7 +232,7 @@ def test_a_slow_tokenizer_finds_the_same_roles():
         bos_token_id, eos_token_id, unk_token_id = 0, None, 1
 
         def __call__(self, texts, **options):
-            assert "return_offsets_mapping" not in options, "a slow tokenizer has no offsets"
+            assert "return_offsets_mapping" not in options
             return inner(texts, **options)
 
     fast, slow = (one(pair(demo=("cat,dog", "Katze", "chat")), tokenizer) for tokenizer in (inner, Slow()))
@@ -283,8 +287,8 @@ def test_roles_of_a_second_corruption_have_to_align():
     text = second("sun").text
     shifted = SecondCorruption(text, "dutch", {**second("sun").roles, "x_query": Span(len(text) - 1, len(text))})
     assert one(pair(second=shifted), words()).second is None
-    slow = pair(second=second("sun"), roles={})
-    assert one(slow, words()).second is None, "roles on one side alone"
+    one_sided = pair(second=second("sun"), roles={})
+    assert one(one_sided, words()).second is None
 
 
 # --------------------------------------------------------------------------------------------- groups and counting
@@ -305,7 +309,7 @@ def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx):
     assert report.kept + sum(report.dropped.values()) == len(pairs)
     assert report.kept == sum(len(batch) for batch in batches)
     lengths = [batch.length for batch in batches]
-    assert len(set(lengths)) == len(lengths), "one batch per length"
+    assert len(set(lengths)) == len(lengths)
     by_key = {made.key: made for made in pairs}
     first = {}
     for batch in batches:
@@ -316,7 +320,7 @@ def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx):
             made = by_key[key]
             for ids, text in ((batch.clean, made.clean), (batch.corrupted, made.corrupted)):
                 assert ids[row].tolist() == [0, *tokenizer(text, add_special_tokens=False)["input_ids"]]
-    assert list(first.values()) == sorted(first.values()), "lengths in the order of first appearance"
+    assert list(first.values()) == sorted(first.values())
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=12))

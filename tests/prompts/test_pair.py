@@ -13,9 +13,8 @@ def pair(**changes):
 
 
 def test_defaults():
-    made = pair()
-    assert made.distractor_task == "corrupted"
-    assert made.roles == {}
+    assert pair().distractor_task == "corrupted"
+    assert pair().roles == {}
 
 
 @pytest.mark.parametrize("field", ["clean", "corrupted", "answer", "distractor"])
@@ -25,7 +24,7 @@ def test_empty_text_is_refused_by_key(field):
 
 
 def test_answer_equal_to_distractor_is_refused():
-    with pytest.raises(DataError, match="'t/0': answer and distractor are both ' x'"):
+    with pytest.raises(DataError, match=r"'t/0': .* both ' x'"):
         pair(distractor=" x")
 
 
@@ -34,6 +33,6 @@ def test_answer_equal_to_distractor_is_refused():
 def test_roles_must_lie_inside_both_texts(span, side):
     spans = [Span(0, 1), Span(0, 1)]
     spans[side] = Span(*span)
-    with pytest.raises(DataError, match=r"'t/0': role 'x1' spans characters \(.*\) of a text of 5"):
+    with pytest.raises(DataError, match=r"'t/0': role 'x1' .* 5\."):
         pair(roles={"x1": tuple(spans)})
     assert pair(roles={"x1": (Span(0, 5), Span(0, 1))}).roles["x1"][0].stop == 5

@@ -1,6 +1,5 @@
 """A template whose own text the tokenizer does not know is refused by name, not blamed on the words."""
 
-import re
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import OptionError
-from headcats.prompts.encode import usable_pairs
+from headcats.prompts.encode import UNKNOWN_WORD, usable_pairs
 from headcats.prompts.template import ARROW, QUESTION, Template
 from headcats.prompts.writable import check_writable
 
@@ -31,38 +30,34 @@ def split_by_space(*marks: str) -> PreTrainedTokenizerFast:
 
 
 def test_the_message_names_the_template_its_text_and_those_that_can_be_written() -> None:
-    with pytest.raises(OptionError) as caught:
+    with pytest.raises(OptionError, match=r"'Q: ' and '\\nA:',.*--template arrow"):
         usable_pairs(PAIRS, words("→", "\n", ","), template=QUESTION)
-    assert str(caught.value) == (
-        r"Template 'question' writes 'Q: ' and '\nA:' around the words, which the tokenizer of this model does not "
-        'know. It can write arrow: choose --template arrow (template="arrow").'
-    )
-    kept, _ = usable_pairs(PAIRS, words("→", "\n", ","), template=ARROW)
-    assert kept == PAIRS
+    usable, _ = usable_pairs(PAIRS, words("→", "\n", ","), template=ARROW)
+    assert usable == PAIRS
 
 
 def test_the_other_way_round() -> None:
     tokenizer = split_by_space("Q:", "A:")
-    with pytest.raises(OptionError, match=re.escape("writes ' →' around") + ".*--template question"):
+    with pytest.raises(OptionError, match=r"' →'.*--template question"):
         check_writable(ARROW, tokenizer, PAIRS)
     check_writable(QUESTION, tokenizer, PAIRS)
 
 
 def test_a_tokenizer_that_can_write_none() -> None:
-    with pytest.raises(OptionError, match="It can write none of arrow, question: take another model"):
+    with pytest.raises(OptionError, match=r"none .*\(arrow, question\)"):
         check_writable(ARROW, split_by_space(), PAIRS)
 
 
 def test_text_after_an_answer_counts() -> None:
     strange = Template("strange", before="", between=" →", lead=" ", after=" ###")
-    with pytest.raises(OptionError, match="'strange' writes ' ###' around"):
+    with pytest.raises(OptionError, match=r"' ###'.* 'strange'"):
         check_writable(strange, words("→", "\n", ","), PAIRS)
 
 
 def test_unknown_words_are_no_fault_of_the_template() -> None:
     kept, report = usable_pairs([("house", "Haus")] * 3, words("→", "\n", ","), template=ARROW)
     assert kept == []
-    assert report.dropped == {"word unknown to the tokenizer": 3}
+    assert report.dropped == {UNKNOWN_WORD: 3}
 
 
 def test_text_that_is_unknown_only_by_itself_is_no_fault() -> None:
