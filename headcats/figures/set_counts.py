@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.categories import exact_sets
+from headcats.categories.exact_sets import exact_sets
 from headcats.errors import OptionError
 from headcats.figures.axes import Axis, Canvas, Panel, Scale, add_axes, new_figure
 from headcats.figures.cells import require
