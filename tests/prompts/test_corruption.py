@@ -101,7 +101,7 @@ def test_everything_else_changes_the_prompts(change):
 
 
 def test_too_few_shared_inputs_names_the_task_and_the_number():
-    with pytest.raises(DataError, match=r"'mine' .* 8 inputs .*'shuffled_labels'"):
+    with pytest.raises(DataError, match=r"'mine' .* 8 .*'shuffled_labels'"):
         build(others={"few": OTHERS["few"]})
     with pytest.raises(DataError, match=r"'mine' .* fewer than 8"):
         build(others={})
@@ -168,7 +168,7 @@ def test_what_cannot_be_shuffled_is_refused_by_name(pairs, n_demos):
 
 
 def test_an_unknown_corruption_lists_near_matches():
-    with pytest.raises(UnknownNameError, match=r"'other_tasks'.*'other_task'"):
+    with pytest.raises(UnknownNameError, match="mean 'other_task'"):
         build(corruption="other_tasks")
 
 
