@@ -5,7 +5,7 @@ import re
 
 import xarray as xr
 
-from headcats.results import slug
+from headcats.results import Label, slug
 from headcats.rules import fdr
 from headcats.scores import first_exact
 
@@ -19,7 +19,7 @@ NODES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
 def marks(
     results: xr.DataTree,
     *,
-    label: str,
+    label: Label,
     metric: str,
     effect: str = "total",
     sign: str = "helping",
@@ -31,7 +31,7 @@ def marks(
 
     Args:
         results: The results; the defaults of method and metric are their first exact method and first metric.
-        label: Method that heads are chosen by, as `name@positions`.
+        label: Method that heads are chosen by.
         metric: Metric that they are chosen by.
         effect: "total" or "task_specific".
         sign: "helping" or "suppressing".
@@ -40,7 +40,7 @@ def marks(
         positions: Where heads are ablated, for evidence.
     """
     planned = json.loads(results.attrs.get("manifest", "{}")).get("plan", {}).get("metrics", [metric])
-    found = [slug(label)] if label != first_exact(results) else []
+    found = [slug(str(label))] if label != first_exact(results) else []
     found += [slug(metric)] if metric != planned[0] else []
     found += [effect] if effect != "total" else []
     found += judging_marks(sign=sign, rule=rule, min_tasks=min_tasks)

@@ -13,6 +13,7 @@ import xarray as xr
 
 from headcats import registry
 from headcats.errors import DataError, OptionError
+from headcats.results.label import parse_call
 from headcats.rules import Rule, fdr
 
 FOLDER, RESULTS, SCORES, MEMBERS, OVERLAP = "folder", "results", "scores", "memberships", "overlap"
@@ -81,7 +82,7 @@ def check_rule(rule: Any, *, by: str) -> None:
     """
     if rule is None or isinstance(rule, Rule):
         return
-    name = rule.partition(":")[0] if isinstance(rule, str) else getattr(rule, "__name__", "")
+    name = parse_call(rule)[0] if isinstance(rule, str) else getattr(rule, "__name__", "")
     call = repr(fdr())
     if name in registry.names("rule") and name != "fdr":
         options = inspect.signature(registry.lookup("rule", name)).parameters

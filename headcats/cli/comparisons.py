@@ -131,15 +131,12 @@ def _halves(results: "xr.DataTree", choice: Choice, answer: Answer, *, splits: i
     from headcats.categories import categorize
     from headcats.evidence import half_agreement
     from headcats.findings.agreement import half_findings
-    from headcats.findings.mapping import default_method
+    from headcats.findings.mapping import default_label
+    from headcats.results import Label
     from headcats.scores import score
 
-    method, positions = choice.method, choice.positions
-    if method is None:
-        method, first = default_method(results)
-        positions = positions or first
-    elif "@" in method:
-        method, _, positions = method.rpartition("@")
+    label = default_label(results) if choice.method is None else Label.parse(choice.method)
+    method, positions = label.method, choice.positions or label.positions or None
     metric = choice.metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
 
     def members(half: "xr.DataTree") -> "xr.Dataset":

@@ -104,9 +104,10 @@ def figure_command(
 def _suite_table(wanted: str, method: str | None) -> str:
     """Key of the suite method's table that a figure is to show, "" for scores of tasks."""
     from headcats.findings.suite import METHOD_OF
+    from headcats.results import Label
 
     own = {name: key for key, name in METHOD_OF.items()}
-    named = "" if method is None else own.get(method.partition(":")[0], "")
+    named = "" if method is None else own.get(Label.parse(method).name, "")
     # `importance_grid` shows any score over layers and heads.
     if wanted in METHOD_OF and (method is None or named == wanted or (named and wanted == "importance")):
         return named or wanted
@@ -136,13 +137,14 @@ def _of_evidence(folder: Path, wanted: str, name: str, *, sign: str, rule: str, 
         OptionError: None is, or none for these options.
     """
     from headcats.page.saved import saved_evidence
+    from headcats.results import Label
     from headcats.rules.text import parse_rule
 
     refuse_unused({"sign": sign}, by=f"Figure {name!r}")
     asked = {"rule": repr(parse_rule(rule))} | {key: value for key, value in chosen.items() if value is not None}
     for saved in saved_evidence(folder):
         options = json.loads(saved.tree.attrs["options"])
-        known = options | {"method": [options["method"], options["method"].partition("@")[0]]}
+        known = options | {"method": [options["method"], Label.parse(options["method"]).method]}
         if all(value in known[key] if key == "method" else value == str(known[key]) for key, value in asked.items()):
             by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
             return saved.tree[wanted].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
@@ -153,10 +155,10 @@ def _of_evidence(folder: Path, wanted: str, name: str, *, sign: str, rule: str, 
 
 
 def _of_scores(results: "xr.DataTree", wanted: str, name: str, *, method: str | None, **chosen: Any) -> Table:
-    from headcats.findings.mapping import default_method, tables, title
+    from headcats.findings.mapping import default_label, tables, title
     from headcats.findings.maps import not_judged
 
-    note_control(method or default_method(results)[0])
+    note_control(method or default_label(results).name)
     found = tables(results, method=method, undecided=True, **chosen)
     if wanted not in found:
         raise OptionError(

@@ -15,14 +15,14 @@ from headcats.errors import DataError, HeadcatsError, StorageError
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
 from headcats.findings.instead import drawn_by
-from headcats.findings.mapping import default_method, file_of, of_run, shown_label, tables, title
+from headcats.findings.mapping import default_label, file_of, of_run, shown_label, tables, title
 from headcats.findings.maps import map_findings
 from headcats.findings.suite import METHOD_OF, figure_file, suite_title
 from headcats.findings.table import Paragraph
 from headcats.formatting import pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
-from headcats.results import SUITE, suite_blocks
+from headcats.results import Label, suite_blocks
 from headcats.scores import CONTROLS
 
 # The method over the whole suite that `headcats map` shows.
@@ -84,19 +84,19 @@ def _tell_map(
     answer.numbers["map"] = map_numbers(found)
     suite_labels = manifest["blocks"].get(SUITE, {})
     exact = [
-        label for label in manifest["methods"] if label.partition("@")[0] not in CONTROLS and label not in suite_labels
+        label for label in manifest["methods"] if Label.parse(label).name not in CONTROLS and label not in suite_labels
     ]
     others = [shown_label(results, label) for label in exact if label != first.label]
     whole = list(suite_blocks(results))
-    others += [label for label in whole if label.partition(":")[0] == MAPPED]
+    others += [label for label in whole if Label.parse(label).name == MAPPED]
     if others:
         told = "Another method can tell another story"
         answer.say([Paragraph(f"Also scored: {', '.join(others)}. {told}: `headcats map {folder} --method NAME`")])
     own = {spec.label for spec in specs}
     for label in whole:
-        if label.partition(":")[0] != MAPPED and label not in own and (drawn := drawn_by(results, folder, label)):
+        if Label.parse(label).name != MAPPED and label not in own and (drawn := drawn_by(results, folder, label)):
             answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
-    named = "" if default_method(results) == (first.name, first.positions) else f" --method {first.label}"
+    named = "" if str(default_label(results)) == first.label else f" --method {first.label}"
     judged = "not_judged" not in found["members"].attrs
     listing = f" Head list: `headcats map {folder}{named} --csv`" if judged else ""
     page = folder / file_of("overlap_map", "html", found, results)

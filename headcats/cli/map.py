@@ -53,10 +53,10 @@ def map_command(
     """
     from headcats.figures.overlap_map import overlap_map
     from headcats.findings.instead import check_scored
-    from headcats.findings.mapping import default_method, file_of, of_run, tables, title, write_heads
+    from headcats.findings.mapping import default_label, file_of, of_run, tables, title, write_heads
     from headcats.findings.maps import map_findings
     from headcats.findings.suite import SUITE_METHODS
-    from headcats.results import load, suite_blocks, task_nodes
+    from headcats.results import Label, load, suite_blocks, task_nodes
 
     check_names(rule, min_tasks, effect, sign)
     chosen: dict[str, Any] = {
@@ -70,14 +70,14 @@ def map_command(
     results = of_run(load(folder))
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
-    if named.partition(":")[0] in SUITE_METHODS:
+    if Label.parse(named).name in SUITE_METHODS:
         # One relation of a category is enough: so the method is defined.
         met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
         unused = {name: value for name, value in chosen.items() if name not in met}
         _of_suite(results, folder, named, unused=unused, rule=rule, csv=csv, as_json=as_json)
         return
     check_scored(results, folder, method, by="A map")
-    note_control(method or default_method(results)[0])
+    note_control(method or default_label(results).name)
     found = tables(results, method=method, undecided=True, **chosen)
     answer = Answer(as_json)
     answer.say(map_findings(found, rule=rule, min_tasks=min_tasks))
@@ -121,8 +121,9 @@ def _of_suite(
     """
     from headcats.findings.mapping import categories_tried
     from headcats.findings.suite import METHOD_OF, figure_commands, suite_table
+    from headcats.results import Label
 
-    table_of = {name: key for key, name in METHOD_OF.items()}[method.partition(":")[0]]
+    table_of = {name: key for key, name in METHOD_OF.items()}[Label.parse(method).name]
     if table_of != "relations":
         drawn = " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
         raise OptionError(

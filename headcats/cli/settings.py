@@ -8,9 +8,9 @@ from typing import Any
 from headcats.cli.console import warn
 from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
-from headcats.method_text import MethodText
 from headcats.presets import preset
 from headcats.registry import unknown_name_message
+from headcats.results.label import Label
 
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
@@ -80,13 +80,13 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], named: Sequence[str]
     Raises:
         OptionError: Nothing of the preset would be left.
     """
-    own = {text.name: text for text in map(MethodText.read, of_preset["methods"])}
-    read = [MethodText.read(text) for text in named]
+    preset_labels = {label.name: label for label in map(Label.parse, of_preset["methods"])}
+    labels = [Label.parse(text) for text in named]
     joined = [
-        str(_joined(own[text.name], text)) if text.name in own else given
-        for text, given in zip(read, named, strict=True)
+        str(_joined(preset_labels[label.name], label)) if label.name in preset_labels else text
+        for label, text in zip(labels, named, strict=True)
     ]
-    lost = [str(text) for method, text in own.items() if method not in {one.name for one in read}]
+    lost = [str(label) for name, label in preset_labels.items() if name not in {label.name for label in labels}]
     if lost and set(of_preset) == {"methods"}:
         raise OptionError(
             f"Preset {name} is nothing but {' and '.join(lost)}, and the methods named are {' and '.join(named)}: "
@@ -100,22 +100,28 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], named: Sequence[str]
         )
     elif joined != list(named):
         warn(f"With the options of preset {name}: {', '.join(joined)}.")
-    overruled = [line for text in read if text.name in own for line in _overruled(own[text.name], text)]
+    overruled = [
+        conflict
+        for label in labels
+        if label.name in preset_labels
+        for conflict in _overruled(preset_labels[label.name], label)
+    ]
     if overruled:
         warn(f"What was named wins over preset {name}: {', '.join(overruled)}.")
     return joined
 
 
-def _joined(first: MethodText, second: MethodText) -> MethodText:
-    """Two texts on one method as one; where both name an option, the second wins."""
-    return MethodText(first.name, first.options | second.options, second.positions or first.positions)
+def _joined(first: Label, second: Label) -> Label:
+    """Two labels of one method as one; where both set an option, the second wins."""
+    options = dict(first.options) | dict(second.options)
+    return Label(first.name, tuple(options.items()), second.positions or first.positions)
 
 
-def _overruled(first: MethodText, second: MethodText) -> list[str]:
-    """What both say, and the second otherwise."""
-    said, wins = ({**one.options, "positions": one.positions} for one in (first, second))
-    both = [key for key, value in said.items() if value and wins.get(key)]
-    return [f"{key}={wins[key]}, not {key}={said[key]}" for key in both if wins[key] != said[key]]
+def _overruled(first: Label, second: Label) -> list[str]:
+    """What both labels set to different values."""
+    before, after = (dict(label.options) | {"positions": label.positions} for label in (first, second))
+    both = [key for key, value in before.items() if value and after.get(key)]
+    return [f"{key}={after[key]}, not {key}={before[key]}" for key in both if after[key] != before[key]]
 
 
 def _check_type(study_file: Path, key: str, value: Any) -> None:

@@ -7,7 +7,7 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError
 from headcats.findings.suite import SUITE_METHODS, figure_commands
 from headcats.registry import names, unknown_name_message
-from headcats.results import suite_blocks, task_nodes
+from headcats.results import Label, scored_labels, suite_blocks
 
 
 def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:
@@ -25,10 +25,10 @@ def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: 
         OptionError: A method over the whole suite, or no scored task.
         UnknownNameError: No scored task, and a method that does not exist.
     """
-    whole, scored = list(suite_blocks(results)), _scored(results)
-    asked = (method or "").partition("@")[0]
-    name, commands = asked.partition(":")[0], drawn_by(results, folder)
-    if name in SUITE_METHODS | {label.partition(":")[0] for label in whole}:
+    whole, scored = list(suite_blocks(results)), [str(label) for label in scored_labels(results)]
+    label, commands = Label.parse(method or ""), drawn_by(results, folder)
+    asked = label.method
+    if label.name in SUITE_METHODS | {Label.parse(block).name for block in whole}:
         own = drawn_by(results, folder, asked)
         held = f"; {own} draws it." if own else f". These results hold {_and(whole + scored)}."
         other = f" {by} reads scores of tasks: choose one of {', '.join(scored)} with --method." if scored else ""
@@ -51,15 +51,10 @@ def drawn_by(results: xr.DataTree, folder: Path, method: str | None = None) -> s
         folder: Where they lie.
         method: The method, with or without options; None for all of them.
     """
-    known = [label for label in suite_blocks(results) if label.partition(":")[0] in SUITE_METHODS]
-    wanted = [label for label in known if method in (None, label, label.partition(":")[0])]
+    known = [label for label in suite_blocks(results) if Label.parse(label).name in SUITE_METHODS]
+    wanted = [label for label in known if method in (None, label, Label.parse(label).name)]
     lines = [line for label in wanted for line in figure_commands(results, folder, label)]
     return " or ".join(f"`{line}`" for line in dict.fromkeys(lines))
-
-
-def _scored(results: xr.DataTree) -> list[str]:
-    """Every method@positions of the scored tasks."""
-    return list(dict.fromkeys(str(label) for task in task_nodes(results).values() for label in task.children))
 
 
 def _and(labels: list[str]) -> str:

@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError
 from headcats.file_names import marks
-from headcats.results import SUITE, ResultsFolder, suite_blocks, task_nodes
+from headcats.results import SUITE, Label, ResultsFolder, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.rules.text import parse_rule
 from headcats.scores import CONTROLS, first_exact, score, screen_label
@@ -36,7 +36,7 @@ def parse_min_tasks(text: str | int) -> int | str:
 
 def control_note(method: str) -> str:
     """What a map of a control cannot say; "" for methods that are none."""
-    name = method.partition("@")[0].partition(":")[0]
+    name = Label.parse(method).name
     if name not in CONTROLS:
         return ""
     return (
@@ -45,13 +45,12 @@ def control_note(method: str) -> str:
     )
 
 
-def default_method(results: xr.DataTree) -> tuple[str, str]:
-    """The method and positions to map when none is named: the first that was run, an exact one before a screen."""
-    first = first_exact(results)
-    if first is None:
+def default_label(results: xr.DataTree) -> Label:
+    """The method to map when none is named: the first that was run, an exact one before a screen."""
+    label = first_exact(results)
+    if label is None:
         raise OptionError("These results hold no scored task yet.")
-    name, _, positions = first.rpartition("@")
-    return name, positions
+    return label
 
 
 def tables(
@@ -82,21 +81,16 @@ def tables(
         sign: "helping" or "suppressing".
         undecided: What to do where the rule can judge no head.
     """
-    if method is None:
-        method, first = default_method(results)
-        positions = positions or first
-    elif "@" in method:
-        # As `run` names it.
-        method, _, named = method.rpartition("@")
-        if positions not in (None, named):
-            raise OptionError(f"--method {method}@{named} and --positions {positions} contradict each other: name one.")
-        positions = named
+    label = default_label(results) if method is None else Label.parse(method)
+    if method is not None and label.positions and positions not in (None, label.positions):
+        raise OptionError(f"--method {label} and --positions {positions} contradict each other: name one.")
+    positions = positions or label.positions or None
     manifest = json.loads(results.attrs["manifest"])
     metric = metric or manifest["plan"]["metrics"][0]
     judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
     # As many sign draws as the rule's own level needs.
     alpha = judge.options.get("alpha", 0.05)
-    scores = score(results, method=method, metric=metric, positions=positions, effect=effect, alpha=alpha)
+    scores = score(results, method=label.method, metric=metric, positions=positions, effect=effect, alpha=alpha)
     try:
         members = categorize(scores, rule=judge, min_tasks=needed)
     except TooFewItemsError as error:
@@ -177,7 +171,7 @@ def file_of(stem: str, suffix: str, found: Mapping[str, xr.Dataset], results: xr
     attrs = found["members"].attrs
     parts = marks(
         results,
-        label=f"{attrs['method']}@{attrs['positions']}",
+        label=Label.parse(attrs["method"]).at(attrs["positions"]),
         metric=attrs["metric"],
         effect=attrs.get("effect", "total"),
         sign=found["overlap"].attrs.get("sign", "helping"),

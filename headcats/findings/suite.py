@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import OptionError
 from headcats.findings.adding import how_to_get
-from headcats.results import slug, suite_blocks
+from headcats.results import Label, slug, suite_blocks
 from headcats.summaries import function_probe, head_gating, ov_relation, token_probe
 
 # What a figure's first parameter is called -> the method whose table it is. Named here, since asking the methods
@@ -48,7 +48,7 @@ def suite_table(results: xr.DataTree, wanted: str, *, method: str | None = None)
         OptionError: The results hold none, or several and none was named.
     """
     name, blocks = METHOD_OF[wanted], suite_blocks(results)
-    labels = [label for label in blocks if label.partition(":")[0] == name]
+    labels = [label for label in blocks if Label.parse(label).name == name]
     if method in labels:
         return blocks[str(method)]
     if not labels:
@@ -67,18 +67,18 @@ def figure_commands(results: xr.DataTree, folder: Path, method: str) -> list[str
         folder: The folder.
         method: The method, with or without options.
     """
-    figure = FIGURE_OF[method.partition(":")[0]]
+    figure = FIGURE_OF[Label.parse(method).name]
     return [
         f"headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}"
         for label, block in suite_blocks(results).items()
-        if method in (label, label.partition(":")[0])
+        if method in (label, Label.parse(label).name)
     ]
 
 
 def figure_file(block: xr.Dataset, figure: str) -> str:
     """File of a figure of a block in a results folder; options of the method that are not the default are in it."""
-    options = str(block.attrs["label"]).partition(":")[2]
-    return f"{figure}{'-' + slug(options.replace(',', '-')) if options else ''}.html"
+    options = "-".join(f"{name}={value}" for name, value in Label.parse(block.attrs["label"]).options)
+    return f"{figure}{'-' + slug(options) if options else ''}.html"
 
 
 def suite_title(block: xr.Dataset) -> str:

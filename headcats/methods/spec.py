@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.method_text import MethodText
 from headcats.methods.options import default_value, read_value
 from headcats.registry import lookup, unknown_name_message
+from headcats.results.label import Label, format_call
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,12 @@ class MethodSpec:
     @property
     def name(self) -> str:
         """The method with its options, as `hc.score(method=...)` takes it."""
-        return self.method.name + (
-            ":" + ",".join(f"{key}={value}" for key, value in self.options) if self.options else ""
-        )
+        return format_call(self.method.name, self.options)
 
     @property
     def label(self) -> str:
         """`name@positions`, the name of a block; the name alone for a method over the whole suite."""
-        return f"{self.name}@{self.positions}" if self.positions else self.name
+        return str(Label(self.name, positions=self.positions))
 
     @property
     def of_suite(self) -> bool:
@@ -49,8 +47,8 @@ class MethodSpec:
             OptionError: A value that the option does not take, an option given twice, positions for a method that has
                 none, or a method that a study cannot run.
         """
-        written = MethodText.read(text)
-        name, positions = written.name, written.positions
+        label = Label.parse(text)
+        name, positions = label.name, label.positions
         method = lookup("method", name)
         scope = getattr(method, "scope", None)
         if scope not in ("task", "suite"):
@@ -58,11 +56,10 @@ class MethodSpec:
         if scope == "suite" and positions:
             raise OptionError(f"Method {name} takes no positions: write it without @{positions}.")
         options = {}
-        for key, value in written.options.items():
+        for key, text_value in label.options:
             if key not in method.options:
                 raise UnknownNameError(unknown_name_message(f"option of {name}", key, method.options))
-            read = read_value(method.options[key], value, name=key, method=name)
-            if read != default_value(method.options[key]):
-                options[key] = read
-        where = "" if scope == "suite" else positions or method.positions
-        return cls(method, where, tuple(sorted(options.items())))
+            value = read_value(method.options[key], text_value, name=key, method=name)
+            if value != default_value(method.options[key]):
+                options[key] = value
+        return cls(method, "" if scope == "suite" else positions or method.positions, tuple(sorted(options.items())))

@@ -16,7 +16,7 @@ from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence import method_scores
 from headcats.file_names import EVIDENCE, marks
 from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results import SUITE, suite_blocks, task_nodes
+from headcats.results import SUITE, Label, scored_labels, suite_blocks
 from headcats.rules import Rule, fdr
 from headcats.rules.text import rule_text
 from headcats.scores import CONTROLS, first_exact, score
@@ -82,7 +82,7 @@ class Material:
         attrs = self.found["overlap"].attrs if self.found else {}
         if not attrs or attrs.get("sign") == "suppressing":
             return []
-        chosen = {"label": self.mapped, "metric": attrs["metric"], "effect": attrs.get("effect", "total")}
+        chosen = {"label": Label.parse(self.mapped), "metric": attrs["metric"], "effect": attrs.get("effect", "total")}
         chosen |= {"rule": repr(self.rule), "min_tasks": str(self.min_tasks)}
         where = ("last", "all")
         return ["-".join([EVIDENCE, *marks(self.results, **chosen, positions=positions)]) for positions in where]
@@ -95,8 +95,7 @@ class Material:
     @cached_property
     def labels(self) -> list[str]:
         """Every method@positions of the scored tasks, as it was run."""
-        there = {str(label) for task in task_nodes(self.results).values() for label in task.children}
-        return [label for label in self.manifest["methods"] if label in there]
+        return [str(label) for label in scored_labels(self.results)]
 
     @cached_property
     def mapped(self) -> str:
@@ -104,7 +103,7 @@ class Material:
         if not self.found:
             return ""
         attrs = self.found["members"].attrs
-        return f"{attrs['method']}@{attrs['positions']}"
+        return str(Label.parse(attrs["method"]).at(attrs["positions"]))
 
     @property
     def scores(self) -> dict[str, xr.Dataset]:
@@ -121,15 +120,15 @@ class Material:
         if not self.found:
             return {}, {}
         known, problems = {self.mapped: self.found["scores"]}, dict[str, str]()
-        for label in self.labels:
-            name, _, positions = label.rpartition("@")
-            if label in known or name in CONTROLS:
+        for scored in scored_labels(self.results):
+            label = str(scored)
+            if label in known or scored.name in CONTROLS:
                 continue
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
                     metric = self.found["members"].attrs["metric"]
-                    known[label] = score(self.results, method=name, metric=metric, positions=positions)
+                    known[label] = score(self.results, method=scored.method, metric=metric, positions=scored.positions)
             except HeadcatsError as error:  # measured in other metrics alone, for example
                 problems[label] = str(error)
         return known, problems
@@ -171,7 +170,7 @@ class Material:
         """
         attrs = self.found["overlap"].attrs
         asked = {
-            "method": (self.mapped, first_exact(self.results)),
+            "method": (self.mapped, str(first_exact(self.results))),
             "metric": (attrs["metric"], self.manifest["plan"]["metrics"][0]),
             "effect": (attrs.get("effect", "total"), "total"),
             "rule": (rule_text(self.rule), rule_text(fdr())),

@@ -5,20 +5,23 @@ different parts of one method over the suite, the method itself is loaded.)
 """
 
 from headcats.results.folder import BLOCKS, MANIFEST, SUITE, ResultsFolder, read_table, slug, table_bytes
+from headcats.results.label import Label
 from headcats.results.merging import join_parts, merge
 from headcats.results.one_table import refuse_results, tables_of
-from headcats.results.tree import load, suite_blocks, task_nodes, tree, unfinished_tasks
+from headcats.results.tree import load, scored_labels, suite_blocks, task_nodes, tree, unfinished_tasks
 
 __all__ = [
     "BLOCKS",
     "MANIFEST",
     "SUITE",
+    "Label",
     "ResultsFolder",
     "join_parts",
     "load",
     "merge",
     "read_table",
     "refuse_results",
+    "scored_labels",
     "slug",
     "suite_blocks",
     "table_bytes",

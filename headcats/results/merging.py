@@ -11,6 +11,7 @@ import xarray as xr
 from headcats.errors import PlanError, StorageError
 from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, SUITE, ResultsFolder, remove_empty
+from headcats.results.label import Label
 from headcats.results.tree import load
 
 
@@ -112,7 +113,7 @@ def _whole(label: str, blocks: list[xr.Dataset], parts: Mapping[str, xr.Dataset]
     places = {fingerprint: place for place, fingerprint in enumerate(order)}
     found = sorted(parts.items(), key=lambda entry: places.get(str(entry[1].attrs["fingerprint"]), len(places)))
     about = {name: str(first.attrs[name]) for name in ("categories", "model")}
-    return join_parts(lookup("method", label.partition(":")[0]), dict(found), **about)
+    return join_parts(lookup("method", Label.parse(label).name), dict(found), **about)
 
 
 def _differences(first: Any, other: Any) -> str:

@@ -8,6 +8,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.results.folder import SUITE
+from headcats.results.label import Label
 from headcats.results.tree import suite_blocks
 
 _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
@@ -20,7 +21,7 @@ def tables_of(method: str, labels: Iterable[str]) -> list[str]:
         method: Its name, without options.
         labels: The keys of `hc.suite_blocks`.
     """
-    return [f'hc.suite_blocks(results)["{label}"]' for label in labels if label.partition(":")[0] == method]
+    return [f'hc.suite_blocks(results)["{label}"]' for label in labels if Label.parse(label).name == method]
 
 
 def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError, StorageError
 from headcats.results.folder import MANIFEST, SUITE, ResultsFolder
+from headcats.results.label import Label
 
 _NAMED = 5
 """Results folders that a message names."""
@@ -70,6 +71,13 @@ def _no_results(path: Path) -> str:
 def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
     """Task -> its node; what belongs to the whole suite is not among them."""
     return {str(name): node for name, node in results.children.items() if not str(name).startswith("_")}
+
+
+def scored_labels(results: xr.DataTree) -> list[Label]:
+    """Labels of the methods that scored single tasks, in the order of the study."""
+    labels = list(dict.fromkeys(str(label) for node in task_nodes(results).values() for label in node.children))
+    order = [*json.loads(results.attrs.get("manifest", "{}")).get("methods", []), *labels]
+    return [Label.parse(label) for label in sorted(labels, key=order.index)]
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:

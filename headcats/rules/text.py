@@ -6,13 +6,13 @@ from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
+from headcats.results.label import format_call, parse_call
 from headcats.rules.rule import Rule
 
 
 def rule_text(rule: Rule) -> str:
     """A rule as it is written on the command line."""
-    options = ",".join(f"{name}={value}" for name, value in rule.options.items())
-    return f"{rule.name}:{options}" if options else rule.name
+    return format_call(rule.name, rule.options.items())
 
 
 def parse_rule(text: str | Rule) -> Rule:
@@ -20,16 +20,15 @@ def parse_rule(text: str | Rule) -> Rule:
 
     Raises:
         UnknownNameError: Unknown rule or option.
-        OptionError: A value that is no number, or an option missing.
+        OptionError: A value that is no number, an option missing or given twice.
     """
     if isinstance(text, Rule):
         return text
-    name, _, listed = text.partition(":")
-    make = lookup("rule", name.strip())
+    name, assignments = parse_call(text)
+    make = lookup("rule", name)
     known = inspect.signature(make).parameters
     options: dict[str, Any] = {}
-    for part in filter(None, listed.split(",")):
-        key, _, value = (word.strip() for word in part.partition("="))
+    for key, value in assignments.items():
         if key not in known:
             raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, known))
         try:

@@ -1,6 +1,5 @@
 """Blocks of a results tree as plain arrays: what one method did on the prompts of each task."""
 
-import json
 import warnings
 
 import numpy as np
@@ -8,7 +7,7 @@ import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import names, unknown_name_message
-from headcats.results import task_nodes
+from headcats.results import Label, scored_labels, task_nodes
 from headcats.scores.whole_suite import instead_of_scores
 from headcats.statistics import PromptEffects
 
@@ -50,28 +49,27 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
         StatisticsWarning: Tasks without such a block.
     """
     tasks = task_nodes(results)
-    held = {name: [key.partition("@")[::2] for key in node.children] for name, node in tasks.items()}
-    methods = list(dict.fromkeys(m for keys in held.values() for m, _ in keys))
+    labels = scored_labels(results)
+    methods = list(dict.fromkeys(label.method for label in labels))
     if method not in methods:
         raise UnknownNameError(
             instead_of_scores(results, method)
             or unknown_name_message("method of these results", method, methods) + _how_to_add(method)
         )
-    present = list(dict.fromkeys(p for keys in held.values() for m, p in keys if m == method))
+    present = [label.positions for label in labels if label.method == method]
     if positions is None and len(present) > 1:
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}: choose one with positions=.")
     if positions is not None and positions not in present:
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}, not at {positions!r}.")
     positions = present[0] if positions is None else positions
-    missing = [name for name, keys in held.items() if (method, positions) not in keys]
+    name = str(Label.parse(method).at(positions))
+    missing = [task for task, node in tasks.items() if name not in node.children]
     if missing:
         warnings.warn(
-            f"{len(missing)} of {len(tasks)} tasks have no {method}@{positions} block "
-            f"and are left out: {', '.join(missing)}.",
+            f"{len(missing)} of {len(tasks)} tasks have no {name} block and are left out: {', '.join(missing)}.",
             StatisticsWarning,
             stacklevel=4,
         )
-    name = f"{method}@{positions}"
     return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
 
 
@@ -124,16 +122,14 @@ def _how_to_measure(metric: str, known: list[str]) -> str:
     )
 
 
-def first_exact(results: xr.DataTree) -> str | None:
-    """The method@positions to look at when none is named: the first that was run, an exact one before a screen, and a
-    method before its controls. None where nothing is scored.
+def first_exact(results: xr.DataTree) -> Label | None:
+    """The method to map when none is named: the first exact one that is no control, else the first exact, else the
+    first. None where nothing is scored.
     """
-    labels = list(dict.fromkeys(label for task in task_nodes(results).values() for label in task.children))
-    order = json.loads(results.attrs.get("manifest", "{}")).get("methods", [])
-    scored = [label for label in order if label in labels] or labels
-    exact = [label for label in scored if not _approximate(results, label)]
-    judging = [label for label in exact if label.partition("@")[0] not in CONTROLS]
-    return next(iter([*judging, *exact, *scored]), None)
+    scored = scored_labels(results)
+    exact = [label for label in scored if not _approximate(results, str(label))]
+    causal = [label for label in exact if label.name not in CONTROLS]
+    return next(iter([*causal, *exact, *scored]), None)
 
 
 def _approximate(results: xr.DataTree, label: str) -> bool:

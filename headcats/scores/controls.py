@@ -11,13 +11,14 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results import Label
 from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, prompt_effects
 from headcats.statistics import PromptEffects, estimate
 
 
 def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, positions: str) -> dict[str, xr.Dataset]:
     """Task -> block of a control method at the same positions, where there is one."""
-    label = f"{control}@{positions}"
+    label = str(Label(control, positions=positions))
     return {task: results[task][label].to_dataset() for task in tasks if label in results[task].children}
 
 

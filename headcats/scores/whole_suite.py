@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headcats.results import suite_blocks, tables_of
+from headcats.results import Label, suite_blocks, tables_of
 
 _READERS = {
     "ov_relation": "hc.relation_members",
@@ -19,7 +19,7 @@ def instead_of_scores(results: xr.DataTree, method: str) -> str:
         results: As `hc.load` returns them.
         method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
     """
-    name = method.partition(":")[0]
+    name = Label.parse(method).name
     tables = tables_of(name, suite_blocks(results))
     if not tables and name not in _READERS:
         return ""

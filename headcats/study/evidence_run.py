@@ -15,7 +15,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNa
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, ResultsFolder, load, table_bytes, task_nodes
+from headcats.results import MANIFEST, Label, ResultsFolder, load, scored_labels, table_bytes
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
 from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
@@ -111,13 +111,12 @@ def run_evidence(
     study = study_of(manifest)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
-    name, _, where = label.rpartition("@")
     scores = _warning_the_caller(
         lambda: score(
             chosen_on,
-            method=name,
+            method=label.method,
             metric=metric or manifest["plan"]["metrics"][0],
-            positions=where,
+            positions=label.positions,
             effect=effect,
             alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
             seed=seed,
@@ -144,7 +143,7 @@ def run_evidence(
     found.attrs["options"] = json.dumps(
         {
             **json.loads(found.attrs["options"]),
-            "method": label,
+            "method": str(label),
             "metric": scores.attrs["metric"],
             "effect": effect,
             "rule": repr(rule) if rule is not None else "the default of hc.categorize",
@@ -211,33 +210,31 @@ def evidence_files(
     return "-".join([EVIDENCE, *parts])
 
 
-def chosen_label(tree: xr.DataTree, method: str | None) -> str:
-    """The block that heads are chosen by, as method@positions.
+def chosen_label(tree: xr.DataTree, method: str | None) -> Label:
+    """The block that heads are chosen by.
 
     Raises:
         OptionError: Several positions of the method and none chosen, or a control.
         UnknownNameError: A method that the results do not hold.
         DataError: No scored task.
     """
-    manifest = manifest_of(tree)
-    labels = list(dict.fromkeys(str(label) for task in task_nodes(tree).values() for label in task.children))
+    labels = scored_labels(tree)
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
-    ordered = [label for label in manifest["methods"] if label in labels] or labels
-    usable = [label for label in ordered if label.rpartition("@")[0] not in CONTROLS]
+    usable = [label for label in labels if label.name not in CONTROLS]
     if method is None and usable:
         return first_exact(tree) or usable[0]
-    wanted = [label for label in ordered if method in (None, label, label.rpartition("@")[0])]
-    if wanted and wanted[0] not in usable:
+    matches = [label for label in labels if method in (None, str(label), label.method)]
+    if matches and matches[0] not in usable:
         raise OptionError(
-            f"{wanted[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
-            f"heads by {' or '.join(usable) if usable else 'another method, which these results do not hold'}."
+            f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
+            f"heads by {' or '.join(map(str, usable)) or 'another method, which these results do not hold'}."
         )
-    if len(wanted) > 1:
-        raise OptionError(f"These results hold {method!r} as {', '.join(wanted)}: name one of them.")
-    if not wanted:
-        raise UnknownNameError(f"These results hold no block of {method!r}; they hold {', '.join(ordered)}.")
-    return wanted[0]
+    if len(matches) > 1:
+        raise OptionError(f"These results hold {method!r} as {', '.join(map(str, matches))}: name one of them.")
+    if not matches:
+        raise UnknownNameError(f"These results hold no block of {method!r}; they hold {', '.join(map(str, labels))}.")
+    return matches[0]
 
 
 def _save(found: xr.DataTree, folder: ResultsFolder, where: str) -> None:

@@ -14,7 +14,7 @@ from headcats.findings.adding import how_to_get
 from headcats.findings.mapping import of_run, tables, title
 from headcats.formatting import pluralize
 from headcats.models import Head
-from headcats.results import suite_blocks, task_nodes
+from headcats.results import Label, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.study.evidence_run import chosen_label
 from headcats.study.made_again import manifest_of
@@ -108,7 +108,7 @@ def choose(
         UnknownNameError: A method or metric that the results do not hold.
     """
     blocks = suite_blocks(results)
-    weights = [label for label in blocks if label.partition(":")[0] == BY_WEIGHTS]
+    weights = [label for label in blocks if Label.parse(label).name == BY_WEIGHTS]
     if method in (BY_WEIGHTS, *blocks) or (method is None and not task_nodes(results)):
         label = method if method in weights else next(iter(weights), "")
         if not label or method not in (None, BY_WEIGHTS, label):
@@ -118,10 +118,9 @@ def choose(
         by = f"{label} (weights alone, no prompts), rule {members.attrs['rule']}"
         measure = "largest share of the word pairs of a relation that its weights map rightly"
     else:
-        label = chosen_label(results, method)
         found = tables(
             of_run(results),
-            method=label,
+            method=str(chosen_label(results, method)),
             metric=metric,
             rule=DEFAULT_RULE if rule is None else rule,
             min_tasks=min_tasks,

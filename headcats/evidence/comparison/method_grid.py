@@ -12,7 +12,7 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.probes.functions.names import SAYING_NOTHING
 from headcats.registry import unknown_name_message
-from headcats.results import suite_blocks, task_nodes
+from headcats.results import Label, scored_labels, suite_blocks, task_nodes
 from headcats.scores import CONTROLS, score
 
 FUNCTION_VECTOR = "function_vector_patch"
@@ -108,7 +108,7 @@ def method_scores(
         The methods' own, named in the docstrings of `hc.methods`. To put them on one grid is headcats' own.
     """
     check_is(results, RESULTS, by="hc.method_scores")
-    causal, suite = _causal_labels(results), suite_blocks(results)
+    causal, suite = [str(label) for label in scored_labels(results)], suite_blocks(results)
     known = [*causal, *suite]
     found: dict[str, _Found] = {}
     left_out: dict[str, str] = {}
@@ -154,27 +154,20 @@ def method_scores(
     )
 
 
-def _causal_labels(results: xr.DataTree) -> list[str]:
-    """`method@positions` of every scored method, in the order of the study."""
-    labels = dict.fromkeys(str(label) for node in task_nodes(results).values() for label in node.children)
-    order = json.loads(results.attrs.get("manifest", "{}")).get("methods", [])
-    return sorted(labels, key=lambda one: order.index(one) if one in order else len(order))
-
-
 def _chosen(methods: Sequence[str], known: list[str]) -> list[str]:
     chosen: dict[str, None] = {}
     for name in methods:
-        own = [label for label in known if name in (label, label.partition("@")[0])]
-        if not own:
-            everything = dict.fromkeys([*(label.partition("@")[0] for label in known), *known])
-            raise UnknownNameError(unknown_name_message("method of these results", name, list(everything)))
-        chosen |= dict.fromkeys(own)
+        labels = [label for label in known if name in (label, Label.parse(label).method)]
+        if not labels:
+            choices = dict.fromkeys([*(Label.parse(label).method for label in known), *known])
+            raise UnknownNameError(unknown_name_message("method of these results", name, list(choices)))
+        chosen |= dict.fromkeys(labels)
     return list(chosen)
 
 
 def _unasked(results: xr.DataTree, label: str) -> str:
     """Why a method is not compared unless it is named."""
-    if label.partition("@")[0].partition(":")[0] in CONTROLS:
+    if Label.parse(label).name in CONTROLS:
         return "a control: it says what an effect is made of, not which heads serve a task"
     blocks = (node[label] for node in task_nodes(results).values() if label in node.children)
     if any(block.attrs.get("approximation") for block in blocks):
@@ -183,15 +176,15 @@ def _unasked(results: xr.DataTree, label: str) -> str:
 
 
 def _causal(results: xr.DataTree, label: str, metric: str | None) -> _Found:
-    method, _, positions = label.rpartition("@")
+    method = Label.parse(label)
     held = next(node[label] for node in task_nodes(results).values() if label in node.children)
     measured = [str(name) for name in held.coords["metric"].values] if "metric" in held.coords else []
-    raw = method.partition(":")[0] == FUNCTION_VECTOR
+    raw = method.name == FUNCTION_VECTOR
     chosen = "prob" if raw and "prob" in measured else metric or next(iter(measured), "logit_diff")
     with warnings.catch_warnings():
         # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(results, method=method, metric=chosen, positions=positions, alpha=0.99)
+        scores = score(results, method=method.method, metric=chosen, positions=method.positions, alpha=0.99)
     values = scores["raw" if raw else "effect"]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()
@@ -202,7 +195,7 @@ def _causal(results: xr.DataTree, label: str, metric: str | None) -> _Found:
 
 
 def _suite_method(label: str, block: xr.Dataset) -> _Found:
-    name = label.partition(":")[0]
+    name = Label.parse(label).name
     if name not in _OF_SUITE:
         raise DataError("it has no number per head that could be compared")
     how = _OF_SUITE[name]

@@ -14,7 +14,7 @@ from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.formatting import pluralize
 from headcats.registry import unknown_name_message
-from headcats.results import task_nodes
+from headcats.results import Label, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
 
@@ -39,8 +39,7 @@ class JudgedProtocols(NamedTuple):
 class _Protocol(NamedTuple):
     name: str
     folder: str
-    method: str
-    positions: str
+    label: Label
     metric: str
     effect: str
 
@@ -110,8 +109,8 @@ def judge_protocols(
     chosen = [
         one
         for one in _protocols(results, plans)
-        if (method in (None, one.method, f"{one.method}@{one.positions}"))
-        and positions in (None, one.positions)
+        if method in (None, one.label.method, str(one.label))
+        and positions in (None, one.label.positions)
         and metric in (None, one.metric)
     ]
     if not chosen:
@@ -130,9 +129,9 @@ def judge_protocols(
             try:
                 scores = score(
                     results[one.folder],
-                    method=one.method,
+                    method=one.label.method,
                     metric=one.metric,
-                    positions=one.positions,
+                    positions=one.label.positions,
                     effect=one.effect,
                     alpha=rule.options.get("alpha", 0.05),
                 )
@@ -161,7 +160,7 @@ def judge_protocols(
 
 
 def _is_control(protocol: _Protocol) -> bool:
-    return protocol.method.partition(":")[0] in CONTROLS
+    return protocol.label.name in CONTROLS
 
 
 def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
@@ -169,22 +168,20 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
     for folder, tree in results.items():
         metrics: dict[str, dict[str, None]] = {}
         for node in task_nodes(tree).values():
-            for label, block in node.children.items():
+            for key, block in node.children.items():
                 if "metric" in block.coords:
-                    metrics.setdefault(label, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
-        order = json.loads(tree.attrs.get("manifest", "{}")).get("methods", [])
-        for label in sorted(metrics, key=lambda one: order.index(one) if one in order else len(order)):
-            method, _, positions = label.rpartition("@")
+                    metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
+        for label in scored_labels(tree):
             effects = ["total"]
-            if method == PATCH and f"{WRONG_TASK}@{positions}" in metrics:
+            if label.method == PATCH and str(Label(WRONG_TASK).at(label.positions)) in metrics:
                 effects.append("task_specific")
-            for metric, effect in itertools.product(metrics[label], effects):
-                marks = (label, metric, effect if effect != "total" else "", _in_words(plans[folder]))
+            for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
+                marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
                 name = ", ".join(filter(None, marks))
                 # The same plan in two folders: only the folder tells them apart.
                 name = f"{name}, {folder}" if name in taken else name
                 taken.add(name)
-                yield _Protocol(name, folder, method, positions, metric, effect)
+                yield _Protocol(name, folder, label, metric, effect)
 
 
 def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:
@@ -241,15 +238,15 @@ def _where(names: list[str], judged: int) -> str:
 def _nothing_chosen(
     held: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
 ) -> HeadcatsError:
-    names = list(dict.fromkeys(one.method for one in held)) + [f"{one.method}@{one.positions}" for one in held]
+    names = list(dict.fromkeys([*(one.label.method for one in held), *(str(one.label) for one in held)]))
     if method is not None and method not in names:
-        return UnknownNameError(unknown_name_message("method of these results", method, list(dict.fromkeys(names))))
+        return UnknownNameError(unknown_name_message("method of these results", method, names))
     metrics = list(dict.fromkeys(one.metric for one in held))
     if metric is not None and metric not in metrics:
         return UnknownNameError(unknown_name_message("metric of these results", metric, metrics))
     if not held:
         return DataError("These results hold no scored task yet.")
-    where = list(dict.fromkeys(one.positions for one in held))
+    where = list(dict.fromkeys(one.label.positions for one in held))
     if positions is not None and positions not in where:
         return UnknownNameError(unknown_name_message("positions of these results", positions, where))
     asked = ", ".join(str(one) for one in (method, positions, metric) if one is not None)

@@ -18,13 +18,13 @@ from headcats.evidence.steering.prompts import SteeringSettings, settings_as_tol
 from headcats.evidence.steering.reading import steering_reading
 from headcats.models import Head, adapt
 from headcats.registry import lookup
-from headcats.results import task_nodes
+from headcats.results import Label, task_nodes
 from headcats.scores import first_half, function_vector_heads, of_items, score
 from headcats.tasks import Suite, Task
 from headcats.tasks import suite as find_suite
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
-_LABEL = f"{METHOD}@last"
+_LABEL = str(Label(METHOD, positions="last"))
 _log = logging.getLogger("headcats")
 
 

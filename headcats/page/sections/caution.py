@@ -9,7 +9,7 @@ from headcats.findings.table import Note
 from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
-from headcats.results import unfinished_tasks
+from headcats.results import Label, unfinished_tasks
 from headcats.scores import CONTROLS, screen_label
 
 _BUNDLED = ("mini", "mini-cognitive")
@@ -69,7 +69,7 @@ def _of_map(material: Material) -> Iterator[str]:
         yield f"This is a {screen}: its numbers are estimates for choosing heads, not a verdict."
     if scores.attrs["method"] in CONTROLS:
         yield f"{scores.attrs['method']} is a control: the heads that stand out in it serve no category."
-    absent = [name for name in CONTROLS if not any(label.startswith(f"{name}@") for label in material.labels)]
+    absent = [name for name in CONTROLS if name not in {Label.parse(label).name for label in material.labels}]
     if scores.attrs["method"] == "denoising_patch" and absent:
         yield (
             f"{' and '.join(absent)} {'was' if len(absent) == 1 else 'were'} not run, so it is not known how much of "

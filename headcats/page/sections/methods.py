@@ -13,6 +13,7 @@ from headcats.findings.table import Table
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.registry import lookup
+from headcats.results import Label
 
 _HEADS = {"ov_map": "layer-head", "importance_grid": "head-layer", "always_any": "head-layer", "layer_token": ""}
 
@@ -28,7 +29,7 @@ def methods(material: Material) -> Iterator[Part]:
 
 
 def _figure(label: str, block: xr.Dataset, place: int) -> Iterator[Part]:
-    name = FIGURE_OF.get(label.partition(":")[0])
+    name = FIGURE_OF.get(Label.parse(label).name)
     if name is None:
         return
     try:

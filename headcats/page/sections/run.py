@@ -64,7 +64,7 @@ def _methods(material: Material) -> Iterator[Part]:
     for label in material.labels:
         own = [(path, check) for _, one, path, check in material.paths if one == label]
         paths = Counter(path for path, _ in own)
-        checks = Counter(check.partition(":")[0] or "not needed" for _, check in own)
+        checks = Counter(check.split(":")[0] or "not needed" for _, check in own)
         rows.append((label, str(len(own)), _counted(paths), _counted(checks)))
     rows += [(label, "all at once", "-", "-") for label in material.blocks]
     if rows:
