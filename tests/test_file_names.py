@@ -7,20 +7,21 @@ import pytest
 from simulated import block, tree
 
 from headcats.file_names import marks
+from headcats.results import Label
 from headcats.rules import fdr, null_calibrated
 
-LABEL = "denoising_patch@last"
+LABEL = Label("denoising_patch", positions="last")
 
 
 def results():
     made = tree({"capitals": block(np.zeros((4, 1, 2)))}, categories={"capitals": "Knowledge"})
-    made.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff", "log_prob"]}, "methods": [LABEL]})
+    made.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff", "log_prob"]}, "methods": [str(LABEL)]})
     return made
 
 
 DEFAULT = {"label": LABEL, "metric": "logit_diff"}
 OTHERS = {
-    "label": ("noising_patch@all", ["noising_patch@all"]),
+    "label": (Label("noising_patch", positions="all"), ["noising_patch@all"]),
     "metric": ("log_prob", ["log_prob"]),
     "effect": ("task_specific", ["task_specific"]),
     "sign": ("suppressing", ["suppressing"]),
