@@ -1,4 +1,4 @@
-"""Algorithmic tasks: letters, numbers and positions in a list; the answer follows from a rule, not from a fact."""
+"""Algorithmic tasks: letters, numbers and positions in a list; the answer follows from a rule."""
 
 import string
 from functools import partial
@@ -84,22 +84,17 @@ def list_min(n: int, *, seed: int) -> list[WordPair]:
 
 
 def _lists(n: int, seed: int) -> list[list[str]]:
-    """`n` different lists of three different items: words at even places, numbers at odd ones.
+    """`n` different lists of three different items, alternately words and numbers.
 
-    The stream is the same for every list task, so that they all answer the same lists and can be each other's
-    distractors.
+    All list tasks share the stream and hence the lists, so that they can be each other's distractors.
     """
     draws = stream(seed, "lists")
-    words = _list_words()
+    # The English words of the tables, whose meaning is irrelevant to a list task.
+    columns = [("nouns", "plural"), ("animals", "class"), ("verbs", "gerund"), ("adjectives", "antonym")]
+    words = [word for table, column in columns for word, _ in table_pairs(table, "english", column)]
     seen: dict[tuple[str, ...], None] = {}
     while len(seen) < n:
         pool = NUMBERS if len(seen) % 2 else words
         picked = draws.choice(len(pool), size=ITEMS_PER_LIST, replace=False)
         seen.setdefault(tuple(pool[index] for index in picked))
     return [list(items) for items in seen]
-
-
-def _list_words() -> list[str]:
-    """As English words whose place in a list is all that a list task asks about."""
-    columns = [("nouns", "plural"), ("animals", "class"), ("verbs", "gerund"), ("adjectives", "antonym")]
-    return [word for table, column in columns for word, _ in table_pairs(table, "english", column)]

@@ -1,8 +1,8 @@
 """The suite `cognitive`: eight functions, three few-shot tasks each.
 
-Inputs are words with single spaces between them, answers are single words. The eight functions are those of Cognitive
-Mirrors (its probe is `function_probe`); the tasks are ours. Inputs of two and more words are drawn from the seed; see
-`headcats.tasks.cognitive_inputs` for the shapes they have.
+The eight functions are those of Cognitive Mirrors (whose probe is `function_probe`); the tasks are ours. Inputs are
+words separated by single spaces, answers single words. Inputs of several words are drawn from the seed; for their
+forms see `headcats.tasks.cognitive_inputs`.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ FUNCTIONS = (
     "Inference",
     "Math Calculation",
 )
-"""In the order of the figure, row by row. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
+"""In the row order of the figure. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
 
 _recall = partial(task, category=FUNCTIONS[0], suite="cognitive", source="tables/countries.tsv")
 _retrieval = partial(task, category=FUNCTIONS[1], suite="cognitive", source="lists drawn from the seed")
@@ -56,20 +56,20 @@ def continent_recall(n: int, *, seed: int) -> list[WordPair]:
 # ------------------------------------------------------------------------------------------------------- Retrieval
 @_retrieval()
 def value_of_key(n: int, *, seed: int) -> list[WordPair]:
-    """The value that stands behind the key asked for: `42` for `dog 17 sun 42 tree 5 sun`."""
+    """The value of the last key: `42` for `dog 17 sun 42 tree 5 sun`."""
     return inputs.key_lists(n, seed)
 
 
 @_retrieval()
 def second_item(n: int, *, seed: int) -> list[WordPair]:
-    """The second of four words, whatever they mean: `crow` for `owl crow hat swan`."""
+    """The second word of the input, whatever it means: `crow` for `owl crow hat swan`."""
     families = (inputs.odd_lists, inputs.kind_lists, inputs.number_lists, inputs.opposite_lists, inputs.analogies)
     return _places(n, seed, (*families, inputs.progressions), place=1)
 
 
 @_retrieval()
 def third_item(n: int, *, seed: int) -> list[WordPair]:
-    """The third of seven words, whatever they mean: `sun` for `dog 17 sun 42 tree 5 sun`."""
+    """The third word of the input, whatever it means: `sun` for `dog 17 sun 42 tree 5 sun`."""
     families = (inputs.key_lists, inputs.truth_lists, inputs.implications, inputs.orders, inputs.amount_lists)
     return _places(n, seed, families, place=2)
 
@@ -89,14 +89,14 @@ def if_then(n: int, *, seed: int) -> list[WordPair]:
 
 @_logic()
 def transitive_order(n: int, *, seed: int) -> list[WordPair]:
-    """The highest of three: `dog` for `dog over sun and tree under sun`."""
+    """The highest of three things: `dog` for `dog over sun and tree under sun`."""
     return inputs.orders(n, seed)
 
 
 # ------------------------------------------------------------------------------------------------- Decision-making
 @_decision()
 def choose_kind(n: int, *, seed: int) -> list[WordPair]:
-    """The option of the kind asked for: `owl` for `bird hat owl plate`."""
+    """The option of the named kind: `owl` for `bird hat owl plate`."""
     return inputs.kind_lists(n, seed)
 
 
@@ -141,26 +141,26 @@ def plural_of(n: int, *, seed: int) -> list[WordPair]:
 @_syntactic()
 def agreement(n: int, *, seed: int) -> list[WordPair]:
     """The present form that agrees with the subject: `runs` for `dog run`, `run` for `dogs run`."""
-    return [(given, agreeing) for given, agreeing, _ in inputs.clauses(n, seed)]
+    return [(clause, agreeing) for clause, agreeing, _ in inputs.clauses(n, seed)]
 
 
 @_syntactic()
 def tense(n: int, *, seed: int) -> list[WordPair]:
     """The past of the verb: `ran` for `dogs run`."""
-    return [(given, past) for given, _, past in inputs.clauses(n, seed)]
+    return [(clause, past) for clause, _, past in inputs.clauses(n, seed)]
 
 
 # ------------------------------------------------------------------------------------------------------- Inference
 @_inference()
 def next_term(n: int, *, seed: int) -> list[WordPair]:
-    """How a progression goes on: `23` for `7 11 15 19`."""
-    return [(given, after) for given, _, after in inputs.progressions(n, seed)]
+    """The next term of a progression: `23` for `7 11 15 19`."""
+    return [(terms, after) for terms, _, after in inputs.progressions(n, seed)]
 
 
 @_inference()
 def previous_term(n: int, *, seed: int) -> list[WordPair]:
-    """What stands before a progression: `4` for `7 10 13 16`."""
-    return [(given, before) for given, before, _ in inputs.progressions(n, seed)]
+    """The term before a progression: `4` for `7 10 13 16`."""
+    return [(terms, before) for terms, before, _ in inputs.progressions(n, seed)]
 
 
 @_inference()
@@ -178,19 +178,19 @@ def number_sum(n: int, *, seed: int) -> list[WordPair]:
 
 @_math()
 def number_difference(n: int, *, seed: int) -> list[WordPair]:
-    """The first number less the second: `12` for `17 5`."""
+    """The first number minus the second: `12` for `17 5`."""
     return [(f"{a} {b}", str(a - b)) for a, b in inputs.operands(n, seed)]
 
 
 @_math()
 def number_remainder(n: int, *, seed: int) -> list[WordPair]:
-    """What division of the first number by the second leaves over: `2` for `17 5`."""
+    """The remainder of dividing the first number by the second: `2` for `17 5`."""
     return [(f"{a} {b}", str(a % b)) for a, b in inputs.operands(n, seed)]
 
 
 def _places(n: int, seed: int, families: tuple[Callable[..., list], ...], *, place: int) -> list[WordPair]:
-    """The word at one place in inputs of several families, in turn; their own tasks get the same inputs."""
+    """The word at one place in inputs of several families in turn; other tasks share these inputs."""
     share = -(-n // len(families))
-    drawn = [family(share, seed) for family in families]
-    in_turn = [family[row][0] for row in range(share) for family in drawn if row < len(family)]
-    return [(given, given.split()[place]) for given in in_turn[:n]]
+    columns = [family(share, seed) for family in families]
+    in_turn = [column[row][0] for row in range(share) for column in columns if row < len(column)]
+    return [(text, text.split()[place]) for text in in_turn[:n]]

@@ -1,8 +1,8 @@
-"""The inputs of the suite `cognitive`: words and numbers in a few shapes that several functions share.
+"""The inputs of the suite `cognitive`: words and numbers in a few forms that several functions share.
 
-A family is a list of (input, answer) pairs of one task, drawn from a stream of its own. Tasks that ask something else
-about the same inputs (which word stands second?) take the inputs of several families, so that neither the words nor the
-length of a prompt say which function is asked for, and every such task can serve as another's corruption.
+A family is a list of (input, answer) pairs of one task, drawn from its own stream. Tasks with another question about
+the same inputs (which word is second?) use several families, so that neither the words nor the length of a prompt give
+the function away, and every such task can serve as another's corruption.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ WordPair = tuple[str, str]
 Draw = Callable[[np.random.Generator], WordPair]
 
 NUMBERS = [str(number) for number in range(100)]
-# (table, source column, target column) of every relation that an analogy shows.
+# (table, source column, target column) of the relations of analogies.
 RELATIONS = (
     ("nouns", "english", "plural"),
     ("animals", "english", "plural"),
@@ -31,7 +31,7 @@ RELATIONS = (
     ("countries", "english", "language"),
 )
 
-# So many draws in a row that bring nothing new mean that hardly anything new is left.
+# After so many repeated draws in a row, nearly all inputs have been drawn.
 MOST_MISSES = 100
 
 
@@ -60,8 +60,8 @@ def odd_lists(n: int, seed: int) -> list[WordPair]:
     large = sorted(kind for kind, nouns_of_kind in members.items() if len(nouns_of_kind) >= 3)
 
     def draw(draws: np.random.Generator) -> WordPair:
-        kind, other = _sample(large, 2, draws)
-        odd = _sample(members[other], 1, draws)
+        kind, odd_kind = _sample(large, 2, draws)
+        odd = _sample(members[odd_kind], 1, draws)
         items = _shuffled([*_sample(members[kind], 3, draws), *odd], draws)
         return " ".join(items), odd[0]
 
@@ -69,19 +69,19 @@ def odd_lists(n: int, seed: int) -> list[WordPair]:
 
 
 def kind_lists(n: int, seed: int) -> list[WordPair]:
-    """A kind and three nouns, one of them of it, which is the answer: `owl` for `bird hat owl plate`."""
+    """A kind and three nouns; the answer is the one of this kind: `owl` for `bird hat owl plate`."""
     members = _members()
 
     def draw(draws: np.random.Generator) -> WordPair:
-        chosen = _sample(sorted(members), 3, draws)
-        items = [_sample(members[kind], 1, draws)[0] for kind in chosen]
-        return " ".join([chosen[0], *_shuffled(items, draws)]), items[0]
+        three_kinds = _sample(sorted(members), 3, draws)
+        items = [_sample(members[kind], 1, draws)[0] for kind in three_kinds]
+        return " ".join([three_kinds[0], *_shuffled(items, draws)]), items[0]
 
     return _distinct(draw, n, stream(seed, "cognitive", "kind"))
 
 
 def number_lists(n: int, seed: int) -> list[WordPair]:
-    """A rule and three numbers, one of which obeys it, the answer: `42` for `even 13 42 7`."""
+    """A rule and three numbers; the answer is the one that obeys it: `42` for `even 13 42 7`."""
 
     def draw(draws: np.random.Generator) -> WordPair:
         rule = _sample(["largest", "smallest", "even", "odd"], 1, draws)[0]
@@ -91,24 +91,24 @@ def number_lists(n: int, seed: int) -> list[WordPair]:
         else:
             parity = int(rule == "odd")
             answer = 2 * draws.integers(50) + parity
-            others = 2 * draws.choice(50, 2, replace=False) + 1 - parity
-            items = draws.permutation([answer, *others])
+            wrong = 2 * draws.choice(50, 2, replace=False) + 1 - parity
+            items = draws.permutation([answer, *wrong])
         return " ".join([rule, *map(str, items)]), str(answer)
 
     return _distinct(draw, n, stream(seed, "cognitive", "number"))
 
 
 def opposite_lists(n: int, seed: int) -> list[WordPair]:
-    """An adjective and three more, one its opposite, the answer: `cold` for `hot dry cold big`."""
+    """An adjective and three more; the answer is its opposite: `cold` for `hot dry cold big`."""
     opposites = words("adjectives", "english", "antonym")
     taken: dict[str, set[str]] = {}
-    for word, other in opposites:
-        taken.setdefault(word, {word}).add(other)
-        taken.setdefault(other, {other}).add(word)
+    for word, opposite in opposites:
+        taken.setdefault(word, {word}).add(opposite)
+        taken.setdefault(opposite, {opposite}).add(word)
 
     def draw(draws: np.random.Generator) -> WordPair:
         word, answer = opposites[draws.integers(len(opposites))]
-        free = [other for other, _ in opposites if other not in taken[word] | taken[answer]]
+        free = [adjective for adjective, _ in opposites if adjective not in taken[word] | taken[answer]]
         items = _shuffled([answer, *_sample(free, 2, draws)], draws)
         return " ".join([word, *items]), answer
 
@@ -116,14 +116,14 @@ def opposite_lists(n: int, seed: int) -> list[WordPair]:
 
 
 def analogies(n: int, seed: int) -> list[WordPair]:
-    """An example of a relation and a new word, to which the answer stands in it: `ate` for `go went as eat`."""
+    """An example of a relation and a new word; the answer completes the analogy: `ate` for `go went as eat`."""
 
     def draw(draws: np.random.Generator) -> WordPair:
         pairs = words(*RELATIONS[draws.integers(len(RELATIONS))])
-        (given, shown), (asked, answer) = (pairs[index] for index in draws.choice(len(pairs), 2, replace=False))
-        return f"{given} {shown} as {asked}", answer
+        (source, target), (query, answer) = (pairs[index] for index in draws.choice(len(pairs), 2, replace=False))
+        return f"{source} {target} as {query}", answer
 
-    # A word with two readings (`duck` as noun or verb) has one answer per example, so no input has two.
+    # The example settles the relation of an ambiguous word (`duck` as noun or verb), so no input has two answers.
     return _distinct(draw, n, stream(seed, "cognitive", "analogy"))
 
 
@@ -132,19 +132,19 @@ def progressions(n: int, seed: int) -> list[tuple[str, str, str]]:
 
     Steps of 1 to 9 up or down; all numbers are in 0 to 99.
     """
-    every = []
+    progressions = []
     for step in [*range(-9, 0), *range(1, 10)]:
         for start in range(100):
             terms = [start + place * step for place in range(6)]
             if all(0 <= term < 100 for term in terms):
-                before, *shown, after = map(str, terms)
-                every.append((" ".join(shown), before, after))
-    order = stream(seed, "cognitive", "progression").permutation(len(every))
-    return [every[index] for index in order[:n]]
+                before, *four, after = map(str, terms)
+                progressions.append((" ".join(four), before, after))
+    order = stream(seed, "cognitive", "progression").permutation(len(progressions))
+    return [progressions[index] for index in order[:n]]
 
 
 def key_lists(n: int, seed: int) -> list[WordPair]:
-    """Three keys with values, and a key; the answer is its value: `42` for `dog 17 sun 42 tree 5 sun`."""
+    """Three keys with values and one of the keys; the answer is its value: `42` for `dog 17 sun 42 tree 5 sun`."""
     pools = [NUMBERS, nouns(), ["true", "false"], [word for word, _ in words("adjectives", "english", "comparative")]]
 
     def draw(draws: np.random.Generator) -> WordPair:
@@ -152,9 +152,9 @@ def key_lists(n: int, seed: int) -> list[WordPair]:
         pool = pools[draws.integers(len(pools))]
         free = [word for word in pool if word not in keys]
         values = [free[index] for index in draws.choice(len(free), 3, replace=len(free) < 3)]
-        asked = draws.integers(3)
+        place = draws.integers(3)
         text = " ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
-        return f"{text} {keys[asked]}", values[asked]
+        return f"{text} {keys[place]}", values[place]
 
     return _distinct(draw, n, stream(seed, "cognitive", "key"))
 
@@ -170,19 +170,19 @@ def truth_lists(n: int, seed: int) -> list[WordPair]:
 
     def draw(draws: np.random.Generator) -> WordPair:
         rule = _sample(list(rules), 1, draws)[0]
-        # As often true as false, or always answering `false` would be right for most.
-        wanted = bool(draws.integers(2))
-        fitting = [case for case in cases if rules[rule](*case) == wanted]
+        # Balanced: otherwise `false` would be the answer to most.
+        answer = bool(draws.integers(2))
+        fitting = [case for case in cases if rules[rule](*case) == answer]
         names, values = _sample(nouns(), 2, draws), fitting[draws.integers(len(fitting))]
         facts = " ".join(f"{name} {str(value).lower()}" for name, value in zip(names, values, strict=True))
-        asked = _shuffled(names, draws)
-        return f"{facts} {asked[0]} {rule} {asked[1]}", str(wanted).lower()
+        left, right = _shuffled(names, draws)
+        return f"{facts} {left} {rule} {right}", str(answer).lower()
 
     return _distinct(draw, n, stream(seed, "cognitive", "truth"))
 
 
 def implications(n: int, seed: int) -> list[WordPair]:
-    """Two implications and a premise; the answer is the last thing that follows: `tree` for `sun so tree dog so sun
+    """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun
     dog`, and `sun` for `dog so sun cat so tree dog`.
     """
 
@@ -237,15 +237,15 @@ def clauses(n: int, seed: int) -> list[tuple[str, str, str]]:
         many = int(draws.integers(2))
         return f"{subject[many]} {verb}", verb if many else third
 
-    drawn = _distinct(draw, n, stream(seed, "cognitive", "clause"))
-    return [(given, agreeing, past[given.split()[1]]) for given, agreeing in drawn]
+    pairs = _distinct(draw, n, stream(seed, "cognitive", "clause"))
+    return [(clause, agreeing, past[clause.split()[1]]) for clause, agreeing in pairs]
 
 
 def operands(n: int, seed: int) -> list[tuple[int, int]]:
     """Two different numbers, the larger one first: 10 to 59, and 2 to 19."""
-    every = [(larger, smaller) for larger in range(10, 60) for smaller in range(2, 20) if larger > smaller]
-    order = stream(seed, "cognitive", "operands").permutation(len(every))
-    return [every[index] for index in order[:n]]
+    pairs = [(larger, smaller) for larger in range(10, 60) for smaller in range(2, 20) if larger > smaller]
+    order = stream(seed, "cognitive", "operands").permutation(len(pairs))
+    return [pairs[index] for index in order[:n]]
 
 
 @cache
@@ -258,14 +258,14 @@ def _members() -> dict[str, list[str]]:
 
 
 def _distinct(draw: Draw, n: int, draws: np.random.Generator) -> list[WordPair]:
-    """`n` pairs of different inputs, or nearly all there are where there are fewer."""
-    found: dict[str, WordPair] = {}
+    """`n` pairs with different inputs, or nearly all if there are fewer."""
+    answers: dict[str, str] = {}
     misses = 0
-    while len(found) < n and misses < MOST_MISSES:
-        pair = draw(draws)
-        misses = misses + 1 if pair[0] in found else 0
-        found.setdefault(pair[0], pair)
-    return list(found.values())
+    while len(answers) < n and misses < MOST_MISSES:
+        text, answer = draw(draws)
+        misses = misses + 1 if text in answers else 0
+        answers.setdefault(text, answer)
+    return list(answers.items())
 
 
 def _sample(pool: list[str], size: int, draws: np.random.Generator) -> list[str]:

@@ -20,19 +20,19 @@ class Task:
 
     Attributes:
         name: Name in results, on the command line and in figures.
-        category: Category it counts for (any text; matched without regard to case).
+        category: Category of the task (any text, case-insensitive).
         source: Where its facts or rules come from.
         make: `make(n, *, seed)` returns (input, output) word pairs or finished `PromptPair`s. A task backed by a table
-            may return the whole table whatever `n` is; a task that generates returns `n` pairs drawn from `seed`.
-        suite: Name of the suite it belongs to; `None` for a task of a notebook or script.
-        needs_demonstrations: False marks a task that a model can do without demonstrations: its corrupted prompt
-            tests nothing, so it serves as a distractor and is left out of patching.
-        exact: Regular expression that finds the exact answer inside an output of several words, such as
-            `"[0-9]( [0-9])*"` for the digits of `the sum is 8 5 now`; its first match counts. `None`: the whole output.
+            may ignore `n` and return the whole table; a task that generates returns `n` pairs drawn from `seed`.
+        suite: Name of the suite it belongs to; None for a task of a notebook or script.
+        needs_demonstrations: False for a task that a model solves without demonstrations. Corrupting them tests
+            nothing, so the task serves as a distractor only and is not patched.
+        exact: Regular expression for the exact answer within an output of several words, such as `"[0-9]( [0-9])*"`
+            for the digits of `the sum is 8 5 now`; the first match counts. None: the whole output.
 
     Raises:
-        DataError: A name that cannot be one of results or files.
-        OptionError: `exact` is no regular expression.
+        DataError: A name that cannot be used in results or file names.
+        OptionError: `exact` is not a regular expression.
 
     Example:
         >>> import headcats as hc
@@ -68,38 +68,38 @@ class Task:
 
         Args:
             n: How many pairs the caller can use (a table may return more or fewer).
-            seed: Seed of generated pairs; the same seed gives the same pairs.
+            seed: Seed of generated pairs.
 
         Returns:
             (input, output) pairs of text, or finished `PromptPair`s; never a mixture.
 
         Raises:
-            DataError: The function returned anything else, nothing at all, or an input with two different outputs.
+            DataError: The function returned anything else, no pair, or an input with two different outputs.
         """
         returned = self.make(n, seed=seed)
         if not isinstance(returned, Iterable):
             raise DataError(
                 f"Task {self.name!r} returned {returned!r}; expected (input, output) pairs of text, or PromptPairs."
             )
-        made: list[Any] = list(returned)
-        if not made:
+        pairs: list[Any] = list(returned)
+        if not pairs:
             raise DataError(f"Task {self.name!r} returned no pairs; expected (input, output) pairs of words.")
-        if all(isinstance(pair, PromptPair) for pair in made):
-            return made
+        if all(isinstance(pair, PromptPair) for pair in pairs):
+            return pairs
         outputs: dict[str, str] = {}
-        for position, pair in enumerate(made):
+        for position, pair in enumerate(pairs):
             if not _is_word_pair(pair):
                 raise DataError(
                     f"Task {self.name!r} must return (input, output) pairs of text, or PromptPairs only; "
                     f"element {position} is {pair!r}."
                 )
-            given, answer = pair
-            if outputs.setdefault(given, answer) != answer:
+            word, output = pair
+            if outputs.setdefault(word, output) != output:
                 raise DataError(
-                    f"Task {self.name!r} has two outputs for the input {given!r}: {outputs[given]!r} and {answer!r}; "
+                    f"Task {self.name!r} has two outputs for the input {word!r}: {outputs[word]!r} and {output!r}; "
                     "keep one, or drop the input."
                 )
-        return [(pair[0], pair[1]) for pair in made]
+        return [(pair[0], pair[1]) for pair in pairs]
 
 
 def task(
@@ -113,9 +113,9 @@ def task(
     """Decorator: register a function `f(n, *, seed)` as a task under its own name.
 
     Args:
-        category: Category it counts for, such as "knowledge".
+        category: Category of the task, such as "knowledge".
         source: Where its facts or rules come from; printed with the results.
-        suite: Name of a suite that it joins; without one, pass the task itself to `hc.run(suite=[...])`.
+        suite: Name of a suite to join; without one, pass the task itself to `hc.run(suite=[...])`.
         needs_demonstrations: See `Task`.
         exact: See `Task`.
 
@@ -123,7 +123,7 @@ def task(
         The decorator, which returns a `Task` (still callable as `f(n, seed=...)`).
 
     Raises:
-        OptionError: The function does not take `n` and a keyword `seed`, category or source is empty, or `exact` is no
+        OptionError: The function does not take `n` and `seed`, category or source is empty, or `exact` is not a
             regular expression.
 
     Example:
@@ -140,10 +140,9 @@ def task(
     def decorate(function: MakePairs) -> Task:
         _check_signature(function)
         name = function.__name__
-        made = Task(name, category, source, function, suite, needs_demonstrations, exact)
-        object.__setattr__(made, "__doc__", function.__doc__)
-        register("task", name, made)
-        return made
+        registered = Task(name, category, source, function, suite, needs_demonstrations, exact)
+        object.__setattr__(registered, "__doc__", function.__doc__)
+        return register("task", name, registered)
 
     return decorate
 
@@ -152,8 +151,8 @@ def _check_signature(function: Callable[..., Any]) -> None:
     parameters = inspect.signature(function).parameters
     if list(parameters)[:1] != ["n"] or "seed" not in parameters:
         raise OptionError(
-            f"A task function is written as `def {function.__name__}(n, *, seed)`; "
-            f"got ({', '.join(parameters)}). `n` is how many pairs can be used, `seed` the seed of random choices."
+            f"Expected a task function `def {function.__name__}(n, *, seed)`; got ({', '.join(parameters)}). `n` is "
+            "the number of pairs needed, `seed` the seed of random choices."
         )
 
 

@@ -1,10 +1,10 @@
-"""The suite `sentences`: questions about numbers whose answer is a whole sentence with the digits as separate words.
+"""The suite `sentences`: questions about numbers, answered in a sentence with the digits as separate words.
 
-`4 7 times 3 8 → it comes to 1 7 8 6 altogether`: no demonstrations are needed, the exact answer (the digits) has two to
-five words and stands inside the sentence, and sentences are of different length. They are made for finding out where a
-model shows that its answer is wrong (`token_probe`), so a model has to be right on some and wrong on others of the same
-task. Therefore each task has two fixed lists of questions, of equal length and alike otherwise: `taught`, which
-the bundled model "mini-cognitive" learned by heart, and as many that it never saw. A study draws from both.
+`4 7 times 3 8 → it comes to 1 7 8 6 altogether`: the prompt needs no demonstrations, the exact answer (the digits) has
+two to five words inside the sentence, and sentences differ in length. `token_probe` uses them to find where a model
+represents that its answer is wrong, so a model has to be right on some and wrong on other questions of a task. Each
+task therefore has two fixed lists of similar questions, equally long: `taught`, which the bundled model
+"mini-cognitive" memorised, and `untaught`, which it never saw. A study draws from both.
 """
 
 import zlib
@@ -16,9 +16,9 @@ from headcats.random_streams import stream
 from headcats.tasks.definition import WordPair, task
 
 EXACT = r"\d(?: \d)*"
-"""The exact answer in a sentence: the only digits there are."""
+"""The exact answer in a sentence: its only digits."""
 TAUGHT = 400
-"""Questions of a task that "mini-cognitive" was taught, and as many others that the suite asks."""
+"""Taught questions per task, and as many untaught ones."""
 
 _spoken = partial(task, category="Arithmetic", suite="sentences", source="integer arithmetic", exact=EXACT)
 
@@ -26,42 +26,42 @@ _spoken = partial(task, category="Arithmetic", suite="sentences", source="intege
 @_spoken()
 def say_sum(n: int, *, seed: int) -> list[WordPair]:
     """The sum of two three-digit numbers: `the sum is 5 5 4 now` for `3 1 4 plus 2 4 0`."""
-    return _asked("say_sum", n, seed)
+    return _draw("say_sum", n, seed)
 
 
 @_spoken()
 def say_difference(n: int, *, seed: int) -> list[WordPair]:
     """A three-digit number less a two-digit one: `what remains is 2 2 7 then` for `3 1 4 minus 8 7`."""
-    return _asked("say_difference", n, seed)
+    return _draw("say_difference", n, seed)
 
 
 @_spoken()
 def say_product(n: int, *, seed: int) -> list[WordPair]:
     """The product of two two-digit numbers: `it comes to 1 7 8 6 altogether` for `4 7 times 3 8`."""
-    return _asked("say_product", n, seed)
+    return _draw("say_product", n, seed)
 
 
 @_spoken()
 def say_long_product(n: int, *, seed: int) -> list[WordPair]:
     """A three-digit number times a two-digit one: `this product comes to 8 4 7 8 in total` for `3 1 4 times 2 7`."""
-    return _asked("say_long_product", n, seed)
+    return _draw("say_long_product", n, seed)
 
 
 @_spoken()
 def say_remainder(n: int, *, seed: int) -> list[WordPair]:
     """What division leaves over: `a remainder of 1 7 is left` for `3 1 4 modulo 2 7`."""
-    return _asked("say_remainder", n, seed)
+    return _draw("say_remainder", n, seed)
 
 
 @_spoken()
 def say_distance(n: int, *, seed: int) -> list[WordPair]:
     """The squared distance of a point from zero: `together the squares make 3 6 5 3 exactly` for `4 7 with 3 8`."""
-    return _asked("say_distance", n, seed)
+    return _draw("say_distance", n, seed)
 
 
 TWO_DIGITS, THREE_DIGITS = range(10, 100), range(100, 1000)
-# Task -> what its operands are drawn from, the word between them, the sentence and the result.
-# Every seventh of the 810,000 sums is enough.
+# Task -> ranges of its operands (every seventh of the 810,000 sums is enough), the word between them, the sentence and
+# the result.
 _KINDS: dict[str, tuple[tuple[range, range], str, str, Callable[[int, int], int]]] = {
     "say_sum": ((THREE_DIGITS, range(100, 1000, 7)), "plus", "the sum is {} now", lambda a, b: a + b),
     "say_difference": ((THREE_DIGITS, TWO_DIGITS), "minus", "what remains is {} then", lambda a, b: a - b),
@@ -78,29 +78,29 @@ _KINDS: dict[str, tuple[tuple[range, range], str, str, Callable[[int, int], int]
 
 
 def taught(name: str) -> list[WordPair]:
-    """The questions of a task of this suite that "mini-cognitive" learned, with their sentences."""
+    """(question, sentence) pairs of a task that "mini-cognitive" memorised."""
     return _questions(name)[:TAUGHT]
 
 
 def untaught(name: str) -> list[WordPair]:
-    """The questions of a task of this suite that "mini-cognitive" never saw, with their sentences."""
+    """(question, sentence) pairs of a task that "mini-cognitive" never saw."""
     return _questions(name)[TAUGHT:]
 
 
-def _asked(name: str, n: int, seed: int) -> list[WordPair]:
-    """Taught and other questions in a random order, as many as there are at most."""
-    every = _questions(name)
-    return [every[place] for place in stream(seed, "sentences", name).permutation(len(every))[:n]]
+def _draw(name: str, n: int, seed: int) -> list[WordPair]:
+    """Up to `n` taught and untaught questions in random order."""
+    questions = _questions(name)
+    return [questions[i] for i in stream(seed, "sentences", name).permutation(len(questions))[:n]]
 
 
 @cache
 def _questions(name: str) -> list[WordPair]:
-    """The questions of a task, in an arbitrary order that never changes."""
+    """(question, sentence) pairs of a task, in an arbitrary but fixed order."""
     operands, word, sentence, result = _KINDS[name]
     values = ((f"{_digits(a)} {word} {_digits(b)}", result(a, b)) for a, b in product(*operands))
-    # A single digit would be first and last word of the exact answer at once.
-    found = sorted((zlib.crc32(given.encode()), given, value) for given, value in values if value >= 10)
-    return [(given, sentence.format(_digits(value))) for _, given, value in found[: 2 * TAUGHT]]
+    # A single digit would be both the first and the last word of the exact answer.
+    ordered = sorted((zlib.crc32(question.encode()), question, value) for question, value in values if value >= 10)
+    return [(question, sentence.format(_digits(value))) for _, question, value in ordered[: 2 * TAUGHT]]
 
 
 def _digits(number: int) -> str:

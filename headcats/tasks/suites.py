@@ -9,8 +9,8 @@ from headcats.registry import names as registered
 from headcats.tasks.cognitive import FUNCTIONS
 from headcats.tasks.definition import Task
 
-# As many as the overlap map has room for. Clear of each other, of the standard categories, of its greys and of the
-# colours that mean "several categories" there (headcats/figures/colours.py).
+# As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its
+# colours for several categories (headcats/figures/colours.py).
 SPARE_COLOURS = ("#00eebb", "#990044", "#ffcc88", "#445500", "#bbbbff", "#996600", "#ff8888", "#77aa77")
 
 
@@ -19,7 +19,7 @@ class Category:
     """A kind of task.
 
     Attributes:
-        name: As printed in figures.
+        name: Name in figures.
         colour: `#rrggbb`.
     """
 
@@ -29,7 +29,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Suite:
-    """Tasks and the categories they count for.
+    """Tasks and their categories.
 
     Attributes:
         name: Name in the manifest and on the command line.
@@ -37,7 +37,7 @@ class Suite:
         categories: Categories in the order of the figures.
 
     Raises:
-        DataError: No task, or one twice.
+        DataError: No task, or a task twice.
 
     Example:
         >>> import headcats as hc
@@ -57,23 +57,19 @@ class Suite:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise DataError(f"Suite {self.name!r} is empty: a study needs at least one task.")
-        seen: set[str] = set()
-        for item in self.tasks:
-            if item.name in seen:
-                raise DataError(f"Suite {self.name!r} holds the task {item.name!r} twice.")
-            seen.add(item.name)
+        names = [task.name for task in self.tasks]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise DataError(f"Suite {self.name!r} holds the task {name!r} twice.")
 
     def category_of(self, task: Task) -> Category:
-        """The category a task counts for; names are compared without regard to case.
+        """This suite's category of a task, case-insensitive.
 
         Args:
             task: A task, of this suite or not.
 
-        Returns:
-            A category of the suite.
-
         Raises:
-            DataError: The suite lacks the category of the task.
+            DataError: The suite lacks the category.
         """
         for category in self.categories:
             if category.name.casefold() == task.category.casefold():
@@ -84,59 +80,53 @@ class Suite:
         """The tasks of these names, in the order of the suite.
 
         Args:
-            names: Names of tasks; None for all of them.
-
-        Returns:
-            The tasks.
+            names: Names of tasks; None for all.
 
         Raises:
-            UnknownNameError: A name that is no task of the suite; the message lists near matches, and what to do with a
-                task of another suite.
+            UnknownNameError: A name that is not in the suite; the message lists near matches, or says how to add a task
+                of another suite.
         """
         if names is None:
             return self.tasks
         by_name = {task.name: task for task in self.tasks}
         for name in names:
             if name not in by_name and name in registered("task"):
-                raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_where(name, self.name)}")
+                raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_advice(name, self.name)}")
             if name not in by_name:
                 raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, by_name))
         return tuple(task for task in self.tasks if task.name in set(names))
 
     def with_tasks(self, *tasks: Task | str) -> "Suite":
-        """A suite with more tasks; a task of the same name is replaced, new categories go last.
+        """A new suite with more tasks; a task of the same name is replaced, new categories go last.
 
         Args:
             *tasks: Tasks, or names of registered ones.
 
-        Returns:
-            Another suite of the same name; this one stays as it is.
-
         Raises:
-            DataError: Something that is no task.
+            DataError: An argument that is neither.
             UnknownNameError: A name that is not a registered task.
         """
-        added = {item.name: item for item in map(_as_task, tasks)}
-        kept = tuple(item for item in self.tasks if item.name not in added)
-        return make_suite([*kept, *added.values()], name=self.name, categories=self.categories)
+        added = {task.name: task for task in map(_as_task, tasks)}
+        remaining = [task for task in self.tasks if task.name not in added]
+        return make_suite([*remaining, *added.values()], name=self.name, categories=self.categories)
 
 
 def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories: Sequence[Category] = ()) -> Suite:
     """A suite of the given tasks (or names of registered tasks).
 
-    Categories that `categories` lacks are added in the order of the tasks: those of the four standard categories with
-    their standard colour, others with spare colours.
+    Categories missing from `categories` are added in the order of the tasks: standard categories with their standard
+    colours, others with spare ones.
 
     Args:
         tasks: Tasks, or names of registered ones; distractors included.
         name: Name of the suite in results.
-        categories: Categories that come first, with their colours.
+        categories: The first categories, with their colours.
 
     Returns:
-        The suite; it is not registered, so `hc.run` gets it itself.
+        The suite. It is not registered: pass it to `hc.run` itself.
 
     Raises:
-        DataError: No task, or one task twice.
+        DataError: No task, or a task twice.
         UnknownNameError: A name that is not a registered task.
 
     Example:
@@ -146,24 +136,24 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         [('Knowledge', '#ff7f0e')]
     """
     members = tuple(map(_as_task, tasks))
-    known = list(categories)
-    for item in members:
-        if not any(c.name.casefold() == item.category.casefold() for c in known):
-            known.append(_new_category(item.category, known))
-    return Suite(name, members, tuple(known))
+    extended = list(categories)
+    for member in members:
+        if not any(category.name.casefold() == member.category.casefold() for category in extended):
+            extended.append(_new_category(member.category, extended))
+    return Suite(name, members, tuple(extended))
 
 
 def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
-    """The suite that `source` means: a registered name, a suite itself, or a list of tasks and task names.
+    """Look up a suite by name, or make one from tasks.
 
     Args:
         source: A registered name, a `Suite`, a `Task`, or a list of tasks and task names.
 
     Returns:
-        The suite; a list makes one of the name "custom".
+        The suite; one made from tasks is called "custom".
 
     Raises:
-        UnknownNameError: A name that is no registered suite (or task, in a list).
+        UnknownNameError: A name that is not a registered suite (or task, in a list).
         DataError: An empty list.
 
     Example:
@@ -183,8 +173,8 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
 
 
 def tasks_of_suite(name: str) -> list[Task]:
-    """Registered tasks that name this suite as theirs, in the order of registration."""
-    return [item for item in (lookup("task", task_name) for task_name in registered("task")) if item.suite == name]
+    """Registered tasks that belong to this suite, in the order of registration."""
+    return [task for task in (lookup("task", task_name) for task_name in registered("task")) if task.suite == name]
 
 
 STANDARD_CATEGORIES = (
@@ -207,7 +197,7 @@ def cognitive() -> Suite:
 
 
 def sentences() -> Suite:
-    """Questions about numbers that are answered in a sentence, without demonstrations, and not always rightly."""
+    """Zero-shot questions about numbers, answered in a sentence, rightly or wrongly."""
     return make_suite(tasks_of_suite("sentences"), name="sentences")
 
 
@@ -216,31 +206,27 @@ register("suite", "cognitive", cognitive)
 register("suite", "sentences", sentences)
 
 
-def _as_task(item: Task | str) -> Task:
-    if isinstance(item, Task):
-        return item
-    if isinstance(item, str):
-        return lookup("task", item)
-    raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {item!r}.")
+def _as_task(task: Task | str) -> Task:
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, str):
+        return lookup("task", task)
+    raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {task!r}.")
 
 
-def _where(name: str, asked: str) -> str:
-    """The end of a sentence on a task that the suite asked for lacks: which suite has it, and how to add it."""
-    home = lookup("task", name).suite
-    of = f"hc.suite({asked!r})" if asked in registered("suite") else "your_suite"
-    added = f"suite={of}.with_tasks({name!r})"
+def _advice(task: str, suite_name: str) -> str:
+    """The end of a message on a task that the suite lacks: which suite has it, and how to add it."""
+    home = lookup("task", task).suite
+    expression = f"hc.suite({suite_name!r})" if suite_name in registered("suite") else "your_suite"
+    call = f"suite={expression}.with_tasks({task!r})"
     if home in registered("suite"):
-        return (
-            f" but in suite {home!r}: choose that one (--suite {home}, in Python suite={home!r}) or, in Python, add "
-            f"it: {added}."
-        )
-    return f", nor in another one: in Python, add it: {added}."
+        return f" but in suite {home!r}: use that suite (--suite {home}, in Python suite={home!r}), or add it: {call}."
+    return f" nor in any other: add it in Python: {call}."
 
 
-def _new_category(name: str, known: Sequence[Category]) -> Category:
+def _new_category(name: str, existing: Sequence[Category]) -> Category:
     for standard in STANDARD_CATEGORIES:
         if standard.name.casefold() == name.casefold():
             return standard
-    used = {category.colour for category in known}
-    colour = next((c for c in SPARE_COLOURS if c not in used), SPARE_COLOURS[-1])
-    return Category(name, colour)
+    used = {category.colour for category in existing}
+    return Category(name, next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1]))

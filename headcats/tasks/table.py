@@ -1,4 +1,4 @@
-"""Word tables: one TSV per domain, one row per entry, read as (input, output) pairs of two columns."""
+"""Word tables: one TSV per domain, one row per entry; two columns give (input, output) pairs."""
 
 import csv
 import functools
@@ -9,10 +9,7 @@ from headcats.registry import unknown_name_message
 
 
 def table_pairs(table: str, source: str, target: str) -> list[tuple[str, str]]:
-    """(source, target) pairs of two columns of a word table, in the order of its rows.
-
-    Left out: rows with an empty cell in either column, pairs whose two words are equal, and sources that stand for
-    two different targets (a question with two answers cannot be scored).
+    """(source, target) pairs of two columns of a word table, in row order, without the pairs that `merge` drops.
 
     Args:
         table: Name of a table in `headcats/tasks/tables`, such as "countries".
@@ -30,13 +27,14 @@ def table_pairs(table: str, source: str, target: str) -> list[tuple[str, str]]:
 
 
 def merge(*lists: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Pairs of several lists as one, by the same rules as `table_pairs`: no empty word, no pair of equal words, no
-    source with two different targets; a pair that stands twice is kept once.
+    """Lists of (source, target) pairs as one, without duplicates, empty words and pairs of equal words.
+
+    Sources with two different targets are dropped too: a question with two answers cannot be scored.
     """
     pairs = [pair for pairs in lists for pair in pairs if all(pair) and pair[0] != pair[1]]
     targets: dict[str, set[str]] = {}
-    for word, answer in pairs:
-        targets.setdefault(word, set()).add(answer)
+    for source, target in pairs:
+        targets.setdefault(source, set()).add(target)
     return list(dict.fromkeys(pair for pair in pairs if len(targets[pair[0]]) == 1))
 
 
@@ -45,7 +43,7 @@ def _read(table: str) -> list[dict[str, str]]:
     folder = resources.files("headcats.tasks") / "tables"
     path = folder / f"{table}.tsv"
     if not path.is_file():
-        known = sorted(entry.name.removesuffix(".tsv") for entry in folder.iterdir() if entry.name.endswith(".tsv"))
-        raise UnknownNameError(unknown_name_message("word table", table, known))
+        tables = sorted(entry.name.removesuffix(".tsv") for entry in folder.iterdir() if entry.name.endswith(".tsv"))
+        raise UnknownNameError(unknown_name_message("word table", table, tables))
     lines = path.read_text(encoding="utf-8").splitlines()
     return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

@@ -1,4 +1,4 @@
-"""Prompts of a task with their answers marked, for functions that read texts without a corrupted twin."""
+"""Prompts of a task with marked answers, for methods that need no corrupted prompts."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
 
-_POOL = 1024  # of a task that generates its pairs
+_POOL = 1024  # pairs asked of a task that generates them
 
 
 def task_texts(
@@ -24,26 +24,25 @@ def task_texts(
 ) -> list[AnsweredText]:
     """Few-shot prompts of one task, each followed by its right answer, which is marked.
 
-    For `hc.methods.head_gating`, `hc.contrastive_gates`, `hc.toggle_curves`, `hc.relation_ablation`,
-    `hc.methods.function_probe` and `hc.scale_function_heads`. Every query is asked as often as any other; the
-    demonstrations of a prompt are other pairs.
+    Input of `hc.methods.head_gating`, `hc.contrastive_gates`, `hc.toggle_curves`, `hc.relation_ablation`,
+    `hc.methods.function_probe` and `hc.scale_function_heads`. All queries are used equally often.
 
     Args:
         task: Name of a task of the suite.
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
-        n_prompts: How many texts.
+        n_prompts: Number of texts.
         n_demos: Demonstrations per text, 0 for none.
-        template: How a prompt is written: "arrow" or "question".
-        seed: Seed of pairs, queries and demonstrations. Two seeds share words, not the order of prompts.
+        template: Template of the prompts: "arrow" or "question".
+        seed: Seed of pairs, queries and demonstrations.
 
     Returns:
-        The texts; `item` is the query, `category` the category of the suite. What a model's tokenizer cannot write is
-        dropped, and counted, where the texts are read.
+        The texts; `item` is the query, `category` the category of the suite. Methods drop, and count, texts that their
+        model's tokenizer cannot encode.
 
     Raises:
         UnknownNameError: An unknown suite, task or template.
-        OptionError: Fewer than one text, or fewer than no demonstrations.
-        DataError: A task of finished prompts, or of too few pairs for one prompt.
+        OptionError: `n_prompts` below 1 or `n_demos` below 0.
+        DataError: A task of finished prompts, or with too few pairs for one prompt.
 
     Example:
         >>> import headcats as hc
@@ -54,14 +53,14 @@ def task_texts(
         >>> text.text[slice(*text.spans[0])], text.category
         (' Khartoum', 'Knowledge')
     """
-    chosen = find_suite(suite)
-    (found,) = chosen.named([task])
+    tasks = find_suite(suite)
+    (definition,) = tasks.named([task])
     if n_prompts < 1 or n_demos < 0:
         raise OptionError(f"Expected n_prompts of at least 1 and n_demos of at least 0; got {n_prompts} and {n_demos}.")
-    pairs = [pair for pair in found.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    pairs = [pair for pair in definition.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
     if not pairs:
         raise DataError(
-            f"Task {task!r} is made of finished prompts, and texts are made of word pairs: mark the answers yourself, "
+            f"Task {task!r} has finished prompts instead of word pairs: mark the answers yourself, "
             "AnsweredText(text, [(start, end)])."
         )
     return few_shot_texts(
@@ -71,6 +70,6 @@ def task_texts(
         template=lookup("template", template),
         seed=seed,
         task=task,
-        category=chosen.category_of(found).name,
+        category=tasks.category_of(definition).name,
         purpose="task_texts",
     )

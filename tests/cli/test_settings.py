@@ -86,7 +86,7 @@ except SystemExit as stop:
 def test_a_task_of_another_suite_is_named_as_such():
     with pytest.raises(UnknownNameError, match="'say_sum' is not in suite 'icl'"):
         check_named(DEFAULTS | {"tasks": ["say_sum"]})
-    with pytest.raises(UnknownNameError, match=r"but in suite 'cognitive': choose that one \(--suite cognitive, in Py"):
+    with pytest.raises(UnknownNameError, match="--suite cognitive"):
         check_named(DEFAULTS | {"tasks": ["number_sum"]})
 
 

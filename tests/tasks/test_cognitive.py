@@ -195,7 +195,7 @@ def test_forms_of_verbs_listed_by_hand():
     clauses = {given: forms for given, *forms in cognitive_inputs.clauses(40_000, 0)}
     listed = {"dogs go": "go went", "women go": "go went", "dog go": "goes went", "woman write": "writes wrote"}
     found = {given: " ".join(clauses[given]) for given in listed if given in clauses}
-    assert len(found) >= 3, "nearly all clauses are drawn"
+    assert len(found) >= 3
     assert found == {given: listed[given] for given in found}
 
 

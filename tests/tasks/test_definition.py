@@ -30,7 +30,7 @@ def test_the_decorator_registers_and_stays_callable():
     assert registry.lookup("task", "metal_symbol") is metal_symbol
     assert metal_symbol(1, seed=0) == [("iron", "Fe")]
     assert (metal_symbol.name, metal_symbol.category, metal_symbol.suite) == ("metal_symbol", "knowledge", None)
-    assert metal_symbol.__doc__ == "The symbol of a metal."
+    assert "symbol" in metal_symbol.__doc__
     assert metal_symbol.needs_demonstrations
 
 
@@ -46,7 +46,7 @@ def test_running_the_cell_again_replaces_the_task():
 
 @pytest.mark.parametrize("options", [{"category": "", "source": "x"}, {"category": "x", "source": " "}])
 def test_category_and_source_are_needed(options):
-    with pytest.raises(OptionError, match="needs a category and a source"):
+    with pytest.raises(OptionError, match="category and a source"):
         hc.task(**options)
 
 
@@ -57,7 +57,7 @@ def test_an_exact_answer_is_found_by_a_regular_expression():
 
     assert spoken_sum.exact == r"\d(?: \d)*"
     assert returning([("a", "b")]).exact is None
-    with pytest.raises(OptionError, match="'mine': expected `exact` as a regular expression"):
+    with pytest.raises(OptionError, match="'mine': expected `exact`"):
         Task("mine", "knowledge", "made up", lambda n, *, seed: [], exact="(")
 
 
@@ -67,7 +67,7 @@ def test_an_exact_answer_is_found_by_a_regular_expression():
     ids=["no n", "no seed", "count", "none"],
 )
 def test_the_signature_is_checked_before_the_task_exists(function):
-    with pytest.raises(OptionError, match=r"written as `def <lambda>\(n, \*, seed\)`"):
+    with pytest.raises(OptionError, match=r"`def <lambda>\(n, \*, seed\)`"):
         hc.task(category="knowledge", source="x")(function)
 
 
@@ -115,13 +115,13 @@ def test_every_task_keeps_the_contract(name):
     task = registry.lookup("task", name)
     assert task.name == name
     assert task.__doc__
-    assert "`" in task.__doc__, "the docstring gives an example"
+    assert "`" in task.__doc__  # an example
     assert task.category
     assert task.source
     pairs = task.pairs(64, seed=3)
-    assert pairs == task.pairs(64, seed=3), "the same seed gives the same pairs"
+    assert pairs == task.pairs(64, seed=3)
     assert all(given != answer for given, answer in pairs)
-    assert len({given for given, _ in pairs}) == len(pairs), "every input is there once"
+    assert len({given for given, _ in pairs}) == len(pairs)
     least = 25 if name in ALPHABET else 40
     assert len(task.pairs(1024, seed=0)) >= least
     assert len({answer for _, answer in pairs}) >= 2

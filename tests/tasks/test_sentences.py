@@ -41,7 +41,7 @@ def test_tasks_differ_in_wording_and_length():
     first = {name: task.pairs(1, seed=0)[0][1] for name, task in TASKS.items()}
     assert len({re.sub(EXACT, "", sentence) for sentence in first.values()}) == len(TASKS) == 6
     words = [re.split(EXACT, sentence) for sentence in first.values()]
-    assert len({len(before.split()) for before, _ in words}) >= 2, "the exact answer starts at different places"
+    assert len({len(before.split()) for before, _ in words}) >= 2  # the exact answer starts at different places
     assert len({len(after.split()) for _, after in words}) >= 2
     every = [sentence for task in TASKS.values() for _, sentence in task.pairs(10_000, seed=0)]
     assert {len(sentence.split()) for sentence in every} == {6, 7, 8, 9, 10, 11}
@@ -55,7 +55,7 @@ def test_half_of_the_questions_are_taught(name):
     asked = [question for question, _ in TASKS[name].pairs(10_000, seed=1)]
     assert len(asked) == len(set(asked)) == 2 * TAUGHT
     assert set(asked) == known | unknown
-    assert abs(len(set(asked[:200]) & known) - 100) < 30, "the first questions are drawn from both"
+    assert abs(len(set(asked[:200]) & known) - 100) < 30  # drawn from both
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -34,9 +34,7 @@ def test_merged_pairs_are_a_function_and_nothing_clear_is_lost(lists):
 
 
 def test_unknown_tables_and_columns_list_what_there_is():
-    with pytest.raises(UnknownNameError, match=r"Unknown word table 'country'. Did you mean 'countries'"):
+    with pytest.raises(UnknownNameError, match=r"'country'.*'countries'"):
         table_pairs("country", "english", "capital")
-    with pytest.raises(
-        UnknownNameError, match=r"Unknown column 'captial' of table 'countries'. Did you mean 'capital'"
-    ):
+    with pytest.raises(UnknownNameError, match=r"'captial' .*'countries'.*'capital'"):
         table_pairs("countries", "english", "captial")

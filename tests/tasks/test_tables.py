@@ -39,7 +39,7 @@ def test_one_format(table):
     assert data.endswith(b"\n")
     assert not data.endswith(b"\n\n")
     text = data.decode("utf-8")
-    assert unicodedata.is_normalized("NFC", text), "accents as single characters, or a tokenizer sees other words"
+    assert unicodedata.is_normalized("NFC", text)  # else a tokenizer sees other words
     header, *entries = rows(table)
     assert header == COLUMNS[table].split()
     for row in entries:

@@ -30,9 +30,9 @@ def test_the_seed_and_the_template_decide_what_is_written() -> None:
 
 def test_what_cannot_be_made_is_refused() -> None:
     finished = Task("ready", "Knowledge", "made up", lambda n, *, seed: [PromptPair("k", "i", "a", "b", "c", "d")])
-    with pytest.raises(DataError, match=r"made of finished prompts.*AnsweredText\(text, \[\(start, end\)\]\)"):
+    with pytest.raises(DataError, match=r"finished .*AnsweredText"):
         hc.task_texts("ready", suite=[finished])
-    with pytest.raises(DataError, match="has 6 usable pairs; a prompt of 6 demonstrations needs 7"):
+    with pytest.raises(DataError, match=r"6 usable pairs.* needs 7"):
         hc.task_texts("mine", suite=[MINE], n_demos=6)
     with pytest.raises(UnknownNameError, match="Did you mean 'plural'"):
         hc.task_texts("plurall")
