@@ -1,5 +1,6 @@
 """Options of a run: who wins over whom, what a bundled suite brings along, and names that are refused early."""
 
+import json
 import subprocess
 import sys
 
@@ -10,7 +11,6 @@ from headcats.cli.settings import check_named, settings
 from headcats.defaults import DEFAULTS, LABELS, OF_STUDY, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
-from headcats.models.mini_cognitive.measurement import N_DEMOS
 from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, plan
 
 
@@ -22,7 +22,9 @@ def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():
-    assert settings(None, {"suite": "cognitive"})["n_demos"] == N_DEMOS
+    report = json.loads((registry.lookup("model", "mini-cognitive") / "train_report.json").read_text(encoding="utf-8"))
+    by_demonstrations = report["measured"]["kind_of"]["k"]
+    assert settings(None, {"suite": "cognitive"})["n_demos"] == len(by_demonstrations) - 1
     assert settings(None, {"suite": "cognitive", "n_demos": 2})["n_demos"] == 2
 
 

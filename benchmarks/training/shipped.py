@@ -67,12 +67,12 @@ def copy_selected(folders: Sequence[Path], out: Path) -> tuple[int, list[Any]]:
     """
     reports = {folder: json.loads((folder / "train_report.json").read_text(encoding="utf-8")) for folder in folders}
     ordered = sorted(reports, key=lambda folder: reports[folder]["seed"])
-    chosen = ordered[selected([reports[folder] for folder in ordered])]
+    selection = ordered[selected([reports[folder] for folder in ordered])]
     out.mkdir(parents=True, exist_ok=True)
     for name in SHIPPED_FILES:
         # Contents only: the weights are saved readable by their owner alone.
-        shutil.copyfile(chosen / name, out / name)
-    return reports[chosen]["seed"], [_rounded(reports[folder]) for folder in ordered]
+        shutil.copyfile(selection / name, out / name)
+    return reports[selection]["seed"], [_rounded(reports[folder]) for folder in ordered]
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -1,19 +1,20 @@
 """The suites `cognitive` and `sentences` as training and measuring material for the model "mini-cognitive"."""
 
 import zlib
+from functools import cache
 
 from transformers import PreTrainedTokenizerFast
 
-from headcats.models.mini.tokenizer import make_space_tokenizer
-from headcats.models.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
 from headcats.random_streams import stream
 from headcats.tasks import Task, suite
 from headcats.tasks.sentences import taught, untaught
+from training.evaluation import EvaluationSet
+from training.few_shot import WordPair
+from training.gate import CHECK_SEED
+from training.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
+from training.tokenizer import make_space_tokenizer
 
-CHECK_SEED = 10_000_000
-"""Seed of the training material and of the checks during training."""
-GATE_SEED = 20_000_000
-"""Seed of every few-shot prompt behind the gate and the card; nothing else uses it."""
+N_DEMOS = 4
 TRAINED_INPUTS = 40_000
 """Most inputs of a few-shot task that are trained."""
 MEASURED_INPUTS = 6_000
@@ -22,22 +23,19 @@ LARGE = 2_000
 """A task with more inputs than this is measured on inputs that its training sequences never hold; a smaller one, like a
 table, is learned whole, and what is new in a prompt is the combination of demonstrations and query."""
 
-WordPair = tuple[str, str]
 
-
-def held_out(given: str) -> bool:
+def held_out(text: str) -> bool:
     """Whether the training sequences of large tasks leave this input out: an arbitrary eighth of all.
 
     Small tasks are trained on it nevertheless: the progressions among the inputs of `second_item` are also those of
     `next_term` and `previous_term`, which answer them otherwise.
     """
-    return zlib.crc32(given.encode("utf-8")) % 8 == 0
+    return zlib.crc32(text.encode("utf-8")) % 8 == 0
 
 
 def few_shot_pairs(task: Task, n: int, seed: int) -> list[WordPair]:
     """Up to `n` (input, output) pairs of a task of the suite `cognitive`."""
-    # The suite's own tasks are pairs of words, never finished prompts.
-    return [(str(given), str(output)) for given, output in task.pairs(n, seed=seed)]  # type: ignore[misc]
+    return [(str(text), str(output)) for text, output in task.pairs(n, seed=seed)]
 
 
 def trained_pairs(task: Task) -> list[WordPair]:
@@ -50,6 +48,12 @@ def fresh_pairs(task: Task, seed: int) -> list[WordPair]:
     """Pairs to measure with: a whole small task, or inputs of a large one that its training left out."""
     pairs = few_shot_pairs(task, MEASURED_INPUTS, seed)
     return [pair for pair in pairs if len(pairs) <= LARGE or held_out(pair[0])]
+
+
+@cache
+def evaluation_set(seed: int) -> EvaluationSet:
+    """The fresh pairs of every task of `cognitive`."""
+    return EvaluationSet({task.name: fresh_pairs(task, seed) for task in suite("cognitive").tasks}, seed, N_DEMOS)
 
 
 def questions() -> dict[str, dict[str, list[WordPair]]]:

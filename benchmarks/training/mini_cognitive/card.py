@@ -3,19 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headcats.models.mini.card_text import (
-    CORRUPTIONS,
+from training.card import (
     LICENCE,
     Report,
+    accuracy_rows,
     command,
     header,
     layout,
-    lowest,
     optimiser,
+    seeds_table,
+    shipped_seed,
     table,
 )
-
-SHOWN_DEMONSTRATIONS = (0, 1, 2, 4)
 
 
 def write_card(report: Report) -> str:
@@ -27,7 +26,7 @@ def write_card(report: Report) -> str:
             -> accuracy on `taught` and `untaught` questions), `examples` (task -> one question and its sentence),
             `seeds` (one report each).
     """
-    shipped = next(seed for seed in report["seeds"] if seed["seed"] == report["shipped"])
+    shipped = shipped_seed(report)
     return "\n\n".join(
         [
             header("mini-cognitive"),
@@ -76,7 +75,7 @@ def _how_it_was_trained(shipped: Report) -> str:
     return f"""\
 ## Training
 
-{command("headcats.models.mini_cognitive.train", shipped)}
+{command("mini-cognitive", shipped)}
 
 - Each step: {settings["sequences_per_task"]} sequences per few-shot task on average, of 8 pairs (7 where inputs have
   four words, 6 where they have seven), {settings["long_batches"]} times as many of these two lengths; \
@@ -90,15 +89,6 @@ random words over and over (weight {settings["cycle_weight"]}).
 
 
 def _seeds(report: Report) -> str:
-    rows = []
-    for seed in report["seeds"]:
-        gate = seed["gates"][-1]
-        said = {task: sum(halves.values()) / 2 for task, halves in gate["sentences"].items()}
-        least = lowest({task: by_k[4] for task, by_k in gate["k"].items()}), lowest(gate["prompts"])
-        spread = f"{min(said.values()):.3f} to {max(said.values()):.3f}"
-        verdict = "passed" if seed["passed"] else "failed"
-        rows.append([seed["seed"], verdict, *least, spread, seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}"])
-    columns = ("seed", "gate", "lowest, whole task", "lowest, run prompts", "`sentences`", "steps", "cycles", "minutes")
     return f"""\
 ## Seeds and selection
 
@@ -124,30 +114,17 @@ two tasks of `sentences` were never learned and three always right, so that the 
 ones; now half of the questions are taught. With words repeated at one distance only, `value_of_key` stayed at .42 for
 4000 steps; now words come in cycles of different length.
 
-{table(columns, rows)}
+{seeds_table(report, {"`sentences`": _sentence_range})}
 
 Shipped: seed {report["shipped"]}. The gate's result after every cycle is in `train_report.json`."""
 
 
+def _sentence_range(gate: Mapping[str, Any]) -> str:
+    shares = [sum(halves.values()) / 2 for halves in gate["sentences"].values()]
+    return f"{min(shares):.3f} to {max(shares):.3f}"
+
+
 def _accuracy(report: Report) -> str:
-    rows = []
-    for task, cells in report["measured"].items():
-        numbers = [f"{cells['k'][k]:.3f}" for k in SHOWN_DEMONSTRATIONS]
-        numbers.append(f"{cells['other_task']['clean_accuracy']:.3f}")
-        for corruption in CORRUPTIONS:
-            cell = cells.get(corruption)
-            numbers += [f"{cell['accuracy']:.3f}", f"{cell['probability']:.3f}"] if cell else ["-", "-"]
-        rows.append([task, report["categories"][task], *numbers])
-    columns = [
-        "task",
-        "function",
-        *(f"k = {k}" for k in SHOWN_DEMONSTRATIONS),
-        "run",
-        "other task",
-        "P",
-        "shuffled",
-        "P",
-    ]
     easiest = max(report["measured"], key=lambda task: report["measured"][task]["k"][0])
     return f"""\
 ## Accuracy on `cognitive`
@@ -157,7 +134,7 @@ Share of right answers (largest logit of the whole vocabulary) after k demonstra
 them (labels of another task on the same inputs, or the right ones shuffled), {report["n_corrupted"]} prompts per cell.
 P is the mean probability of the right answer.
 
-{table(columns, rows)}
+{accuracy_rows(report, group="function")}
 
 Without demonstrations the most solvable task is `{easiest}` ({report["measured"][easiest]["k"][0]:.3f})."""
 

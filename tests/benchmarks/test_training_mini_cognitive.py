@@ -2,43 +2,39 @@
 
 import json
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from toys import BACKENDS
-
-import headcats.models.mini_cognitive as mini_cognitive
-from headcats.models import load_model
-from headcats.models.mini.evaluation import accuracy_by_demonstrations, encode, logits_of, random_sequences
-from headcats.models.mini.fit import Fit
-from headcats.models.mini.shipped import SHIPPED_FILES, load, selected
-from headcats.models.mini.tokenizer import make_space_tokenizer
-from headcats.models.mini_cognitive.card import write_card
-from headcats.models.mini_cognitive.material import (
-    GATE_SEED,
+from training.evaluation import accuracy_by_demonstrations, encode, logits_of, random_sequences
+from training.fit import Fit
+from training.gate import GATE, GATE_PROMPTS, GATE_SEED
+from training.mini_cognitive.card import write_card
+from training.mini_cognitive.material import (
     LARGE,
+    N_DEMOS,
     few_shot_pairs,
     fresh_pairs,
     held_out,
     questions,
     trained_pairs,
 )
-from headcats.models.mini_cognitive.measurement import (
-    N_DEMOS,
-    accuracy_table,
-    greedy,
-    prompt_accuracy,
-    sentence_accuracy,
-)
-from headcats.models.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
-from headcats.models.mini_cognitive.train import GATE, GATE_PROMPTS, failures
+from training.mini_cognitive.recipe import failures, gate
+from training.mini_cognitive.sentences import greedy, sentence_accuracy
+from training.mini_cognitive.sequences import CognitiveSequences, CognitiveSettings
+from training.shipped import SHIPPED_FILES, load, selected
+from training.tokenizer import make_space_tokenizer
+
+from headcats import registry
+from headcats.models import load_model
 from headcats.random_streams import stream
 from headcats.tasks import suite
 from headcats.tasks.sentences import TAUGHT
 
-FOLDER = Path(mini_cognitive.__file__).parent
+pytestmark = pytest.mark.ci
+
+FOLDER = registry.lookup("model", "mini-cognitive")
 TINY = CognitiveSettings(
     n_layers=2,
     n_heads=2,
@@ -163,8 +159,7 @@ class TestTokenizer:
     def test_file_is_what_the_script_makes(self, shipped):
         _, tokenizer = shipped
         again = make_space_tokenizer(tokenizer.get_vocab(), n_positions=CognitiveSettings().n_positions)
-        made, read = (json.loads(one.backend_tokenizer.to_str()) for one in (again, tokenizer))
-        assert made == read
+        assert json.loads(again.backend_tokenizer.to_str()) == json.loads(tokenizer.backend_tokenizer.to_str())
 
     def test_prompts_of_four_demonstrations_fit(self, shipped, fresh):
         _, tokenizer = shipped
@@ -198,10 +193,7 @@ class TestAbility:
     @pytest.mark.slow
     def test_gate(self, shipped):
         model, tokenizer = shipped
-        table = accuracy_table(logits_of(model), tokenizer, n=GATE_PROMPTS, seed=GATE_SEED)
-        prompted = prompt_accuracy(logits_of(model), tokenizer, n=GATE_PROMPTS, seed=GATE_SEED)
-        said = sentence_accuracy(logits_of(model), tokenizer)
-        assert failures({"k": table, "prompts": prompted, "sentences": said}) == {}
+        assert failures(gate(logits_of(model), tokenizer)) == {}
 
 
 class TestMaterial:

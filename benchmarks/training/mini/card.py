@@ -3,19 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headcats.models.mini.card_text import (
-    CORRUPTIONS,
+from training.card import (
     LICENCE,
     Report,
+    accuracy_rows,
     command,
     header,
     layout,
-    lowest,
     optimiser,
-    table,
+    seeds_table,
+    shipped_seed,
 )
-
-SHOWN_DEMONSTRATIONS = (0, 1, 2, 5)
 
 
 def write_card(report: Report) -> str:
@@ -25,7 +23,7 @@ def write_card(report: Report) -> str:
         report: Content of `train_report.json`: `shipped` (seed number), `n` (prompts per cell), `n_parameters`,
             `n_tokens`, `categories` (task -> category), `measured` (task -> numbers), `seeds` (one report each).
     """
-    shipped = next(seed for seed in report["seeds"] if seed["seed"] == report["shipped"])
+    shipped = shipped_seed(report)
     return "\n\n".join(
         [
             header("mini"),
@@ -67,7 +65,7 @@ def _how_it_was_trained(shipped: Report) -> str:
     return f"""\
 ## Training
 
-{command("headcats.models.mini.train", shipped)}
+{command("mini", shipped)}
 
 - Each step: {settings["table_sequences"]} sequences of 8 pairs of a table task, {settings["list_sequences"]} of 6 lists
   of a list task, {settings["repeated_sequences"]} of ten random words repeated once (loss weight \
@@ -78,13 +76,6 @@ def _how_it_was_trained(shipped: Report) -> str:
 
 
 def _seeds(report: Report) -> str:
-    rows = []
-    for seed in report["seeds"]:
-        gate = seed["gates"][-1]
-        least = (lowest({task: by_k[5] for task, by_k in gate["k"].items()}), lowest(gate["prompts"]))
-        verdict = "passed" if seed["passed"] else "failed"
-        rows.append([seed["seed"], verdict, *least, seed["steps"], seed["cycles"], f"{seed['minutes']:.0f}"])
-    columns = ("seed", "gate", "lowest, whole task", "lowest, run prompts", "steps", "cycles", "minutes")
     return f"""\
 ## Seeds and selection
 
@@ -98,7 +89,7 @@ When seeds 0 and 1 had passed this gate after one cycle, the same accuracy was a
 alone are more frequent, and `list_middle` was just below .95 in both. Both seeds were then trained for another cycle.
 Seed 2, in its third cycle by then, was measured on both kinds of prompts at its end.
 
-{table(columns, rows)}
+{seeds_table(report)}
 
 Shipped: seed {report["shipped"]}. The gate's result after every cycle is in `train_report.json`."""
 
@@ -107,14 +98,6 @@ def _accuracy(report: Report) -> str:
     measured = report["measured"]
     easiest = max(measured, key=lambda task: measured[task]["k"][0])
     hardest = min(measured, key=lambda task: measured[task]["k"][5])
-    rows = []
-    for task, cells in measured.items():
-        numbers = [cells["k"][k] for k in SHOWN_DEMONSTRATIONS] + [cells["other_task"]["clean_accuracy"]]
-        for corruption in CORRUPTIONS:
-            numbers += [cells[corruption]["accuracy"], cells[corruption]["probability"]]
-        rows.append([task, report["categories"][task], *(f"{number:.3f}" for number in numbers)])
-    shown = [f"k = {k}" for k in SHOWN_DEMONSTRATIONS]
-    columns = ["task", "category", *shown, "run", "other task", "P", "shuffled", "P"]
     return f"""\
 ## Accuracy
 
@@ -123,7 +106,7 @@ Share of right answers (largest logit of the whole vocabulary) after k demonstra
 or the right ones shuffled. P is the mean probability of the right answer. {report["n"]} prompts per cell. Words are not
 held out: what is new in a prompt is the combination of demonstrations and query.
 
-{table(columns, rows)}
+{accuracy_rows(report, group="category")}
 
 Without demonstrations the most solvable task is `{easiest}` ({measured[easiest]["k"][0]:.3f}); after 5 the hardest is
 `{hardest}` ({measured[hardest]["k"][5]:.3f}). Mean P over tasks: \

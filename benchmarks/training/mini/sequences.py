@@ -16,17 +16,22 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int
 
-from headcats.models.mini.fit import Batch, Settings
+from training.few_shot import (
+    SHARE_OF_ONE_DOMAIN,
+    SHARE_RANDOM_LABELS,
+    WordPair,
+    answer_positions,
+    domains,
+    few_shot,
+    random_labels,
+)
+from training.fit import Batch, Settings
 
-WordPair = tuple[str, str]
 Ids = Int[np.ndarray, "sequence pos"]
 
 PAIRS_PER_SEQUENCE = 8
 LISTS_PER_SEQUENCE = 6
 REPEATED_WORDS = 10
-LEAST_SHARED_INPUTS = 12
-SHARE_RANDOM_LABELS = 0.18
-SHARE_OF_ONE_DOMAIN = 0.5
 # Tables are drawn by the root of their size, none more rarely than one of this many pairs.
 LEAST_TABLE_SIZE = 64
 
@@ -51,11 +56,6 @@ class MiniSettings(Settings):
     repeated_sequences: int = 16
     repeated_weight: float = 0.3
     """Weight of the repeated words' loss beside the mean loss over answers."""
-
-
-def answer_positions(n_pairs: int, *, input_length: int) -> Int[np.ndarray, " answer"]:
-    """Positions of the arrows, from 0, in a sequence of `n_pairs` whose inputs are `input_length` tokens long."""
-    return input_length + 1 + (input_length + 3) * np.arange(n_pairs)
 
 
 def held_out(lists: Int[np.ndarray, "list 3"]) -> Bool[np.ndarray, " list"]:
@@ -98,7 +98,7 @@ class Sequences:
         self._values = np.zeros(len(vocabulary), int)
         self._values[self._numbers] = np.arange(100)
         self._pairs = {
-            task: np.array([(vocabulary[given], vocabulary[output]) for given, output in pairs])
+            task: np.array([(vocabulary[word], vocabulary[output]) for word, output in pairs])
             for task, pairs in tables.items()
         }
         self._domains = {task: domains(task, tables) for task in tables}
@@ -179,53 +179,11 @@ class Sequences:
         return few_shot(inputs, outputs, boundary=self._boundary, arrow=self._arrow, newline=self._newline)
 
 
-def random_labels(
-    outputs: Int[np.ndarray, " pair"], random_outputs: Int[np.ndarray, " pair"], draws: np.random.Generator
-) -> Int[np.ndarray, " pair"]:
-    """`random_outputs`, in half of the cases after a first block in which the true `outputs` change places.
-
-    The block is what a prompt with shuffled labels looks like.
-    """
-    labels = random_outputs.copy()
-    if draws.random() < 0.5:
-        block = int(draws.integers(2, len(outputs)))
-        labels[:block] = outputs[:block][_derangement(block, draws)]
-    return labels
-
-
-def few_shot(
-    inputs: Int[np.ndarray, "pair input"], outputs: Int[np.ndarray, " pair"], *, boundary: int, arrow: int, newline: int
-) -> Int[np.ndarray, " pos"]:
-    """The boundary token and one line of `x → y` for each pair."""
-    arrows, newlines = np.full(len(inputs), arrow), np.full(len(inputs), newline)
-    rows = np.concatenate([inputs, arrows[:, None], outputs[:, None], newlines[:, None]], 1)
-    return np.concatenate([[boundary], rows.ravel()])
-
-
 def repeated_words(
     words: Int[np.ndarray, " word"], n: int, *, boundary: int, weight: float, draws: np.random.Generator
 ) -> Batch:
     """`n` sequences of the boundary token and `REPEATED_WORDS` random words, twice."""
-    drawn = draws.choice(words, (n, REPEATED_WORDS))
-    tokens = np.concatenate([np.full((n, 1), boundary), drawn, drawn], 1)
+    repeated = draws.choice(words, (n, REPEATED_WORDS))
+    tokens = np.concatenate([np.full((n, 1), boundary), repeated, repeated], 1)
     # The first repeated word cannot be known to be one.
     return Batch("repeated words", tokens, np.arange(REPEATED_WORDS + 1, 2 * REPEATED_WORDS), weight)
-
-
-def _derangement(n: int, draws: np.random.Generator) -> Int[np.ndarray, " place"]:
-    """A random order of `n >= 2` in which nothing keeps its place."""
-    while True:
-        order = draws.permutation(n)
-        if (order != np.arange(n)).all():
-            return order
-
-
-def domains(task: str, tables: Mapping[str, Sequence[WordPair]]) -> list[np.ndarray]:
-    """For every other task that answers enough of this task's inputs differently: the rows of those inputs."""
-    found = []
-    for other, pairs in tables.items():
-        answers = dict(pairs)
-        rows = [row for row, (given, output) in enumerate(tables[task]) if answers.get(given, output) != output]
-        if other != task and len(rows) >= LEAST_SHARED_INPUTS:
-            found.append(np.array(rows))
-    return found

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from headcats.models.mini.network import Parameters, answer_logits, make_model
+from training.network import Parameters, answer_logits, make_model
 
 Logits = Callable[[Int[Tensor, "sequence pos"], Int[Tensor, " answer"]], Float[Tensor, "sequence answer token"]]
 """A model: token ids and positions -> logits of the token after each of these positions."""

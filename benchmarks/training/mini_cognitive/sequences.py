@@ -1,6 +1,6 @@
 """Training sequences of the suites `cognitive` and `sentences`, and of words in cycles.
 
-Few-shot sequences are as those of the model "mini" (`headcats.models.mini.sequences`), with inputs of several words:
+Few-shot sequences are as those of the model "mini" (`training.few_shot`), with inputs of several words:
 tasks whose inputs have the same number of words share a batch. A question is a sequence of its own, and its loss is
 taken at every word of the sentence that answers it, newline included. Words in cycles are a few words over and over, a
 different number of them in each sequence: only the word before says what follows, so this is what teaches a model to
@@ -13,17 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from headcats.models.mini.fit import Batch, Settings
-from headcats.models.mini.sequences import (
+from training.few_shot import (
     SHARE_OF_ONE_DOMAIN,
     SHARE_RANDOM_LABELS,
+    WordPair,
     answer_positions,
     domains,
     few_shot,
     random_labels,
 )
-
-WordPair = tuple[str, str]
+from training.fit import Batch, Settings
 
 PAIRS_PER_SEQUENCE = {1: 8, 2: 8, 4: 7, 7: 6}
 """Words of an input -> pairs of a sequence."""
@@ -82,7 +81,7 @@ class CognitiveSequences:
         self.draws, self._settings = draws, settings
         self._boundary, self._newline, self._arrow = (vocabulary[special] for special in ("<|endoftext|>", "\n", "→"))
         self._pairs = {
-            task: np.array([[vocabulary[word] for word in f"{given} {output}".split()] for given, output in pairs])
+            task: np.array([[vocabulary[word] for word in f"{text} {output}".split()] for text, output in pairs])
             for task, pairs in tasks.items()
         }
         self._lengths: dict[int, list[str]] = {}
@@ -98,10 +97,11 @@ class CognitiveSequences:
         }
         self.weights = dict.fromkeys(tasks, 1.0)
         self._questions = [
-            [self._question(vocabulary, given, sentence) for given, sentence in pairs] for pairs in questions.values()
+            [self._question(vocabulary, question, sentence) for question, sentence in pairs]
+            for pairs in questions.values()
         ]
-        asked = [row for kind in self._questions for row in kind]
-        self._first_arrow, self._longest = min(row.index(self._arrow) for row in asked), max(map(len, asked))
+        rows = [row for kind in self._questions for row in kind]
+        self._first_arrow, self._longest = min(row.index(self._arrow) for row in rows), max(map(len, rows))
 
     def batches(self) -> list[Batch]:
         """Few-shot tasks by the length of their inputs, questions, and words in cycles."""
@@ -109,21 +109,22 @@ class CognitiveSequences:
         sizes = {length: settings.sequences_per_task * len(names) for length, names in self._lengths.items()}
         repeats = {length: settings.long_batches if length in LONG else 1 for length in sizes}
         n_answers = sum(repeats[length] * size * PAIRS_PER_SEQUENCE[length] for length, size in sizes.items())
-        made = []
+        few_shot_batches = []
         for length, size in sorted(sizes.items()):
             n_pairs = PAIRS_PER_SEQUENCE[length]
             positions = answer_positions(n_pairs, input_length=length)
             for _ in range(repeats[length]):
                 tokens = self.few_shot_batch(length, size)
-                made.append(Batch(f"inputs of {length}", tokens, positions, size * n_pairs / n_answers))
-        return [*made, self.question_batch(settings.question_sequences), self.cycle_batch(settings.cycle_sequences)]
+                few_shot_batches.append(Batch(f"inputs of {length}", tokens, positions, size * n_pairs / n_answers))
+        questions, cycles = self.question_batch(settings.question_sequences), self.cycle_batch(settings.cycle_sequences)
+        return [*few_shot_batches, questions, cycles]
 
     def few_shot_batch(self, length: int, n: int) -> Int[np.ndarray, "sequence pos"]:
         """`n` sequences of tasks whose inputs have `length` words."""
         names = self._lengths[length]
         weights = np.array([self.weights[name] for name in names])
-        chosen = self.draws.choice(len(names), n, p=weights / weights.sum())
-        return np.stack([self._sequence(names[index], PAIRS_PER_SEQUENCE[length]) for index in chosen])
+        tasks = self.draws.choice(len(names), n, p=weights / weights.sum())
+        return np.stack([self._sequence(names[index], PAIRS_PER_SEQUENCE[length]) for index in tasks])
 
     def question_batch(self, n: int) -> Batch:
         """`n` questions with their sentences, filled up with newlines that do not count."""
@@ -151,14 +152,14 @@ class CognitiveSequences:
         pairs, shared = self._pairs[task], self._domains[task]
         if shared and self.draws.random() < SHARE_OF_ONE_DOMAIN:
             rows = shared[self.draws.integers(len(shared))]
-            chosen = pairs[rows[self.draws.choice(len(rows), n_pairs, replace=False)]]
+            lines = pairs[rows[self.draws.choice(len(rows), n_pairs, replace=False)]]
         else:
-            chosen = pairs[self.draws.choice(len(pairs), n_pairs, replace=False)]
-        outputs = chosen[:, -1]
+            lines = pairs[self.draws.choice(len(pairs), n_pairs, replace=False)]
+        outputs = lines[:, -1]
         if self.draws.random() < SHARE_RANDOM_LABELS:
             outputs = random_labels(outputs, pairs[self.draws.integers(len(pairs), size=n_pairs), -1], self.draws)
-        return few_shot(chosen[:, :-1], outputs, boundary=self._boundary, arrow=self._arrow, newline=self._newline)
+        return few_shot(lines[:, :-1], outputs, boundary=self._boundary, arrow=self._arrow, newline=self._newline)
 
-    def _question(self, vocabulary: Mapping[str, int], given: str, sentence: str) -> list[int]:
-        asked, said = ([vocabulary[word] for word in text.split()] for text in (given, sentence))
-        return [self._boundary, *asked, self._arrow, *said, self._newline]
+    def _question(self, vocabulary: Mapping[str, int], question: str, sentence: str) -> list[int]:
+        before, after = ([vocabulary[word] for word in text.split()] for text in (question, sentence))
+        return [self._boundary, *before, self._arrow, *after, self._newline]

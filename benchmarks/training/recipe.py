@@ -1,0 +1,108 @@
+"""What the training of one bundled model declares, and what is done with it: train a seed, measure, ship."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+from training.card import Report
+from training.evaluation import logits_of
+from training.fit import Fit, Logits, Sequences, Settings
+from training.shipped import as_shipped, copy_selected, load, write, write_json
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The training of one bundled model.
+
+    Attributes:
+        settings: Sizes and optimiser, the same for every seed.
+        tokenizer: Makes the tokenizer.
+        sequences: The training sequences of a seed.
+        check: Quick accuracy per task, taken during training.
+        gate: What is measured after a cycle, on the model as it would be shipped.
+        failures: Tasks for which a gate's result is not good enough, with their accuracy.
+        measure: The numbers of the card.
+        report: What `train_report.json` holds on the material: sizes of the samples, categories, examples.
+        card: The model card of a report.
+    """
+
+    settings: Settings
+    tokenizer: Callable[[], PreTrainedTokenizerFast]
+    sequences: Callable[[PreTrainedTokenizerFast, int], Sequences]
+    check: Callable[[Logits, PreTrainedTokenizerFast], dict[str, float]]
+    gate: Callable[[Logits, PreTrainedTokenizerFast], dict[str, Any]]
+    failures: Callable[[Mapping[str, Any]], dict[str, float]]
+    measure: Callable[[Logits, PreTrainedTokenizerFast], dict[str, Any]]
+    report: Callable[[], dict[str, Any]]
+    card: Callable[[Report], str]
+
+
+def train(recipe: Recipe, seed: int, out: Path, *, compiled: bool) -> None:
+    """Train one seed until its gate is passed and write the model folder with its `train_report.json`.
+
+    The folder can be loaded from the first check on; it then holds the model as it is. A checkpoint in it is resumed.
+
+    Raises:
+        SystemExit: The gate was not passed within the cycles of the settings.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    tokenizer, settings = recipe.tokenizer(), recipe.settings
+    sequences = recipe.sequences(tokenizer, seed)
+    fit = Fit(settings, sequences, n_tokens=len(tokenizer), seed=seed, compiled=compiled, log=log.info)
+    progress = fit.progress
+
+    def check(logits: Logits) -> dict[str, float]:
+        write(fit.model, tokenizer, out)
+        return recipe.check(logits, tokenizer)
+
+    def passed(model: LlamaForCausalLM) -> bool:
+        rounded = as_shipped(model)
+        progress.gates.append(recipe.gate(logits_of(rounded), tokenizer))
+        failed = recipe.failures(progress.gates[-1])
+        log.info("below the gate: %s", failed or "nothing")
+        write(rounded, tokenizer, out)
+        return not failed
+
+    is_passed = fit.run(check, passed, checkpoint=out / "checkpoint.pt")
+    steps = settings.first_cycle + settings.later_cycle * (progress.cycle - 1)
+    report = {
+        "seed": seed,
+        "passed": is_passed,
+        "cycles": progress.cycle,
+        "steps": steps,
+        "minutes": round(progress.seconds / 60, 1),
+        "threads": torch.get_num_threads(),
+        "settings": vars(settings),
+        "gates": progress.gates,
+        "checks": progress.checks,
+    }
+    write_json(out / "train_report.json", report)
+    if not is_passed:
+        raise SystemExit(f"Seed {seed} has not passed its gate after {steps} steps; see {out}.")
+
+
+def evaluate(recipe: Recipe, folder: Path) -> dict[str, Any]:
+    """The card's numbers of a written folder, computed with the model as `transformers` loads it."""
+    model, tokenizer = load(folder)
+    return recipe.measure(logits_of(model), tokenizer)
+
+
+def ship(recipe: Recipe, folders: Sequence[Path], out: Path) -> None:
+    """Copy the lowest seed that passed its gate to `out`, with its card and the report on all seeds.
+
+    Raises:
+        SystemExit: No seed passed.
+    """
+    seed, reports = copy_selected(folders, out)
+    model, tokenizer = load(out)
+    sizes = {"n_parameters": model.num_parameters(), "n_tokens": len(tokenizer)}
+    report = {"shipped": seed, **sizes, **recipe.report(), **evaluate(recipe, out), "seeds": reports}
+    write_json(out / "train_report.json", report)
+    (out / "README.md").write_text(recipe.card(report), encoding="utf-8")
