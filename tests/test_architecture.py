@@ -124,11 +124,13 @@ def test_a_misspelt_public_name_is_an_attribute_error():
 LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
 
 
+@pytest.mark.ci
 def test_imports_go_one_way():
     done = python(LINT, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.ci
 def test_the_contract_sees_an_import_upwards(tmp_path):
     """The same contract on a copy in which the lowest module imports the highest one."""
     shutil.copytree(
@@ -190,6 +192,7 @@ def run_command(*arguments: str, cwd: Path) -> tuple[dict, str]:
     return json.loads(last), "\n".join(printed) + done.stderr
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -210,6 +213,7 @@ def test_looking_around_needs_no_torch(arguments, expected, tmp_path):
     assert expected in printed
 
 
+@pytest.mark.ci
 def test_the_check_for_torch_sees_torch(tmp_path):
     done = python("import torch\n" + RUN_COMMAND, "--version", cwd=tmp_path)
     assert json.loads(done.stdout.splitlines()[-1]) == {"code": 0, "heavy": ["torch"]}, done.stderr
@@ -241,6 +245,7 @@ def saved(tmp_path_factory) -> Path:
     return folder.path
 
 
+@pytest.mark.ci
 def test_map_needs_no_torch(saved, tmp_path):
     state, printed = run_command("map", str(saved), "--csv", cwd=tmp_path)
     assert state == {"code": 0, "heavy": []}, printed
@@ -248,6 +253,7 @@ def test_map_needs_no_torch(saved, tmp_path):
     assert (saved / "overlap_map.html").stat().st_size > 1_000_000, "the page holds plotly.js, so it opens offline"
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_report_and_merge_need_no_torch(saved, tmp_path, more):
     for command in (["report", str(saved), "--out", "report.html"], ["merge", str(saved), "--out", "all"]):
@@ -256,6 +262,7 @@ def test_report_and_merge_need_no_torch(saved, tmp_path, more):
     assert (tmp_path / "report.html").exists()
 
 
+@pytest.mark.ci
 def test_figure_needs_no_torch(saved, tmp_path):
     state, printed = run_command("figure", "head_grid", str(saved), "--out", "grid.html", cwd=tmp_path)
     assert state == {"code": 0, "heavy": []}, printed

@@ -251,6 +251,7 @@ def test_screens_beside_exact_numbers_are_named():
     assert "All are a screen (first order)" in said
 
 
+@pytest.mark.ci
 def test_compare_needs_no_torch():
     write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": B})
     state, printed = run_command("compare", "r", "--halves", "1", cwd=Path.cwd())

@@ -104,6 +104,7 @@ def test_notebook_uses_public_names_only(path):
             assert rest[0] in dir(getattr(hc, home)), name
 
 
+@pytest.mark.ci
 def test_ruff_reads_the_notebooks():
     listed = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--show-files", "tutorials"],
@@ -124,6 +125,7 @@ def test_badges_of_the_readme_lead_to_tutorials():
 
 # The one that differs between versions of transformer-lens, and is quick; `run_tutorials.py` runs them all.
 # jupyter_client and pyzmq warn about the event loop on some systems; nothing of ours runs in this process
+@pytest.mark.ci
 @pytest.mark.filterwarnings("ignore:.*event loop:RuntimeWarning")
 def test_notebook_runs_and_shows_its_figures(tmp_path):
     (path,) = [path for path in notebooks() if path.stem == "03_your_own_model"]
@@ -132,6 +134,7 @@ def test_notebook_runs_and_shows_its_figures(tmp_path):
     assert shown[0][FIGURE]["data"] != []
 
 
+@pytest.mark.ci
 def test_running_tutorials_fails_where_one_fails(tmp_path):
     shows = f"display({{'{FIGURE}': {{'data': []}}}}, raw=True)"
     sources = {"broken": "assert 1 == 2, 'not so'", "blank": "1", "fine": shows}

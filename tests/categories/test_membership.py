@@ -450,6 +450,7 @@ def null_calls(seeds: range, *, shape: tuple[int, int], clusters: bool = True, *
     return {name: count / len(seeds) for name, count in called.items()}
 
 
+@pytest.mark.ci
 def test_null_calls_stay_at_the_nominal_level_only_with_clusters() -> None:
     """The small version: a true share of 7 % would pass the bound in 999 of 1000 choices of seeds."""
     sizes = {"tasks": 8, "prompts": 64, "n_items": 16}

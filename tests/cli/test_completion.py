@@ -99,6 +99,7 @@ def test_methods_and_metrics_are_those_of_the_folder(offered, tmp_path):
     assert "logit_diff" in offered("headcats map r --metric ")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("line", ["headcats run --methods ", "headcats run --tasks ", "headcats figure "])
 def test_offering_names_loads_no_torch(line, tmp_path, monkeypatch):
     monkeypatch.setenv("_HEADCATS_COMPLETE", "complete_bash")

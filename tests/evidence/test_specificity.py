@@ -171,6 +171,7 @@ def exchangeable(seed, *, n_layers=4, n_heads=8, n_tasks=3, n=39):
     return row["specificity_exact_p"].item(), row["specificity_p"].item()
 
 
+@pytest.mark.ci
 def test_the_exact_test_has_its_size_and_disjoint_controls_do_not(monkeypatch):
     """Exchangeable heads: at most 5 % of p may be <= .05. Of 200 that is 10, and 18 are 2.6 standard errors more."""
     monkeypatch.setattr("headcats.evidence.damage.RESAMPLES", 2)

@@ -218,6 +218,7 @@ def test_numbers_of_further_methods_give_way_to_the_limit(
     assert described(less)["left_out"] == ["denoising_patch@last", "mean_ablation@all"]
 
 
+@pytest.mark.ci
 def test_it_needs_no_torch(finished: Path, tmp_path: Path):
     script = (
         "import sys, warnings; warnings.simplefilter('ignore'); import headcats as hc; "

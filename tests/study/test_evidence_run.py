@@ -221,6 +221,7 @@ print(caught[0].filename, caught[0].lineno, len(caught))
 """
 
 
+@pytest.mark.ci
 def test_warnings_point_at_the_call(tmp_path):
     """In a process without the type checks of the tests, which put calls in between."""
     script = tmp_path / "script.py"

@@ -9,6 +9,7 @@ from study.mini_effects import PATH, effects
 import headcats as hc
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "backend",
     ["bridge", pytest.param("hooked", marks=pytest.mark.needs_tl3("HookedTransformer was removed"))],

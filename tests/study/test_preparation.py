@@ -142,6 +142,7 @@ FROZEN = {
 }  # fmt: skip
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("corruption", FROZEN)
 def test_the_prompts_of_the_suite_are_those_there_were(mini, corruption):
     prepared = prepare(mini, "icl", n_prompts=4, n_demos=5, corruption=corruption).prepared

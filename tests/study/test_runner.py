@@ -477,6 +477,7 @@ def killed(model_folder, options, tmp_path_factory):
     return folders
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed, moment):
     path, (_, when, whole) = killed[moment], MOMENTS[moment]
@@ -500,6 +501,7 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
 
 
 # --------------------------------------------------------------------------------------------------- bundled model
+@pytest.mark.ci
 def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
     """A word task that shares its inputs with tasks of the suite finds its distractors there."""
 

@@ -46,6 +46,7 @@ def test_unknown_names_and_options(model):
         validate(model, suite=SUITE, n_prompts=4, n_demo=2)
 
 
+@pytest.mark.ci
 def test_the_bundled_model_can_do_its_suite(mini):
     """One task per category; what the model card promises is tested with the model."""
     tasks = ["successor", "country_capital", "plural", "english_french"]

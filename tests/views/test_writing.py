@@ -160,6 +160,7 @@ def test_categories_that_differ_in_capitals_have_files_of_their_own() -> None:
     assert all("/" not in name for name in named.values())
 
 
+@pytest.mark.ci
 def test_importing_the_package_needs_no_torch() -> None:
     code = "import sys, headcats.views; print([name for name in ('torch', 'circuitsvis') if name in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
