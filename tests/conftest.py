@@ -3,14 +3,17 @@
 import importlib.metadata
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 import torch
+import xarray as xr
 from hypothesis import settings
 
 from headcats import registry
+from headcats.results import folder as results_folder
 
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True)
 settings.load_profile("deterministic")
@@ -53,3 +56,23 @@ def _registry_as_it_was() -> Iterator[None]:
     for kind, items in before.items():
         registry._tables[kind].clear()
         registry._tables[kind].update(items)
+
+
+@pytest.fixture(scope="session")
+def _tables() -> dict[tuple[str, str, int, int], xr.Dataset]:
+    return {}
+
+
+@pytest.fixture
+def tables_read_once(_tables: dict[tuple[str, str, int, int], xr.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of results that was read is not read again, nor is a copy of it, which keeps the time of writing."""
+    read = results_folder._read
+
+    def read_once(path: Path) -> xr.Dataset:
+        stat = path.stat()
+        key = (path.parent.name, path.name, stat.st_size, stat.st_mtime_ns)
+        if key not in _tables:
+            _tables[key] = read(path)
+        return _tables[key].copy(deep=True)
+
+    monkeypatch.setattr(results_folder, "_read", read_once)

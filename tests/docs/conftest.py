@@ -5,11 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import xarray as xr
 from examples_run import SmallRun, outcome_of
 
 import headcats as hc
-from headcats.results import folder as results_folder
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -50,24 +48,6 @@ def current_directory(small_run: SmallRun, tmp_path: Path, monkeypatch: pytest.M
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def blocks_read() -> dict[tuple[str, str, int, int], xr.Dataset]:
-    """Blocks that were read from files."""
-    return {}
-
-
 @pytest.fixture(autouse=True)
-def each_block_is_read_once(
-    blocks_read: dict[tuple[str, str, int, int], xr.Dataset], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Thirty examples load the same 24 files, in copies: half a second each time."""
-    read = results_folder._read
-
-    def read_once(path: Path) -> xr.Dataset:
-        stat = path.stat()
-        key = (path.parent.name, path.name, stat.st_size, stat.st_mtime_ns)  # copies keep the time of the original
-        if key not in blocks_read:
-            blocks_read[key] = read(path)
-        return blocks_read[key].copy(deep=True)
-
-    monkeypatch.setattr(results_folder, "_read", read_once)
+def _tables_are_read_once(tables_read_once: None) -> None:
+    """Thirty examples load the same 24 files: half a second each time."""

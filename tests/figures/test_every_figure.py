@@ -46,7 +46,9 @@ def test_any_size_is_drawn_inside_the_figure_with_its_numbers(name: str, size: t
     assert len(set(places)) == len(places)
 
 
-@pytest.mark.parametrize("size", [(6, 8), pytest.param((32, 32), marks=pytest.mark.ci)], ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize(
+    "size", [(6, 8), *(pytest.param((n, n), marks=pytest.mark.ci) for n in (12, 32))], ids="{0[0]}x{0[1]}".format
+)
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_window_1400_pixels_wide_shows_the_whole_figure(name: str, size: tuple[int, int]) -> None:
     fig = drawn(name, EXAMPLES[name](*size), title="A title that is much longer than any window is wide " * 5)

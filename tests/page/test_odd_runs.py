@@ -10,13 +10,14 @@ from page.saved_runs import gated_run, scored_run
 from page.test_report import change_manifest, copied, described, section, written
 
 from headcats.errors import StorageError
+from headcats.page.saved import saved_views
 
 __all__ = ["copied"]  # a fixture
 
 
-@pytest.mark.parametrize("lacking", ["versions", "created", "git_commit", "asked"])
-def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path, lacking: str):
-    change_manifest(copied, lambda manifest: manifest.pop(lacking, None))
+def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path):
+    later = ("versions", "created", "git_commit", "asked")
+    change_manifest(copied, lambda manifest: [manifest.pop(key, None) for key in later])
     assert "Heads that help, by " in section(written(copied), "summary")
 
 
@@ -24,11 +25,19 @@ def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path, lack
     "index",
     ["", "[]", "null", "{}", '{"views": [{}]}', '{"views": [{"file": 3, "category": "A", "what": "B"}]}'],
 )
-def test_a_damaged_list_of_views_is_named_with_what_makes_it_again(copied: Path, index: str):
+def test_a_damaged_list_of_views_is_named_with_what_makes_it_again(tmp_path: Path, index: str):
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "index.json").write_text(index, encoding="utf-8")
+    with pytest.raises(StorageError, match=r"index\.json .*headcats views "):
+        saved_views(tmp_path)
+
+
+def test_no_report_is_written_over_a_damaged_list_of_views(copied: Path):
     (copied / "views").mkdir()
-    (copied / "views" / "index.json").write_text(index, encoding="utf-8")
-    with pytest.raises(StorageError, match=r"index\.json cannot be read \(.*headcats views "):
+    (copied / "views" / "index.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"index\.json"):
         written(copied)
+    assert not (copied / "report.html").exists()
 
 
 def test_views_of_heads_chosen_in_another_way_say_so(copied: Path):

@@ -23,11 +23,13 @@ def pasted(content: str) -> list[str]:
     "options",
     [
         {},
-        {"min_tasks": 1},
-        {"sign": "suppressing"},
-        {"effect": "task_specific"},
         {"method": "mean_ablation"},
-        {"rule": hc.rules.fdr(alpha=0.2, min_effect=0.01)},
+        {
+            "min_tasks": 1,
+            "sign": "suppressing",
+            "effect": "task_specific",
+            "rule": hc.rules.fdr(alpha=0.2, min_effect=0.01),
+        },
     ],
     ids=lambda options: next(iter(options), "default"),
 )
