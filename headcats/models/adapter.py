@@ -1,9 +1,9 @@
-"""One adapter over TransformerLens' two model classes; nothing else in headcats knows which of them it holds.
+"""One adapter over TransformerLens' two model classes; the rest of headcats does not depend on which it holds.
 
 `HookedTransformer` (transformer-lens 3.x) and `TransformerBridge` (3.x and 4.x) share hook names, shapes and values
 for head outputs: `blocks.{layer}.attn.hook_z` is `[prompt, pos, head, d_head]` on both, without compatibility mode
-(which folds value biases and so changes zero ablation). What differs is handled here: names in `hook.name`, unknown
-hook names that are ignored silently, padding masks, thread safety.
+(which folds value biases and so changes zero ablation). Their differences are handled here: names in `hook.name`,
+unknown hook names ignored silently, padding masks, thread safety.
 """
 
 import functools
@@ -33,9 +33,9 @@ class _Probe(NamedTuple):
 class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
-    The wrapped model is used where it is: it is never moved, cast, switched between train and eval mode or changed.
-    Head counts and sizes are read from a captured `z`, not from the config: that holds for grouped-query attention, a
-    `d_head` other than `d_model / n_heads`, sizes that vary by layer, and layers without attention.
+    The wrapped model is never moved, cast, changed, or switched between train and eval mode. Head counts and sizes come
+    from a captured `z`, not from the config: this covers grouped-query attention, a `d_head` other than
+    `d_model / n_heads`, sizes that vary by layer, and layers without attention.
 
     Args:
         model: A HookedTransformer or a TransformerBridge.
@@ -96,7 +96,7 @@ class HookedModel:
     @functools.cached_property
     def _probe(self) -> _Probe:
         token = torch.zeros((1, 1), dtype=torch.long)
-        # A model in train mode draws dropout masks; the user's random stream must not notice our look at it.
+        # A model in train mode draws dropout masks; the user's random state must stay as it is.
         with unnoticed(self.device):
             _, z = self.capture(token)
         for layer, value in z.items():
@@ -112,7 +112,7 @@ class HookedModel:
 
     @property
     def n_layers(self) -> int:
-        """Blocks of the model; blocks without attention heads count too (see `layers`)."""
+        """Number of blocks, including those without attention heads (see `layers`)."""
         return int(self.model.cfg.n_layers)
 
     @property
@@ -122,7 +122,7 @@ class HookedModel:
 
     @property
     def max_heads(self) -> int:
-        """The largest number of heads in any layer: the size of the `head` axis of results."""
+        """Largest number of heads in a layer: the size of the `head` axis of results."""
         return max(self.n_heads.values())
 
     @property
@@ -137,17 +137,17 @@ class HookedModel:
 
     @property
     def d_vocab(self) -> int:
-        """Number of token ids the model takes."""
+        """Size of the input vocabulary."""
         return int(self.model.cfg.d_vocab)
 
     @property
     def n_ctx(self) -> int:
-        """Longest prompt, in tokens."""
+        """Context length, in tokens."""
         return int(self.model.cfg.n_ctx)
 
     @property
     def device(self) -> torch.device:
-        """Where the first parameter lies; tokens are taken there."""
+        """Device of the first parameter; tokens are moved there."""
         return next(iter(self.model.parameters())).device
 
     @property
@@ -157,7 +157,7 @@ class HookedModel:
 
     @property
     def bos_token_id(self) -> int | None:
-        """The tokenizer's beginning-of-sequence id; None without a tokenizer or where it has none."""
+        """The tokenizer's BOS id, or None."""
         return None if self.tokenizer is None else self.tokenizer.bos_token_id
 
     @property
@@ -166,7 +166,7 @@ class HookedModel:
         return weight_processing(self.model)
 
     def weights_hash(self) -> str:
-        """Hash of names, dtypes, shapes and bytes of the state dict; computed again only after a weight changed."""
+        """Hash of names, dtypes, shapes and bytes of the state dict; cached until a weight changes."""
         parameters = tuple((p.data_ptr(), p._version) for p in self.model.parameters())
         if self.__dict__.get("_hashed", (None, ""))[0] != parameters:
             self._hashed = (parameters, weights_hash(self.model))
@@ -176,10 +176,10 @@ class HookedModel:
         """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream.
 
         Args:
-            layer: Number of a layer with heads.
+            layer: A layer with heads.
 
         Returns:
-            The weights, without gradient and not copied.
+            The weights, detached and not copied.
 
         Raises:
             ModelError: A layer without heads.
@@ -194,8 +194,8 @@ class HookedModel:
             tokens: Token ids `[prompt, pos]`.
 
         Raises:
-            DataError: `tokens` is not an integer tensor `[prompt, pos]` with at least one prompt and one position, is
-                longer than the context, or holds an id outside `[0, d_vocab)`; the message names the first such id.
+            DataError: `tokens` is not an integer tensor `[prompt, pos]`, is empty or longer than the context, or holds
+                an id outside `[0, d_vocab)`.
         """
         if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
             raise DataError(
@@ -225,11 +225,11 @@ class HookedModel:
                 tensor of the same shape, dtype and device. It may change `z` in place, but must return it.
 
         Returns:
-            On the device of the unembedding, without gradient.
+            Detached, on the device of the unembedding.
 
         Raises:
-            DataError: see `check_tokens`.
-            ModelError: an edit returns anything else, the layer has no heads, or its hook did not fire exactly once.
+            DataError: See `check_tokens`.
+            ModelError: An edit returns anything else, a layer has no heads, or its hook did not fire exactly once.
         """
         self._check_layers(edits)
         return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
@@ -246,33 +246,33 @@ class HookedModel:
 
         Args:
             tokens: Prompts of one length, without padding.
-            layers: Layers to capture; all with heads if None.
-            first: First position to keep of z, which saves memory; -1 keeps the last alone.
-            edits: As in `logits`; the captured value of an edited layer is the edited one.
+            layers: Layers to capture; None for all with heads.
+            first: First position to keep, to save memory; -1 keeps the last only.
+            edits: As in `logits`; of an edited layer, the edited value is captured.
 
         Returns:
-            Logits, and layer -> `z` `[prompt, pos, head, d_head]` of positions `first` and later. Each where
-            it was computed, without gradient.
+            Logits, and layer -> `z` `[prompt, pos, head, d_head]` at positions `first` and later; detached, each on the
+            device of its layer.
 
         Raises:
             DataError, ModelError: As `logits`.
         """
-        wanted = self.layers if layers is None else tuple(layers)
-        self._check_layers([*wanted, *edits])
+        capturing = self.layers if layers is None else tuple(layers)
+        self._check_layers([*capturing, *edits])
         captured: dict[int, Tensor] = {}
 
         def keeping(layer: int) -> Edit:
             def keep(z: Tensor) -> Tensor:
                 if layer in edits:
                     z = checked_edit(hook_z(layer), edits[layer], z)
-                if layer in wanted:
+                if layer in capturing:
                     captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
                 return z
 
             return keep
 
-        logits = self.run(tokens, hooks={hook_z(layer): keeping(layer) for layer in {*wanted, *edits}})
-        return logits, {layer: captured[layer] for layer in wanted}
+        logits = self.run(tokens, hooks={hook_z(layer): keeping(layer) for layer in {*capturing, *edits}})
+        return logits, {layer: captured[layer] for layer in capturing}
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
@@ -280,32 +280,21 @@ class HookedModel:
 
         Args:
             tokens: Prompts of one length, without padding.
-            hooks: Name of a hook (for example `blocks.0.hook_resid_pre`) -> function from its value to the new one.
-
-        Returns:
-            As `logits`.
+            hooks: Name of a hook (for example `blocks.0.hook_resid_pre`) -> edit.
 
         Raises:
-            ModelError: a name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
+            ModelError: A name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
         """
         return self.forward(tokens, hooks=hooks)
 
     def forward(
         self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt d_vocab"]:
-        """As `run`, in the caller's gradient mode: with gradients on, logits lead back to leaf tensors of the hooks.
-
-        Hold `lock` until the backward pass is over.
+        """As `run`, in the caller's gradient mode; hold `lock` until the backward pass is over.
 
         Args:
             tokens: As in `run`.
             hooks: As in `run`.
-
-        Returns:
-            As `logits`, with a gradient where one is asked for.
-
-        Raises:
-            DataError, ModelError: As `run`.
         """
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
         return self._output(tokens, hooks)[:, -1].to(torch.float32, copy=True)
@@ -313,24 +302,20 @@ class HookedModel:
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
-        """As `forward`, at chosen positions: rows in the order of `positions.nonzero()`.
+        """As `forward`, at selected positions: rows in the order of `positions.nonzero()`.
 
-        Logits before the first of them are not computed, except by bridges whose architecture must.
+        Logits before the first of them are not computed, except by bridges whose architecture requires it.
 
         Args:
             tokens: As in `run`.
-            positions: True where logits are wanted.
+            positions: True at the selected positions.
             hooks: As in `run`.
 
-        Returns:
-            One row of logits, in fp32, per chosen position.
-
         Raises:
-            DataError: No position is chosen, or as `run`.
-            ModelError: As `run`.
+            DataError: No position is selected, or as `run`.
         """
         if not bool(positions.any()):
-            raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; none is chosen.")
+            raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; all are False.")
         last = tokens.shape[1] - int(positions.any(0).nonzero()[0])
         with self.lock, unembedding_last(self.model, last):
             output = self._output(tokens, hooks, last=last)[:, -last:]
@@ -345,20 +330,17 @@ class HookedModel:
             return self.model.run_with_hooks(tokens.to(self.device), fwd_hooks=fwd_hooks, **options)
 
     def forward_options(self, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
-        """Options of a forward pass on prompts without padding that is read at the last positions.
+        """Keyword arguments of the wrapped model's forward pass on prompts without padding.
 
         Args:
             tokens: The prompts.
-            last: How many positions at the end are read.
-
-        Returns:
-            Keyword arguments of the wrapped model's forward pass.
+            last: Number of positions at the end whose logits are needed.
         """
         if self.model_class == "TransformerBridge":
-            # Read by most architectures (the rest swallow it, and only the last positions are used either way).
+            # Honoured by most architectures; for the rest, only the last positions are used anyway.
             return {"logits_to_keep": last} if self._keeps_logits else {}
-        # HookedTransformer takes the tokenizer's pad id for padding where the tokenizer pads on the left, and masks
-        # it: an answer token or BOS that shares the id would vanish. Our prompts have no padding.
+        # If the tokenizer pads on the left, HookedTransformer masks its pad id: an answer token or BOS with that id
+        # would vanish. Our prompts have no padding.
         pads_left = getattr(getattr(self.model, "tokenizer", None), "padding_side", "right") == "left"
         return {"attention_mask": torch.ones_like(tokens, device=self.device)} if pads_left else {}
 
@@ -376,12 +358,9 @@ class HookedModel:
 
 
 def adapt(model: Any) -> HookedModel:
-    """`model` as a HookedModel; one that already is comes back unchanged.
-
-    Args:
-        model: A HookedTransformer, a TransformerBridge or a HookedModel. It stays where and as it is.
+    """A HookedTransformer or TransformerBridge as a HookedModel; a HookedModel is returned unchanged.
 
     Raises:
-        ModelError: another kind of object, or a model without attention heads.
+        ModelError: Another kind of object, or a model without attention heads.
     """
     return model if isinstance(model, HookedModel) else HookedModel(model)

@@ -1,7 +1,7 @@
-"""Checks before any number of a model is trusted; each raises one plain sentence, or returns what it measured.
+"""Checks before any number of a model is trusted; each raises an error or returns its measurements.
 
-The reports are flat dicts of numbers and truth values, for the manifest of a results folder. A check takes a few
-forward passes on the prompts it is given: give it a handful.
+The reports are flat dicts of numbers and booleans for the manifest of a results folder. A check takes a few forward
+passes: a handful of prompts will do.
 """
 
 from collections.abc import Iterator
@@ -18,18 +18,16 @@ from headcats.models.weights import check_finite, readable
 
 Report = dict[str, bool | int | float]
 
-# In roundings of the model's dtype at the size of its logits. Replacing a value by itself gives the same bits on a
-# CPU; kernels that add in another order with another batch stay below ten roundings.
+# In units of the dtype's rounding error at the size of the logits. Replacing a value by itself gives the same bits on a
+# CPU; kernels whose order of summation depends on the batch stay below ten.
 _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """The model can give meaningful numbers: every weight finite, no dropout at work, causal.
-
-    Train mode without any dropout is allowed.
+    """Check that weights are finite, dropout is off and the model is causal. Train mode without dropout is allowed.
 
     Raises:
-        ModelError: names the weight with NaN or infinity, or the module with dropout; or a token acts on earlier ones.
+        ModelError: One of these fails; names the weight or the module with dropout.
     """
     alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
     # Under ALiBi, HookedTransformer has positions, never fills them and never reads them.
@@ -38,9 +36,9 @@ def check_model(model: HookedModel) -> Report:
     if training:
         dropout = next(_active_dropout(model.model), None)
         if dropout is not None or not _is_deterministic(model):
-            where = f" (for example in {readable(dropout)!r})" if dropout else ""
+            example = f" (for example in {readable(dropout)!r})" if dropout else ""
             raise ModelError(
-                f"Model {model.name!r} is in train mode with dropout at work{where}, so every forward pass differs: "
+                f"Model {model.name!r} is in train mode with active dropout{example}, so every forward pass differs: "
                 f"call .eval() on it first."
             )
     if not _is_causal(model):
@@ -52,18 +50,18 @@ def check_model(model: HookedModel) -> Report:
 
 
 def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted: Int[Tensor, "_prompt _pos"]) -> Report:
-    """Hooks act: replacing head outputs by themselves changes nothing, replacing them by the other run's does.
+    """Check that hooks act: an identity patch changes nothing, a patch from the clean run does.
 
-    Identity: every `z` of the corrupted run replaced by its own captured value. Positive control: every head's `z` at
-    the last position of the corrupted run replaced by that of the clean run.
+    Identity: every `z` of the corrupted run is replaced by its own captured value. Positive control: every head's `z`
+    at the last position of the corrupted run is replaced by that of the clean run.
 
     Returns:
-        `identity_difference`, `control_difference` (largest absolute change of a logit) and `floor`, the rounding of
-        the model's dtype that the first must not and the second must exceed.
+        `identity_difference`, `control_difference` (largest absolute change of a logit) and `floor`, the rounding error
+        that the first must not exceed and the second must.
 
     Raises:
-        DataError: the two runs have other shapes or the same tokens.
-        ModelError: a hook does not fire, the logits are not finite, the identity changes them or the control does not.
+        DataError: The two runs differ in shape or have the same tokens.
+        ModelError: A hook does not fire, the logits are not finite, the identity changes them or the control does not.
     """
     _check_pair(clean, corrupted)
     _, clean_z = model.capture(clean)
@@ -93,16 +91,14 @@ def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted:
 def check_residual(
     model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted: Int[Tensor, "_prompt _pos"]
 ) -> Report:
-    """The whole residual stream of the clean run, patched into the corrupted run, gives the clean logits.
-
-    Patched at all positions before the first block.
+    """Check that patching the whole clean residual stream, before the first block, gives the clean logits.
 
     Returns:
         `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
 
     Raises:
-        DataError: the two runs have other shapes or the same tokens.
-        ModelError: the logits are not those of the clean run.
+        DataError: The two runs differ in shape or have the same tokens.
+        ModelError: The logits are not those of the clean run.
     """
     _check_pair(clean, corrupted)
     hook, stream = "blocks.0.hook_resid_pre", {}
@@ -117,7 +113,7 @@ def check_residual(
     if not difference <= floor:
         raise ModelError(
             f"Patching the whole residual stream of the clean run into model {model.name!r} misses the clean logits by "
-            f"{difference:.3g}; expected at most {floor:.3g}. The model reads its tokens on another way too, so "
+            f"{difference:.3g}; expected at most {floor:.3g}. The model reads its tokens in another way too, so "
             f"patched prompts would be a mixture."
         )
     return {"residual_difference": difference, "floor": floor}
@@ -126,7 +122,7 @@ def check_residual(
 def check_clean_unchanged(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], before: Float[Tensor, "prompt d_vocab"]
 ) -> Report:
-    """The model gives the logits that it gave before a sweep: no hook is left and no weight has changed.
+    """Check that the model still gives the logits of before the sweep: no hook is left and no weight has changed.
 
     Args:
         model: The model that was swept.
@@ -137,7 +133,7 @@ def check_clean_unchanged(
         `clean_difference` (largest absolute difference of a logit) and `floor`.
 
     Raises:
-        ModelError: the logits have changed.
+        ModelError: The logits have changed.
     """
     floor = noise_floor(before, model.dtype)
     now = model.logits(tokens)
@@ -151,7 +147,7 @@ def check_clean_unchanged(
 
 
 def noise_floor(logits: Float[Tensor, "prompt d_vocab"], dtype: torch.dtype) -> float:
-    """Largest change of a logit that counts as rounding: 32 roundings of `dtype` at the size of the largest logit."""
+    """Largest change of a logit that counts as rounding: 32 eps of `dtype` times the largest logit (at least 1)."""
     return _ROUNDINGS * torch.finfo(dtype).eps * max(1.0, _largest(logits))
 
 
@@ -172,18 +168,18 @@ def _largest(values: Tensor) -> float:
     return float(values.abs().max())
 
 
-# Unequal shapes are the user's mistake and get our own message: hence the axes without a check (`_prompt`) above.
+# Reports unequal shapes with a better message than the unchecked axes (`_prompt`) above would give.
 def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
     if clean.shape != corrupted.shape:
         raise DataError(
             f"Clean and corrupted tokens must align; got shapes {tuple(clean.shape)} and {tuple(corrupted.shape)}."
         )
     if torch.equal(clean, corrupted.to(clean.device)):
-        raise DataError("Clean and corrupted prompts are the same tokens: there is no effect to measure.")
+        raise DataError("Clean and corrupted prompts have the same tokens: there is no effect to measure.")
 
 
 def _active_dropout(model: nn.Module) -> Iterator[str]:
-    """Names of modules in train mode that drop; attention modules keep the rate as a number and drop by function."""
+    """Names of modules in train mode with dropout, as a module or as a rate that attention passes to a function."""
     for name, module in model.named_modules():
         if module.training:
             rates: dict[str, Any] = {key: value for key, value in vars(module).items() if "drop" in key}
@@ -200,12 +196,12 @@ def _is_deterministic(model: HookedModel) -> bool:
 
 
 def _is_causal(model: HookedModel) -> bool:
-    # By what it does: transformer-lens 3.9 calls BERT causal.
+    # Tested rather than read from the config: transformer-lens 3.9 calls BERT causal.
     tokens = torch.zeros((1, min(4, model.n_ctx)), dtype=torch.long)
-    other = tokens.clone()
-    other[:, -1] = model.d_vocab - 1
+    changed = tokens.clone()
+    changed[:, -1] = model.d_vocab - 1
     with unnoticed(model.device):
-        (_, before), (_, after) = model.capture(tokens), model.capture(other)
+        (_, before), (_, after) = model.capture(tokens), model.capture(changed)
     limit = _ROUNDINGS * torch.finfo(model.dtype).eps
     return all(
         bool(((after[layer] - z)[:, :-1].abs() <= limit * max(1.0, _largest(z))).all()) for layer, z in before.items()

@@ -1,8 +1,8 @@
-"""The weights that say what a head writes when it looks at a token: its value and output projections, and those around.
+"""The value-output (OV) circuits of a model: what a head writes when it attends to a token.
 
-TransformerLens gives them under the same names for both model classes, but not in the same shapes (under grouped-query
-attention one value projection per query head or one per group), and of an architecture that it reads wrongly it gives
-wrong ones silently. So they are held against what the model itself computes before any of them is used.
+TransformerLens gives the weights under the same names for both model classes, but not in the same shapes (under
+grouped-query attention, one value projection per query head or one per group), and silently wrong for an architecture
+that it misreads. So they are checked against what the model itself computes before use.
 """
 
 import torch
@@ -15,22 +15,21 @@ from headcats.models.circuit_run import CircuitRun, FirstMLP, difference, one_to
 from headcats.models.hooks import unnoticed
 from headcats.models.weights import check_finite
 
-# Share of the largest number compared that is still rounding: sums over d_model in fp32; the model's own steps in less.
+# Rounding error as a share of the largest value: sums over d_model in fp32; the model's own steps in 16 bits.
 _ROUNDING = 1e-4
 _ROUNDINGS_16_BIT = 12
-# Rows that the MLP takes at once: its hidden layer is the largest tensor here.
+# Rows per call of the MLP, whose hidden layer is the largest tensor here.
 _MLP_ROWS = 2048
 
 
 class Circuit:
-    """The value-output circuits of a model with unprocessed weights, and what stands before and after them.
+    """The value-output circuits `E @ W_V @ W_O @ W_U` of a model with unprocessed weights.
 
-    Everything is given in fp32 (fp64 for a model in fp64), without gradient and without biases: the product
-    `E @ W_V @ W_O @ W_U` of a head reads weights alone. Nothing of the model is moved or changed.
+    All weights are in fp32 (fp64 for a model in fp64), detached and without biases. The model is not changed.
 
     Raises:
         ModelError: Folded weights, a weight that is not finite or cannot be read, or projections that are not those
-            the model computes with; the message says what to do.
+            the model computes with.
     """
 
     def __init__(self, model: HookedModel) -> None:
@@ -51,7 +50,7 @@ class Circuit:
 
     @property
     def d_vocab(self) -> int:
-        """Tokens that the unembedding gives a logit to."""
+        """Number of tokens with a logit."""
         return int(self.model.model.W_U.shape[-1])
 
     def embeddings(self, tokens: Int[Tensor, " token"]) -> Float[Tensor, "token d_model"]:
@@ -61,9 +60,7 @@ class Circuit:
 
     @torch.no_grad()
     def after_first_mlp(self, rows: Float[Tensor, "token d_model"]) -> Float[Tensor, "token d_model"]:
-        """What the MLP of block 0 makes of them, through the norm that it reads; without the residual stream.
-
-        A norm after the MLP (Gemma 2 and 3) is not applied.
+        """Output of block 0's norm and MLP, without the residual stream and without a norm after the MLP (Gemma 2, 3).
 
         Raises:
             ModelError: Block 0 has no MLP, or none that reads a norm and nothing else.
@@ -74,15 +71,15 @@ class Circuit:
                 f"Read the embeddings themselves, with first_mlp='off'."
             )
         norm, mlp = self._first_mlp
-        made = []
+        outputs = []
         with self.model.lock, unnoticed(self.model.device):
             for part in rows.split(_MLP_ROWS):
                 output = mlp(norm(part.to(self.model.dtype).unsqueeze(0)))
-                made.append((output if isinstance(output, Tensor) else output[0])[0].to(self.dtype))
-        return torch.cat(made)
+                outputs.append((output if isinstance(output, Tensor) else output[0])[0].to(self.dtype))
+        return torch.cat(outputs)
 
     def values(self, rows: Float[Tensor, "token d_model"], *, layer: int) -> Float[Tensor, "head token d_head"]:
-        """`rows @ W_V` of every query head; the heads of a group have the same."""
+        """`rows @ W_V` of every query head; equal within a group of heads."""
         weight = self._W_V(layer).to(self.dtype)
         return self.per_head(rows.to(weight.device) @ weight, layer=layer, dim=0)
 
@@ -95,7 +92,7 @@ class Circuit:
         return self.model.W_O(layer).to(self.dtype)
 
     def unembedding(self, start: int = 0, stop: int | None = None) -> Float[Tensor, "d_model token"]:
-        """Columns of the unembedding: in parts, so that a large vocabulary in 16 bits is never cast as a whole."""
+        """Columns of the unembedding; in parts, a large vocabulary in 16 bits need not be cast at once."""
         return self.model.model.W_U.detach()[:, start:stop].to(self.dtype)
 
     def _W_V(self, layer: int) -> Tensor:
@@ -105,34 +102,34 @@ class Circuit:
         weight = attention.W_V if weight is None else weight
         n_heads, expected = self.model.n_heads[layer], (self.model.d_model, self.model.d_head[layer])
         if not isinstance(weight, Tensor) or tuple(weight.shape[1:]) != expected or n_heads % len(weight):
-            came = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
+            actual = tuple(weight.shape) if isinstance(weight, Tensor) else type(weight).__name__
             raise ModelError(
-                f"W_V of layer {layer} of model {self.model.name!r} is {came}; expected [groups of heads, "
+                f"W_V of layer {layer} of model {self.model.name!r} is {actual}; expected [groups of heads, "
                 f"{expected[0]}, {expected[1]}] for {n_heads} heads."
             )
         return weight.detach()
 
     def _check_layer(self, layer: int, run: CircuitRun) -> None:
-        """What differs between two prompts of one token must go through the projections as they were read.
+        """Check the projections on the difference between two one-token prompts.
 
-        Biases drop out of differences; at the only token of a prompt a head gives its value as it is.
+        Biases cancel in the difference; in a one-token prompt, a head's output is its value.
         """
-        made = self.values(difference(run.normed[layer]).to(self.dtype), layer=layer)[:, 0]
-        self._compare("W_V", layer, made, self.per_head(run.values[layer], layer=layer, dim=2))
+        values = self.values(difference(run.normed[layer]).to(self.dtype), layer=layer)[:, 0]
+        self._compare("W_V", layer, values, self.per_head(run.values[layer], layer=layer, dim=2))
         z = difference(run.z[layer])[0].to(self.dtype)
         weight = self.W_O(layer).to(z.device)
         self._compare("W_O", layer, torch.einsum("hd,hdm->m", z, weight), run.written[layer])
 
-    def _compare(self, name: str, layer: int, made: Tensor, seen: Tensor) -> None:
-        expected = difference(seen)[0].to(self.dtype)
-        if not bool(torch.isfinite(seen).all()):
+    def _compare(self, name: str, layer: int, computed: Tensor, captured: Tensor) -> None:
+        expected = difference(captured)[0].to(self.dtype)
+        if not bool(torch.isfinite(captured).all()):
             raise ModelError(
                 f"Layer {layer} of model {self.model.name!r} gives NaN or infinity on a single token: its weights "
                 f"overflow in {self.model.dtype}; load it in float32 or bfloat16."
             )
         share = max(_ROUNDING, _ROUNDINGS_16_BIT * torch.finfo(self.model.dtype).eps)
-        floor = share * max(float(seen.abs().max()), torch.finfo(torch.float32).tiny)
-        off = float((made.to(expected.device) - expected).abs().max())
+        floor = share * max(float(captured.abs().max()), torch.finfo(torch.float32).tiny)
+        off = float((computed.to(expected.device) - expected).abs().max())
         if not off <= floor:
             raise ModelError(
                 f"{name} of layer {layer} of model {self.model.name!r}, as TransformerLens gives it, is not what the "
@@ -145,13 +142,13 @@ def _check_unprocessed(model: HookedModel) -> None:
     processing = model.weight_processing
     if processing == "none":
         return
-    what = (
+    problem = (
         "has processed weights (LayerNorm, means or value biases folded in)"
         if processing == "processed"
-        else "does not show its weights, so nobody knows whether they were processed"
+        else "hides its weights, so they may have been processed"
     )
     raise ModelError(
-        f"Model {model.name!r} {what}, and this method reads weights as they were trained: folding changes what an "
-        f"embedding is to a head. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
+        f"Model {model.name!r} {problem}, and this method needs the weights as trained: folding changes how a head "
+        f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "
         f"TransformerBridge without enable_compatibility_mode()."
     )

@@ -1,4 +1,4 @@
-"""What the parts of a head's circuit do in a run of the model: the oracle that weights are held against."""
+"""Run the parts of a head's circuit in the model: the reference that weights are checked against."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,11 +23,11 @@ class CircuitRun(NamedTuple):
     """Two prompts of one token each.
 
     Attributes:
-        normed: Layer -> what values are made from, `[prompt, 1, d_model]`.
+        normed: Layer -> input of the value projection, `[prompt, 1, d_model]`.
         values: Layer -> `[prompt, 1, head or group, d_head]`.
         z: Layer -> `[prompt, 1, head, d_head]`.
-        written: Layer -> what the output projection makes of z, `[prompt, 1, d_model]`.
-        first_mlp: The norm before the MLP of block 0 and the MLP, or why they cannot be used alone.
+        written: Layer -> output of the output projection, `[prompt, 1, d_model]`.
+        first_mlp: Block 0's norm before the MLP and the MLP, or why they cannot be used on their own.
     """
 
     normed: dict[int, Tensor]
@@ -43,15 +43,15 @@ def hook_v(layer: int) -> str:
 
 
 def difference(of_two: Tensor) -> Tensor:
-    """First prompt minus second: the axis of prompts is gone."""
+    """First prompt minus second, without the prompt axis."""
     return of_two[0] - of_two[1]
 
 
 def one_token_run(model: HookedModel) -> CircuitRun:
-    """Run the first and the last token of the vocabulary, each as a prompt of its own.
+    """Run the first and the last token of the vocabulary as two prompts.
 
     Raises:
-        ModelError: A layer without a hook at its values, or an attention that does not work as modules.
+        ModelError: A layer without a hook at its values, or attention that is not made of modules.
     """
     tokens = torch.tensor([[0], [model.d_vocab - 1]])
     values: dict[int, Tensor] = {}
@@ -61,10 +61,10 @@ def one_token_run(model: HookedModel) -> CircuitRun:
     with model.lock, unnoticed(model.device), _watching(model) as seen:
         model.run(tokens, hooks=hooks)
     for layer in model.layers:
-        for what, found in (("input", seen.normed), ("output projection", seen.written)):
-            if layer not in found:
+        for part, captured in (("input", seen.normed), ("output projection", seen.written)):
+            if layer not in captured:
                 raise ModelError(
-                    f"The {what} of the attention in layer {layer} of model {model.name!r} was not seen in a run, so "
+                    f"The {part} of the attention in layer {layer} of model {model.name!r} was not seen in a run, so "
                     f"its weights cannot be checked: methods that read weights cannot be used on this architecture."
                 )
     return CircuitRun(seen.normed, values, z, seen.written, seen.first_mlp())
@@ -81,38 +81,38 @@ class _Seen:
     def first_mlp(self) -> FirstMLP | str:
         if len(self.mlp_reads) != 1:
             return WITH_RESIDUAL if self.mlp_reads else NO_MLP
-        read = self.mlp_reads[0]
-        # Blocks in parallel may share the first norm; of two norms with equal output, the second belongs to the MLP.
+        mlp_input = self.mlp_reads[0]
+        # Parallel blocks may share the first norm; of two norms with equal output, the second belongs to the MLP.
         for name in sorted(self.norms, reverse=True):
-            made = self.norms[name]
-            if made.shape == read.shape and torch.allclose(made, read, rtol=1e-5, atol=1e-6):
+            normed = self.norms[name]
+            if normed.shape == mlp_input.shape and torch.allclose(normed, mlp_input, rtol=1e-5, atol=1e-6):
                 return getattr(self._block, name), self._block.mlp
         return NO_NORM
 
 
 @contextmanager
 def _watching(model: HookedModel) -> Iterator[_Seen]:
-    """Looks at the attention of every layer, and at the norms and the MLP of block 0, while it is open."""
+    """Capture the attention of every layer, and the norms and the MLP of block 0."""
     blocks: Any = model.model.blocks
     seen = _Seen(blocks[0])
 
     def reading(layer: int) -> Any:
         def look(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-            given = named.get("value_input", named.get("hidden_states", next(iter(args), None)))
-            if isinstance(given, Tensor) and given.ndim == 3:
-                seen.normed[layer] = given.detach().clone()
+            value_input = named.get("value_input", named.get("hidden_states", next(iter(args), None)))
+            if isinstance(value_input, Tensor) and value_input.ndim == 3:
+                seen.normed[layer] = value_input.detach().clone()
 
         return look
 
-    def writing(kept: dict[Any, Tensor], key: Any) -> Any:
+    def writing(captured: dict[Any, Tensor], key: Any) -> Any:
         def look(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
             first = output if isinstance(output, Tensor) else output[0]
-            kept[key] = first.detach().clone()
+            captured[key] = first.detach().clone()
 
         return look
 
     def reads(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
-        seen.mlp_reads = [given.detach().clone() for given in (*args, *named.values()) if isinstance(given, Tensor)]
+        seen.mlp_reads = [value.detach().clone() for value in (*args, *named.values()) if isinstance(value, Tensor)]
 
     handles = []
     for layer in model.layers:
@@ -134,9 +134,9 @@ def _watching(model: HookedModel) -> Iterator[_Seen]:
             handle.remove()
 
 
-def _keep(kept: dict[int, Tensor], layer: int) -> Edit:
+def _keep(captured: dict[int, Tensor], layer: int) -> Edit:
     def keep(value: Tensor) -> Tensor:
-        kept[layer] = value.detach().clone()
+        captured[layer] = value.detach().clone()
         return value
 
     return keep

@@ -1,4 +1,4 @@
-"""What a local Hugging Face folder must hold, checked before transformers meets it."""
+"""Check a local Hugging Face folder before transformers loads it."""
 
 import json
 from pathlib import Path
@@ -11,15 +11,15 @@ _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "s
 
 
 def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
-    """Refuse a folder that cannot be loaded as a causal language model, naming everything that is missing.
+    """Refuse a folder that cannot be loaded as a causal language model.
 
     Raises:
-        ModelError: not a folder; config, weights or tokenizer missing; a config that is not readable, of an
-            encoder-decoder, of a model with a vision or audio part, or of one that needs code from its repository.
+        ModelError: Not a folder; config, weights or tokenizer missing (all are named); an unreadable config; or a model
+            that is an encoder-decoder, has a vision or audio part, or needs code from its repository.
     """
     if not folder.is_dir():
-        what = "is a file" if folder.is_file() else "does not exist"
-        raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {what}.")
+        problem = "is a file" if folder.is_file() else "does not exist"
+        raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
     missing = []
     if not (folder / "config.json").is_file():
         missing.append("config.json")
@@ -29,7 +29,7 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
         missing.append("a tokenizer (tokenizer.json; or pass tokenizer=)")
     if missing:
         raise ModelError(
-            f"Folder {str(folder)!r} lacks {_listed(missing)}: save the model and its tokenizer there with "
+            f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."
         )
     _check_config(folder, read_config(folder))
@@ -59,12 +59,12 @@ def _check_config(folder: Path, config: dict[str, Any]) -> None:
             f"(causal) model."
         )
     if "vision_config" in config or "audio_config" in config:
-        # transformer-lens would install torchvision by itself to load the image processor.
+        # To load the image processor, transformer-lens would install torchvision by itself.
         raise ModelError(
             f"Model {folder.name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
             f"yourself and pass that, or use a text-only model."
         )
-    if "auto_map" in config and "AutoModelForCausalLM" in (config["auto_map"] or {}) and not _is_native(config):
+    if "AutoModelForCausalLM" in (config.get("auto_map") or {}) and not _is_native(config):
         raise ModelError(
             f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; boot "
             f"it as a TransformerBridge yourself and pass that."
@@ -75,7 +75,3 @@ def _is_native(config: dict[str, Any]) -> bool:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 
     return config.get("model_type") in CONFIG_MAPPING_NAMES
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -27,18 +27,18 @@ def leaving_no_graph(model: HookedModel) -> Iterator[None]:
 
 @contextmanager
 def counting_kept(model: HookedModel) -> Iterator[dict[int, int]]:
-    """What the forward passes inside keep for their backward passes: address -> bytes, without the model's weights.
+    """Memory that forward passes save for their backward passes: address -> bytes, without the model's weights.
 
-    No backward pass may go through them: the count hides that a model changed a saved tensor in place.
+    Do not run the backward passes: counting hides in-place changes of saved tensors.
     """
     weights = {weight.untyped_storage().data_ptr() for weight in model.model.parameters()}
-    kept: dict[int, int] = {}
+    sizes: dict[int, int] = {}
 
     def note(saved: Tensor) -> Tensor:
         storage = saved.untyped_storage()
         if storage.data_ptr() not in weights:
-            kept[storage.data_ptr()] = storage.nbytes()
+            sizes[storage.data_ptr()] = storage.nbytes()
         return saved.detach()
 
     with torch.autograd.graph.saved_tensors_hooks(note, lambda saved: saved):
-        yield kept
+        yield sizes

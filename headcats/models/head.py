@@ -1,4 +1,4 @@
-"""One attention head: where it sits and how it is written."""
+"""Attention heads and their names."""
 
 import re
 from typing import NamedTuple
@@ -33,13 +33,10 @@ class Head(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Head":
-        """The head that `text` names, in this package's form `L9H6` or in the form of papers, `9.6`.
+        """Parse `L9H6`, or `9.6` as in papers.
 
         Args:
-            text: The name; spaces around it and small letters are taken too.
-
-        Returns:
-            The head, whether a model has it or not.
+            text: The name; surrounding spaces and case are ignored.
 
         Raises:
             DataError: `text` is in neither form.

@@ -1,4 +1,4 @@
-"""What TransformerLens' two classes have in common at their hooks, and the guards that neither of them has."""
+"""Hook names shared by TransformerLens' two classes, and checks that both lack."""
 
 import threading
 import weakref
@@ -13,7 +13,7 @@ from headcats.errors import ModelError
 
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
-"""Gets the value at a hook, returns the value to go on with: same shape, dtype and device."""
+"""Takes the value at a hook and returns the new value, of the same shape, dtype and device."""
 
 # Class names, not isinstance: importing HookedTransformer fails on 4.x, and the bridge's module moved between versions.
 _CLASSES: dict[str, ModelClass] = {
@@ -29,10 +29,10 @@ _locks_guard = threading.Lock()
 
 
 def model_class(model: Any) -> ModelClass:
-    """Which of TransformerLens' classes `model` is.
+    """The TransformerLens class of `model`.
 
     Raises:
-        ModelError: neither.
+        ModelError: Neither of the two.
     """
     for cls in type(model).__mro__:
         if cls.__name__ in _CLASSES and cls.__module__.split(".")[0] == "transformer_lens":
@@ -56,14 +56,14 @@ def lock_of(model: nn.Module) -> AbstractContextManager[Any]:
 
 
 def unnoticed(device: torch.device) -> AbstractContextManager[Any]:
-    """Leaves the random state of the CPU and of `device` as it was: a model in train mode draws dropout masks."""
+    """Restore the random state of the CPU and of `device`: a model in train mode draws dropout masks."""
     return torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
 
 
 def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
-    """`edit(value)`, refused unless it is a tensor of the same shape, dtype and device.
+    """`edit(value)`, checked for shape, dtype and device.
 
-    TransformerLens takes None for "unchanged" and broadcasts a batch of one: both would give wrong numbers silently.
+    TransformerLens treats None as "unchanged" and broadcasts a batch of one: both would silently give wrong numbers.
     """
     before = (tuple(value.shape), value.dtype, value.device)
     edited = edit(value)
@@ -82,14 +82,14 @@ def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
 
 @contextmanager
 def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
-    """The edits as hooks for one forward pass of TransformerLens, at whose end each must have fired exactly once.
+    """The edits as hooks for one forward pass, each of which must fire exactly once.
 
     Args:
-        edits: Name of a hook -> what to do with its value.
+        edits: Name of a hook -> edit.
         model: Name of the model, for the message.
 
     Raises:
-        ModelError: A hook fired never or more than once, or see `checked_edit`.
+        ModelError: A hook did not fire exactly once, or see `checked_edit`.
     """
     fired = dict.fromkeys(edits, 0)
 
@@ -106,5 +106,5 @@ def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple
         if times != 1:
             raise ModelError(
                 f"Hook {name!r} of model {model!r} {'did not fire' if times == 0 else f'fired {times} times'} in one "
-                f"forward pass; expected exactly once, so its head outputs cannot be replaced reliably."
+                f"forward pass; expected exactly once: its head outputs cannot be replaced reliably."
             )

@@ -1,4 +1,4 @@
-"""From a hub name to a folder in the local cache, and one plain sentence when that fails."""
+"""Download a model from the Hugging Face hub, or find it in the local cache."""
 
 import difflib
 import os
@@ -25,16 +25,16 @@ class Fetched(NamedTuple):
     folder: Path
     """Its snapshot in the cache of huggingface_hub."""
     commit: str | None
-    """The commit of that snapshot, whatever branch or tag was asked for."""
+    """The commit of that snapshot."""
 
 
 def fetch(name: str, *, revision: str | None = None) -> Fetched:
     """Download the model `name` if it is not in the cache; without network, or with HF_HUB_OFFLINE=1, use the cache.
 
-    Only files of the top folder are taken: configuration, tokenizer and weights (safetensors where there are any).
+    Only configuration, tokenizer and weights (safetensors if possible) of the top folder are downloaded.
 
     Raises:
-        ModelError: no such model or revision, gated without access, or neither the hub nor the cache has it.
+        ModelError: No such model or revision, gated without access, or neither the hub nor the cache has it.
     """
     if constants.HF_HUB_OFFLINE:
         return _cached(name, revision, "HF_HUB_OFFLINE=1 is set and it is not in the cache")
@@ -56,7 +56,7 @@ def fetch(name: str, *, revision: str | None = None) -> Fetched:
 
 
 def hub_sentence(name: str, reason: str) -> str:
-    """The one sentence of every failure with a hub name: the reason, near matches, and the ways out."""
+    """Message for a failed download: the reason, near matches, and what to try."""
     near = near_matches(name)
     hint = f" (did you mean {' or '.join(repr(n) for n in near)}?)" if near else ""
     return (
@@ -67,13 +67,13 @@ def hub_sentence(name: str, reason: str) -> str:
 
 
 def near_matches(name: str) -> list[str]:
-    """Bundled models and model folders near `name` in the file system whose names resemble it, best first."""
-    known = {bundled: bundled for bundled in registry.names("model")}
+    """Bundled models, and model folders next to `name` in the file system, with a similar name; best first."""
+    sources = {bundled: bundled for bundled in registry.names("model")}
     parent = Path(name).expanduser().parent
     for folder in _model_folders(parent):
-        known.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
-    close = difflib.get_close_matches(Path(name).name, known, n=3, cutoff=0.6)
-    return [known[match] for match in close]
+        sources.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
+    close = difflib.get_close_matches(Path(name).name, sources, n=3, cutoff=0.6)
+    return [sources[match] for match in close]
 
 
 def _model_folders(parent: Path) -> list[Path]:

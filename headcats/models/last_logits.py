@@ -1,4 +1,4 @@
-"""Logits of the last positions alone: those of a whole prompt can be larger than everything else of a forward pass."""
+"""Logits at the last positions only: those of a whole prompt can be the largest tensor of a forward pass."""
 
 import inspect
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ def keeps_logits(bridge: Any) -> bool:
 
 @contextmanager
 def unembedding_last(model: Any, positions: int) -> Iterator[None]:
-    """A HookedTransformer unembeds its last positions only; a bridge is told by `logits_to_keep`. Hold the lock."""
+    """Make a HookedTransformer unembed its last positions only (a bridge takes `logits_to_keep`); hold the lock."""
     if model_class(model) == "TransformerBridge":
         yield
         return

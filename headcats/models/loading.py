@@ -1,4 +1,4 @@
-"""`load_model`: a bundled model, a local folder, a hub name, or the model that the user already has."""
+"""`load_model`: load a bundled model, a local folder or a hub name, or wrap the user's own model."""
 
 import copy
 import importlib.resources
@@ -25,7 +25,7 @@ _BACKENDS = ("bridge", "hooked")
 _log = logging.getLogger("headcats")
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16, "float64": torch.float64}
 
-# The item of a bundled model is its folder in Hugging Face layout.
+# Bundled models are folders in Hugging Face layout.
 _MODELS = Path(str(importlib.resources.files("headcats") / "models"))
 registry.register("model", "mini", _MODELS / "mini")
 registry.register("model", "mini-cognitive", _MODELS / "mini_cognitive")
@@ -40,14 +40,14 @@ def load_model(
     tokenizer: Any | None = None,
     backend: str = "bridge",
 ) -> HookedModel:
-    """A model ready for every method of headcats, in eval mode, without weight processing.
+    """Load a model in eval mode, without weight processing, or wrap one that is already loaded.
 
     Args:
         source: "mini" or "mini-cognitive" (bundled, need no network), a local folder in Hugging Face layout, a hub name
-            such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel, which is used where and as it is.
-            A bundled name goes before a folder of that name; './mini' is the folder.
-        device: None is CUDA, else MPS, else CPU; the choice is logged.
-        dtype: Of the weights. Effects are small: float32 unless memory forbids it.
+            such as "gpt2", or a HookedTransformer, TransformerBridge or HookedModel, which is used as it is. "mini" is
+            the bundled model, './mini' a folder.
+        device: None for CUDA, else MPS, else CPU; the choice is logged.
+        dtype: Dtype of the weights. Effects are small: use float32 unless memory forbids it.
         revision: Branch, tag or commit, for a hub name.
         tokenizer: A tokenizer, or the folder or hub name of one, instead of the model's own.
         backend: Class to build: "bridge" (TransformerBridge) or "hooked" (HookedTransformer, transformer-lens 3.x).
@@ -56,10 +56,10 @@ def load_model(
         The adapter; `.model` is TransformerLens' model, `.tokenizer` the untouched tokenizer.
 
     Raises:
-        ModelError: the model cannot be found or loaded, some of its weights are missing or not finite, it has no
-            attention heads, or what TransformerLens makes of it gives other numbers.
-        OptionError: an unknown backend, device or dtype, a device that is not there, or `device`, `dtype` or
-            `revision` for a model that would have to be moved or changed.
+        ModelError: The model cannot be found or loaded, weights are missing or not finite, it has no attention heads,
+            or TransformerLens' version of it gives other numbers.
+        OptionError: An unknown backend, device or dtype, an unavailable device, or `device`, `dtype` or `revision` for
+            a model that is already loaded.
 
     Example:
         >>> import headcats as hc
@@ -70,37 +70,35 @@ def load_model(
         raise OptionError(f"Expected backend 'bridge' or 'hooked'; got {backend!r}.")
     dtype = _dtype(dtype)
     if not isinstance(source, str | os.PathLike):
-        return _own(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer)
+        return _wrap(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer)
     place = _device(device)
     name, folder, commit = _find(source, revision)
     check_folder(folder, needs_tokenizer=tokenizer is None)
     with quiet():
-        words = _tokenizer(folder if tokenizer is None else tokenizer)
+        loaded_tokenizer = _tokenizer(folder if tokenizer is None else tokenizer)
         hf_model = _hf_model(folder, dtype).to(place)
-        # Before the comparison, which would blame transformer-lens for them.
+        # Before the comparison, which would blame transformer-lens.
         check_finite(hf_model, name=name)
         build = build_hooked_transformer if backend == "hooked" else _bridge
         reference = take_reference(hf_model)
-        model = build(hf_model, _for_transformer_lens(words), name=name, device=place)
+        model = build(hf_model, _for_transformer_lens(loaded_tokenizer), name=name, device=place)
         check_reproduces(model, reference)
-    if device is None:
-        _log.info("Model %s: %s on %s (no device was given), %s.", name, type(model).__name__, place, dtype)
-    else:
-        _log.info("Model %s: %s on %s, %s.", name, type(model).__name__, place, dtype)
-    return HookedModel(model, name=name, tokenizer=words, revision=commit)
+    default = " (no device was given)" if device is None else ""
+    _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, place, default, dtype)
+    return HookedModel(model, name=name, tokenizer=loaded_tokenizer, revision=commit)
 
 
-def _own(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None, tokenizer: Any) -> HookedModel:
+def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None, tokenizer: Any) -> HookedModel:
     model = source.model if isinstance(source, HookedModel) else source
     model_class(model)
-    held = next((p.dtype for p in model.parameters() if p.is_floating_point()), dtype)
-    # float32 is the default, so it cannot be told from "not given".
-    unused = {"device": device, "revision": revision, "dtype": dtype if dtype not in (torch.float32, held) else None}
-    given = [name for name, value in unused.items() if value is not None]
-    if given:
+    model_dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), dtype)
+    # float32 is the default and cannot be told from "not given".
+    changes_dtype = dtype not in (torch.float32, model_dtype)
+    options = {"device": device, "revision": revision, "dtype": dtype if changes_dtype else None}
+    if unusable := [name for name, value in options.items() if value is not None]:
         raise OptionError(
-            f"{' and '.join(given)} cannot be set for a model that is loaded already: headcats uses it where and as it "
-            f"is. Move or convert it yourself, or pass its name or folder."
+            f"{' and '.join(unusable)} cannot be set for a model that is already loaded: headcats uses it as it is. "
+            f"Move or convert it yourself, or pass its name or folder."
         )
     if isinstance(source, HookedModel):
         if tokenizer is None:
@@ -130,7 +128,7 @@ def _find(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Pa
 def _hf_model(folder: Path, dtype: torch.dtype) -> Any:
     try:
         # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
-        # trust_remote_code=False rather than nothing, or transformers would ask at the keyboard.
+        # Without trust_remote_code=False, transformers would ask at the keyboard.
         model, info = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
@@ -140,7 +138,7 @@ def _hf_model(folder: Path, dtype: torch.dtype) -> Any:
             output_loading_info=True,
         )
     except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
-        raise ModelError(_sentence("Cannot load the model in", folder, error)) from None
+        raise ModelError(_message("Cannot load the model in", folder, error)) from None
     missing = sorted(info.get("missing_keys", ()))
     if missing:
         # transformers fills them with random numbers and warns.
@@ -166,12 +164,13 @@ def _tokenizer(source: Any) -> Any:
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model
-        raise ModelError(_sentence("Cannot load the tokenizer in", folder, error)) from None
+        raise ModelError(_message("Cannot load the tokenizer in", folder, error)) from None
 
 
 def _for_transformer_lens(tokenizer: Any) -> Any:
-    """A copy that TransformerLens may change: it adds eos, pad and bos tokens, and loads a tokenizer that does not
-    prepend BOS once more from its name, possibly from the hub. The two entries stop the latter.
+    """A copy for TransformerLens, which adds eos, pad and bos tokens.
+
+    The two entries keep it from loading a tokenizer that does not prepend BOS again by name, possibly from the hub.
     """
     inner = copy.deepcopy(tokenizer)
     inner.init_kwargs.setdefault("name_or_path", "")
@@ -206,14 +205,14 @@ def _device(device: str | torch.device | None) -> torch.device:
 
 
 def _dtype(dtype: torch.dtype | str) -> torch.dtype:
-    known = dtype if isinstance(dtype, torch.dtype) else _DTYPES.get(dtype)
-    if known is None or known not in _DTYPES.values():
+    resolved = dtype if isinstance(dtype, torch.dtype) else _DTYPES.get(dtype)
+    if resolved is None or resolved not in _DTYPES.values():
         raise OptionError(f"Expected dtype {', '.join(_DTYPES)}; got {dtype!r}.")
-    return known
+    return resolved
 
 
-def _sentence(what: str, folder: Path, error: Exception) -> str:
-    return f"{what} {str(folder)!r} ({type(error).__name__}: {_first_line(error)})."
+def _message(problem: str, folder: Path, error: Exception) -> str:
+    return f"{problem} {str(folder)!r} ({type(error).__name__}: {_first_line(error)})."
 
 
 def _first_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What the heads of a run attend to, at the hook that both of TransformerLens' classes have."""
+"""Attention patterns of a run."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,7 +10,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit
 
 Part = Callable[[Tensor], Tensor]
-"""Gets a pattern `[prompt, head, from, to]`, returns what is to be kept of it."""
+"""Takes a pattern `[prompt, head, from, to]` and returns the part to keep."""
 
 
 def hook_pattern(layer: int) -> str:
@@ -26,25 +26,23 @@ def attention_patterns(
     Args:
         model: The model.
         tokens: Prompts of one length, without padding.
-        parts: Layer -> what to keep of its pattern. Patterns grow with the square of the prompt: what is not kept is
-            gone when its layer is done.
+        parts: Layer -> the part of its pattern to keep; patterns grow with the square of the prompt.
 
     Returns:
-        Logits as of `HookedModel.run`, and layer -> the part that was kept, in float64 on the CPU. Each row of a
-        pattern (what one token attends to) sums to 1.
+        Logits as of `HookedModel.run`, and layer -> the kept part, in float64 on the CPU. Rows of a pattern sum to 1.
 
     Raises:
         ModelError: A model that computes no attention pattern (a fused attention), or a layer without heads.
     """
-    kept: dict[int, Tensor] = {}
-    hooks = {hook_pattern(layer): _keeping(kept, layer, part) for layer, part in parts.items()}
-    return model.run(tokens, hooks=hooks), kept
+    patterns: dict[int, Tensor] = {}
+    hooks = {hook_pattern(layer): _keeping(patterns, layer, part) for layer, part in parts.items()}
+    return model.run(tokens, hooks=hooks), patterns
 
 
-def _keeping(kept: dict[int, Tensor], layer: int, part: Part) -> Edit:
+def _keeping(patterns: dict[int, Tensor], layer: int, part: Part) -> Edit:
     def keep(pattern: Tensor) -> Tensor:
-        # Copied, or a small part would hold the whole pattern in memory. First to the CPU: Apple's GPUs lack float64.
-        kept[layer] = part(pattern.detach()).cpu().to(torch.float64, copy=True)
+        # A copy, or a small part would keep the whole pattern in memory. CPU first: Apple's GPUs lack float64.
+        patterns[layer] = part(pattern.detach()).cpu().to(torch.float64, copy=True)
         return pattern
 
     return keep

@@ -1,4 +1,4 @@
-"""Silence while a model loads: TransformerLens and transformers write advice and progress bars meant for other uses."""
+"""Silence TransformerLens and transformers while a model loads."""
 
 import contextlib
 import io
@@ -16,15 +16,15 @@ HOOKED_TRANSFORMER_DEPRECATED = r"HookedTransformer(\.\w+)? is deprecated"
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing on stdout, no progress bar, no log line on stderr; every setting is as before afterwards.
+    """No stdout, progress bars or log lines on stderr inside; all settings are restored.
 
-    Handlers that the program itself attached still get every record. Warnings are left alone, except the deprecation
-    of HookedTransformer.
+    Handlers that the program attached still get every record. Of the warnings, only the deprecation of
+    HookedTransformer is silenced.
     """
     root, swallow = logging.getLogger(), logging.NullHandler()
     verbosity = transformers_logging.get_verbosity()
     bars, hub_bars = transformers_logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
-    # With a handler there, logging.warning() does not install one for good (basicConfig) nor write to stderr itself.
+    # Without a handler, logging.warning() would install one for good (basicConfig) or write to stderr itself.
     root.addHandler(swallow)
     transformers_logging.set_verbosity_error()
     _switch(transformers_logging.disable_progress_bar)

@@ -22,7 +22,7 @@ _STRIDE = 7919
 
 
 class Reference(NamedTuple):
-    """What the transformers model says to a short probe, taken before a bridge rewires it."""
+    """Log-probabilities of the transformers model on a short probe, taken before a bridge rewires it."""
 
     architecture: str
     tokens: Int[Tensor, "1 pos"]
@@ -43,7 +43,7 @@ def check_reproduces(model: Any, reference: Reference) -> None:
     """Refuse a HookedTransformer or TransformerBridge whose log-probabilities differ from the reference.
 
     Raises:
-        ModelError: names the architecture, the size of the difference and the version of transformer-lens.
+        ModelError: The two differ by more than rounding.
     """
     mask = torch.ones_like(reference.tokens)  # HookedTransformer would take the pad id, if it occurs, for padding
     actual = _log_probs(model(reference.tokens, attention_mask=mask, return_type="logits"))
@@ -51,11 +51,11 @@ def check_reproduces(model: Any, reference: Reference) -> None:
     dtype = next(p.dtype for p in model.parameters() if p.is_floating_point())
     if not difference <= _TOLERANCE.get(dtype, _TOLERANCE_16_BIT):
         version, built = importlib.metadata.version("transformer-lens"), type(model).__name__
-        other = "backend='bridge' or " if built == "HookedTransformer" else ""
+        alternative = "backend='bridge' or " if built == "HookedTransformer" else ""
         raise ModelError(
             f"The {built} that transformer-lens {version} makes of {reference.architecture} differs from the original "
-            f"by {difference:.2g} in log-probability, so its numbers would be wrong; use {other}another version of "
-            f"transformer-lens."
+            f"by {difference:.2g} in log-probability, so its numbers would be wrong; use {alternative}another version "
+            f"of transformer-lens."
         )
 
 

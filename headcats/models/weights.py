@@ -18,17 +18,19 @@ def check_finite(model: nn.Module, *, name: str, unused: str | None = None) -> N
     """Refuse a model with NaN or infinity in a weight.
 
     Args:
-        model: Of transformers or of TransformerLens.
-        name: Of the model, for the message.
-        unused: Name of a weight that the model never reads.
+        model: A model of transformers or TransformerLens.
+        name: The model's name, for the message.
+        unused: Name of a weight that the model never uses.
 
     Raises:
-        ModelError: names the first such weight.
+        ModelError: A weight is not finite; names the first.
     """
     for weight_name, weight in model.named_parameters():
         if weight_name != unused and weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
-            what = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
-            raise ModelError(f"Weight {readable(weight_name)!r} of model {name!r} holds {what}: load the model again.")
+            values = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
+            raise ModelError(
+                f"Weight {readable(weight_name)!r} of model {name!r} holds {values}: load the model again."
+            )
 
 
 def readable(name: str) -> str:

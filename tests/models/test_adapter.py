@@ -95,7 +95,7 @@ class TestDescription:
         model = adapt(raw)
         assert model.layers == (0, 2)
         assert set(model.n_heads) == {0, 2}
-        with pytest.raises(ModelError, match=r"Layer 1 .* has no attention heads; layers with heads: 0, 2"):
+        with pytest.raises(ModelError, match=r"Layer 1 .* with heads: 0, 2"):
             model.logits(random_tokens(), edits={1: put(0, 0.0)})
 
     def test_adapt_is_idempotent(self, toy: Toy) -> None:
@@ -103,13 +103,13 @@ class TestDescription:
         assert adapt(model) is model
 
     def test_other_objects_are_refused(self, toy: Toy) -> None:
-        with pytest.raises(ModelError, match=r"Expected a HookedTransformer or a TransformerBridge.*got transformers"):
+        with pytest.raises(ModelError, match=r"TransformerBridge.*got transformers"):
             adapt(toy.oracle)
 
     def test_a_model_without_heads_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         raw = tiny_model("gpt2").model
         monkeypatch.setattr(type(raw), "hook_dict", property(lambda self: {"hook_embed": None}))
-        with pytest.raises(ModelError, match="has no attention heads"):
+        with pytest.raises(ModelError, match="no attention heads"):
             adapt(raw)
 
     def test_bos_is_the_tokenizers(self) -> None:

@@ -51,7 +51,7 @@ class TestModel:
     def test_a_weight_that_is_not_finite_is_named(self, model: HookedModel, value: float, what: str) -> None:
         with torch.no_grad():
             next(p for name, p in model.model.named_parameters() if "mlp" in name and p.ndim == 2)[1, 2] = value
-        with pytest.raises(ModelError, match=rf"Weight '[\w.]*mlp[\w.]*' of model 'toy' holds {what}") as error:
+        with pytest.raises(ModelError, match=rf"'[\w.]*mlp[\w.]*' .* holds {what}") as error:
             check_model(model)
         assert "_original_component" not in str(error.value)
 
@@ -60,7 +60,7 @@ class TestModel:
         raw = tiny_model(layout, dropout=rate).model
         assert check_model(adapt(raw))["train_mode"] is False
         raw.train()
-        with pytest.raises(ModelError, match=r"in train mode with dropout at work \(for example in .*call \.eval\(\)"):
+        with pytest.raises(ModelError, match=r"dropout \(for example in .*\.eval\(\)"):
             check_model(adapt(raw))
         assert raw.training
 
@@ -73,7 +73,7 @@ class TestModel:
         original = raw.run_with_hooks
         monkeypatch.setattr(raw, "run_with_hooks", lambda *a, **kw: torch.nn.functional.dropout(original(*a, **kw)))
         before = torch.random.get_rng_state()
-        with pytest.raises(ModelError, match="in train mode with dropout at work, so"):
+        with pytest.raises(ModelError, match="active dropout, so"):
             check_model(adapt(raw))
         assert torch.equal(torch.random.get_rng_state(), before)
 
@@ -83,7 +83,7 @@ class TestModel:
         )
         transformers.BertForMaskedLM(config).save_pretrained(tmp_path)
         model = load_model(tmp_path, tokenizer=word_tokenizer())
-        with pytest.raises(ModelError, match=r"a token changes the head outputs at the tokens before it"):
+        with pytest.raises(ModelError, match="causal"):
             check_model(model)
 
     def test_looking_draws_no_random_numbers(self, model: HookedModel) -> None:
@@ -119,7 +119,7 @@ class TestHooks:
             return original(*args, fwd_hooks=ignoring, **options)
 
         monkeypatch.setattr(model.model, "run_with_hooks", deaf)
-        with pytest.raises(ModelError, match="changes its logits by 0 only"):
+        with pytest.raises(ModelError, match="by 0 only"):
             check_hooks(model, clean, corrupted)
 
     def test_a_model_that_hooks_disturb_is_noticed(
@@ -128,7 +128,7 @@ class TestHooks:
         original, capture = model.logits, model.capture
         monkeypatch.setattr(model, "logits", lambda tokens, edits: original(tokens, edits=edits) + 0.01)
         monkeypatch.setattr(model, "capture", capture)
-        with pytest.raises(ModelError, match=r"by themselves changes its logits by 0\.01"):
+        with pytest.raises(ModelError, match=r"themselves .* by 0\.01"):
             check_hooks(model, clean, corrupted)
 
     def test_logits_that_overflow_are_named(
@@ -137,14 +137,14 @@ class TestHooks:
         with torch.no_grad():
             for parameter in model.model.parameters():
                 parameter.mul_(1e18)
-        with pytest.raises(ModelError, match=r"logits .* hold NaN or infinite values .* torch\.float32 overflows"):
+        with pytest.raises(ModelError, match=r"torch\.float32 overflows"):
             check_hooks(model, clean, corrupted)
 
     def test_pairs_must_align_and_differ(self, model: HookedModel, clean: torch.Tensor) -> None:
         for check in (check_hooks, check_residual):
-            with pytest.raises(DataError, match=r"must align; got shapes \(3, 9\) and \(3, 8\)"):
+            with pytest.raises(DataError, match=r"shapes \(3, 9\) and \(3, 8\)"):
                 check(model, clean, clean[:, 1:])
-            with pytest.raises(DataError, match="are the same tokens"):
+            with pytest.raises(DataError, match="same tokens"):
                 check(model, clean, clean.clone())
 
 
@@ -163,7 +163,7 @@ class TestResidual:
         monkeypatch.setattr(
             model.model, "run_with_hooks", lambda tokens, **kw: original(tokens, **kw) + tokens.sum() / 100
         )
-        with pytest.raises(ModelError, match="misses the clean logits by"):
+        with pytest.raises(ModelError, match="residual stream"):
             check_residual(model, clean, corrupted)
 
 
@@ -176,7 +176,7 @@ class TestUnchanged:
     def test_a_hook_left_behind_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
         before = model.logits(clean)
         model.model.hook_dict["blocks.1.attn.hook_z"].add_hook(lambda z, hook: z * 0.9)
-        with pytest.raises(ModelError, match="on unpatched prompts changed by"):
+        with pytest.raises(ModelError, match="during the sweep"):
             check_clean_unchanged(model, clean, before)
 
     def test_a_changed_weight_is_noticed(self, model: HookedModel, clean: torch.Tensor) -> None:
@@ -186,7 +186,7 @@ class TestUnchanged:
         if torch.equal(model.logits(clean), before):  # the bridge hands out a copy: change the weight itself
             with torch.no_grad():
                 next(p for name, p in model.model.named_parameters() if "attn" in name and p.ndim == 2).mul_(1.01)
-        with pytest.raises(ModelError, match="on unpatched prompts changed by"):
+        with pytest.raises(ModelError, match="during the sweep"):
             check_clean_unchanged(model, clean, before)
 
 

@@ -114,13 +114,13 @@ class TestRefusals:
         model = tiny_model("gpt2", "hooked").model
         off = dict.fromkeys(["fold_ln", "center_unembed", "fold_value_biases", "center_writing_weights"], False)
         model.load_and_process_state_dict(model.state_dict(), **{**off, option: True})
-        with pytest.raises(ModelError, match="from_pretrained_no_processing"):
+        with pytest.raises(ModelError, match="no_processing"):
             Circuit(adapt(model))
 
     def test_compatibility_mode(self):
         model = tiny_model("llama").model
         model.enable_compatibility_mode(disable_warnings=True)
-        with pytest.raises(ModelError, match="without enable_compatibility_mode"):
+        with pytest.raises(ModelError, match="compatibility_mode"):
             Circuit(adapt(model))
 
     @pytest.mark.parametrize("weight", ["W_V", "W_O"])
@@ -132,14 +132,14 @@ class TestRefusals:
             "W_O": ("W_O", lambda self, layer: output(self, layer).flip(0)),
         }[weight]
         monkeypatch.setattr(Circuit, *wrong)
-        with pytest.raises(ModelError, match=f"{weight} of layer 0.*Causal methods can"):
+        with pytest.raises(ModelError, match=f"{weight} of layer 0"):
             Circuit(adapt(tiny_model("llama").model))
 
     def test_a_projection_of_another_shape(self, monkeypatch):
         model = adapt(tiny_model("llama").model)
         attention = model.model.blocks[1].attn
         object.__setattr__(attention, "_W_V", torch.zeros(3, 32, 16))
-        with pytest.raises(ModelError, match=r"W_V of layer 1 .* is \(3, 32, 16\).*4 heads"):
+        with pytest.raises(ModelError, match=r"W_V of layer 1 .*\(3, 32, 16\).* 4 heads"):
             Circuit(model)
 
     @pytest.mark.parametrize("backend", BACKENDS)

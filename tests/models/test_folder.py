@@ -13,9 +13,7 @@ from headcats.models import load_model
 
 class TestBadFolder:
     def test_what_is_missing_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(
-            ModelError, match=r"lacks config\.json, weights \(model\.safetensors\) and a tokenizer \(tokenizer\.json"
-        ):
+        with pytest.raises(ModelError, match=r"config\.json and .*model\.safetensors\) and .*tokenizer\.json"):
             load_model(tmp_path)
 
     @pytest.mark.parametrize(
@@ -40,7 +38,7 @@ class TestBadFolder:
     @pytest.mark.parametrize("content", ["{", "[]"])
     def test_an_unreadable_config(self, folder: Path, content: str) -> None:
         (folder / "config.json").write_text(content, encoding="utf-8")
-        with pytest.raises(ModelError, match=r"(Cannot read|Expected a JSON object in) '.*config\.json'"):
+        with pytest.raises(ModelError, match=r"(Cannot read|a JSON object in) '.*config\.json'"):
             load_model(folder)
 
     @pytest.mark.parametrize(
@@ -73,32 +71,32 @@ class TestBadFolder:
         config |= {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
         (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Config: pass\n", encoding="utf-8")
-        with pytest.raises(ModelError, match="Cannot load the model in"):
+        with pytest.raises(ModelError, match="Cannot load"):
             load_model(folder)
         assert not (tmp_path / "ran").exists()
 
     def test_broken_weights(self, folder: Path) -> None:
         (folder / "model.safetensors").write_bytes(b"version https://git-lfs.github.com/spec/v1")
-        with pytest.raises(ModelError, match="Cannot load the model in"):
+        with pytest.raises(ModelError, match="Cannot load"):
             load_model(folder)
 
     def test_a_missing_tensor_is_not_filled_with_random_numbers(self, folder: Path) -> None:
         weights = load_file(folder / "model.safetensors")
         del weights["model.layers.1.self_attn.o_proj.weight"]
         save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-        with pytest.raises(ModelError, match=r"lack 1 tensors .* 'model\.layers\.1\.self_attn\.o_proj\.weight' first"):
+        with pytest.raises(ModelError, match=r"lack 1 tensors .*self_attn\.o_proj"):
             load_model(folder)
 
     def test_an_architecture_that_transformer_lens_does_not_hold(self, folder: Path) -> None:
         config = transformers.CTRLConfig(vocab_size=60, n_embd=16, n_layer=1, n_head=2, dff=16, n_positions=16)
         transformers.CTRLLMHeadModel(config).save_pretrained(folder)
-        with pytest.raises(ModelError, match="TransformerLens cannot hold CTRLLMHeadModel"):
+        with pytest.raises(ModelError, match="CTRLLMHeadModel"):
             load_model(folder)
 
     def test_a_file_and_a_folder_that_is_not_there(self, folder: Path) -> None:
-        with pytest.raises(ModelError, match=r"Expected a folder .*model\.safetensors' is a file"):
+        with pytest.raises(ModelError, match=r"safetensors' is a file"):
             load_model(folder / "model.safetensors")
-        with pytest.raises(ModelError, match=r"Folder '.*brokn' does not exist\. Did you mean '.*broken'\?"):
+        with pytest.raises(ModelError, match=r"brokn' does .*'.*broken'\?"):
             load_model(str(folder.parent / "brokn"))
 
     def test_an_empty_source(self) -> None:

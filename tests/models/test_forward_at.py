@@ -81,7 +81,7 @@ def test_gradients_reach_the_tensors_of_hooks_at_all_earlier_positions(toy: Toy)
 
 def test_what_is_refused(toy: Toy) -> None:
     model: HookedModel = adapt(toy.model)
-    with pytest.raises(DataError, match="none is chosen"):
+    with pytest.raises(DataError, match="all are False"):
         model.forward_at(random_tokens(3, 9), torch.zeros(3, 9, dtype=torch.bool), hooks={})
     with pytest.raises(DataError, match="token id 60"):
         model.forward_at(torch.full((3, 9), 60), CHOSEN, hooks={})

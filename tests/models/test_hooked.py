@@ -11,7 +11,7 @@ from headcats.models import check_model, load_model
 
 @pytest.mark.needs_tl4("HookedTransformer was removed in 4.0")
 def test_hooked_backend_says_what_to_do(folders: dict[str, Path]) -> None:
-    with pytest.raises(ModelError, match=r"needs transformer-lens 3\.x.*backend='bridge' gives the same numbers"):
+    with pytest.raises(ModelError, match=r"3\.x.*backend='bridge'"):
         load_model(folders["gpt2"], backend="hooked")
 
 
@@ -23,7 +23,7 @@ def test_a_wrong_conversion_is_refused(folders: dict[str, Path], monkeypatch: py
     monkeypatch.setattr(
         loading_from_pretrained, "convert_hf_model_config", lambda path: {**original(path), "rotary_base": 500}
     )
-    with pytest.raises(ModelError, match=r"differs from the original by .* use backend='bridge'"):
+    with pytest.raises(ModelError, match=r"differs .* backend='bridge'"):
         load_model(folders["llama"], backend="hooked")
 
 
@@ -62,6 +62,6 @@ def test_an_architecture_without_converter(tmp_path: Path) -> None:
     )
     transformers.FalconForCausalLM(config).save_pretrained(tmp_path)
     word_tokenizer().save_pretrained(tmp_path)
-    with pytest.raises(ModelError, match=r"cannot turn FalconForCausalLM .* use backend='bridge'"):
+    with pytest.raises(ModelError, match=r"FalconForCausalLM .*'bridge'"):
         load_model(tmp_path, backend="hooked")
     assert load_model(tmp_path).logits(random_tokens()).shape == (3, 60)

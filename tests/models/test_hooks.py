@@ -65,7 +65,7 @@ class TestEdits:
         monkeypatch.setattr(
             model.model, "run_with_hooks", lambda *a, fwd_hooks, **kw: original(*a, fwd_hooks=fwd_hooks[1:], **kw)
         )
-        with pytest.raises(ModelError, match=r"Hook 'blocks.0.attn.hook_z' .* did not fire"):
+        with pytest.raises(ModelError, match="did not fire"):
             model.logits(random_tokens(), edits={0: put(0, 1.0), 1: put(0, 1.0)})
 
     def test_a_hook_that_fires_twice_is_an_error(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,11 +74,11 @@ class TestEdits:
         monkeypatch.setattr(
             model.model, "run_with_hooks", lambda *a, fwd_hooks, **kw: original(*a, fwd_hooks=fwd_hooks * 2, **kw)
         )
-        with pytest.raises(ModelError, match=r"Hook 'blocks.0.attn.hook_z' .* fired 2 times"):
+        with pytest.raises(ModelError, match="fired 2 times"):
             model.logits(random_tokens(), edits={0: put(0, 1.0)})
 
     def test_an_unknown_hook_is_an_error(self, toy: Toy) -> None:
-        with pytest.raises(ModelError, match=r"no hook named 'blocks\.9\.hook_resid_pre'"):
+        with pytest.raises(ModelError, match=r"blocks\.9\.hook_resid_pre"):
             adapt(toy.model).run(random_tokens(), hooks={"blocks.9.hook_resid_pre": lambda value: value})
 
     @pytest.mark.parametrize("layer", [-1, 3])
@@ -89,5 +89,5 @@ class TestEdits:
             lambda: model.capture(random_tokens(), layers=[layer]),
             lambda: model.W_O(layer),
         ):
-            with pytest.raises(ModelError, match=f"Layer {layer} of model 'toy' has no attention heads"):
+            with pytest.raises(ModelError, match=f"Layer {layer} of model"):
                 call()

@@ -50,7 +50,7 @@ class TestHub:
         with pytest.raises(ModelError) as error:
             load_model("owner/no-such-model")
         text = one_sentence_with_the_ways_out(error, "owner/no-such-model")
-        assert "the hub did not answer" in text
+        assert "did not answer" in text
         assert len(no_network) <= 2  # the download functions of huggingface_hub try six times, for 23 seconds
 
     @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ class TestHub:
 
     @pytest.mark.parametrize("name", ["a/b/c", "what is this?"])
     def test_what_is_not_a_hub_name(self, name: str, no_network: list[Any], cache: Path) -> None:
-        with pytest.raises(ModelError, match="that is not a hub name") as error:
+        with pytest.raises(ModelError, match="not a hub name") as error:
             load_model(name)
         one_sentence_with_the_ways_out(error, name)
         assert no_network == []
@@ -78,10 +78,10 @@ class TestHub:
     def test_near_matches_are_bundled_models_and_local_folders(
         self, monkeypatch: pytest.MonkeyPatch, folders: dict[str, Path], no_network: list[Any], cache: Path
     ) -> None:
-        with pytest.raises(ModelError, match=r"\(did you mean 'mini'\?\)"):
+        with pytest.raises(ModelError, match=r"mean 'mini'\?"):
             load_model("mni")
         monkeypatch.chdir(folders["gpt2"].parent)
-        with pytest.raises(ModelError, match=r"\(did you mean '\./llama'\?\)"):
+        with pytest.raises(ModelError, match=r"mean '\./llama'\?"):
             load_model("lama")
 
     def test_without_network_the_cache_is_used(
@@ -96,7 +96,7 @@ class TestHub:
         self, folders: dict[str, Path], no_network: list[Any], cache: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        with pytest.raises(ModelError, match="HF_HUB_OFFLINE=1 is set and it is not in the cache") as error:
+        with pytest.raises(ModelError, match="HF_HUB_OFFLINE=1 is set") as error:
             load_model("owner/model")
         one_sentence_with_the_ways_out(error, "owner/model")
         self.fill(cache, folders["llama"])

@@ -51,7 +51,7 @@ class TestFolder:
         with pytest.raises(ModelError) as error:
             load_model(tmp_path / "broken", tokenizer=str(folders["llama"]), backend=backend)
         weight = "model.layers.1.mlp.up_proj.weight"
-        assert str(error.value) == f"Weight {weight!r} of model 'broken' holds {what}: load the model again."
+        assert f"{weight!r} of model 'broken' holds {what}:" in str(error.value)
 
     @pytest.mark.parametrize("dtype", ["bfloat16", torch.bfloat16])
     def test_dtype(self, folders: dict[str, Path], dtype: Any) -> None:
@@ -96,7 +96,7 @@ class TestBundled:
         model = load_model("toy")
         assert (model.name, model.revision) == ("toy", None)
         assert no_network == []
-        with pytest.raises(OptionError, match="A revision belongs to a hub name"):
+        with pytest.raises(OptionError, match="belongs to a hub"):
             load_model("toy", revision="main")
 
     @pytest.mark.parametrize(("name", "folder"), [("mini", "mini"), ("mini-cognitive", "mini_cognitive")])
@@ -143,7 +143,7 @@ class TestOwnModel:
 
     @pytest.mark.parametrize("source", [None, 3, hf_model("gpt2")], ids=["None", "number", "transformers model"])
     def test_anything_else_is_refused(self, source: Any) -> None:
-        with pytest.raises(ModelError, match="Expected a HookedTransformer or a TransformerBridge"):
+        with pytest.raises(ModelError, match="HookedTransformer or a TransformerBridge"):
             load_model(source)
 
 
@@ -170,7 +170,7 @@ class TestOptions:
         monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
         with caplog.at_level(logging.INFO, logger="headcats"):
             assert load_model(folders["gpt2"]).device == torch.device("cpu")
-        assert "Model gpt2: TransformerBridge on cpu (no device was given), torch.float32." in caplog.messages
+        assert "cpu (no device was given)" in caplog.text
 
     @pytest.mark.parametrize(("cuda", "mps", "expected"), [(True, True, "cuda"), (False, True, "mps")])
     def test_cuda_goes_before_mps(self, monkeypatch: pytest.MonkeyPatch, cuda: bool, mps: bool, expected: str) -> None:

@@ -31,7 +31,7 @@ def test_patterns_are_those_of_transformers_and_of_the_cache(layout: Any, backen
         assert (pattern - oracle.attentions[layer].double()).abs().max() < 1e-5
         assert (pattern - cache[hook_pattern(layer)].double()).abs().max() < 1e-6
         assert (pattern.sum(-1) - 1).abs().max() < 1e-5
-        assert not pattern.triu(1).any(), "no token sees those after it"
+        assert not pattern.triu(1).any()
 
 
 def test_the_first_layer_by_hand() -> None:
@@ -57,10 +57,10 @@ def test_only_what_is_asked_for_is_kept() -> None:
     _, found = attention_patterns(model, tokens, {1: lambda pattern: pattern[:, [2, 0], -1]})
     assert list(found) == [1]
     assert torch.equal(found[1], every[1][:, [2, 0], -1])
-    assert found[1].untyped_storage().nbytes() == found[1].numel() * 8, "the rest of the pattern is not held"
+    assert found[1].untyped_storage().nbytes() == found[1].numel() * 8
 
 
 def test_a_layer_without_a_pattern_is_refused() -> None:
     model = HookedModel(tiny_model("gpt2").model)
-    with pytest.raises(ModelError, match=r"blocks\.7\.attn\.hook_pattern"):
+    with pytest.raises(ModelError, match="hook_pattern"):
         attention_patterns(model, random_tokens(1, 4), {7: whole})

@@ -21,9 +21,7 @@ def test_slightly_other_weights_do_not(layout: Any, backend: Any) -> None:
     with torch.no_grad():
         next(p for name, p in toy.model.named_parameters() if "mlp" in name and p.ndim == 2).mul_(1.05)
     built = type(toy.model).__name__
-    with pytest.raises(
-        ModelError, match=rf"The {built} .* makes of {type(toy.oracle).__name__} differs .* by 0\.\d+ in"
-    ):
+    with pytest.raises(ModelError, match=rf"{built} .*{type(toy.oracle).__name__} .* by 0\.\d+ in"):
         check_reproduces(toy.model, take_reference(toy.oracle))
 
 
@@ -31,7 +29,7 @@ def test_a_conversion_that_makes_nan_does_not_pass() -> None:
     toy = tiny_model("llama")
     with torch.no_grad():
         next(p for name, p in toy.model.named_parameters() if "mlp" in name)[0] = float("nan")
-    with pytest.raises(ModelError, match="by nan in log-probability"):
+    with pytest.raises(ModelError, match="by nan"):
         check_reproduces(toy.model, take_reference(toy.oracle))
 
 
@@ -44,5 +42,5 @@ def test_a_bridge_that_is_wrong_is_not_handed_out(folders: dict[str, Path], monk
         return model
 
     monkeypatch.setattr(loading, "_bridge", wrong)
-    with pytest.raises(ModelError, match=r"differs from the original by .* use another version of transformer-lens"):
+    with pytest.raises(ModelError, match=r"differs .* another version"):
         load_model(folders["llama"])

@@ -13,11 +13,11 @@ _PER_PROMPT = ("attention_mask", "position_embeddings", *_POSITIONS)
 
 
 class Stop(Exception):
-    """Ends a block as soon as what was asked for is known, and carries it; no error."""
+    """Ends a block early, carrying the tensors that it was run for; not an error."""
 
-    def __init__(self, *found: Tensor) -> None:
+    def __init__(self, *tensors: Tensor) -> None:
         super().__init__()
-        self.found = found
+        self.tensors = tensors
 
 
 class FixedPrefix:
@@ -44,17 +44,17 @@ class FixedPrefix:
         """Number of earlier positions."""
         return self.keys.shape[-2]
 
-    def _join(self, earlier: Tensor, own: Tensor) -> Tensor:
+    def _join(self, earlier: Tensor, later: Tensor) -> Tensor:
         if not earlier.shape[-2]:
-            return own
-        own = own.to(torch.promote_types(earlier.dtype, own.dtype))
-        if len(earlier) == len(own):
-            return torch.cat([earlier, own], -2)
+            return later
+        later = later.to(torch.promote_types(earlier.dtype, later.dtype))
+        if len(earlier) == len(later):
+            return torch.cat([earlier, later], -2)
         # One copy instead of two: expanding the prefix to all rows and joining it would each make one.
         start = earlier.shape[-2]
-        joined = own.new_empty(len(earlier), self.rows, own.shape[1], start + own.shape[2], own.shape[3])
+        joined = later.new_empty(len(earlier), self.rows, later.shape[1], start + later.shape[2], later.shape[3])
         joined[..., :start, :] = earlier[:, None]
-        joined[..., start:, :] = own.unflatten(0, (len(earlier), self.rows))
+        joined[..., start:, :] = later.unflatten(0, (len(earlier), self.rows))
         return joined.flatten(0, 1)
 
 
@@ -77,8 +77,8 @@ class BlockArguments:
         self._prompts, self._length = shape
         self._by_position = bool(args)
         names = list(inspect.signature(block.original_component.forward).parameters)
-        named = dict(zip(names[1:], args[1:], strict=False))
-        self._named = {name: self._shared(name, value) for name, value in named.items()}
+        by_name = dict(zip(names[1:], args[1:], strict=False))
+        self._named = {name: self._shared(name, value) for name, value in by_name.items()}
         self._kwargs = {name: self._shared(name, value) for name, value in kwargs.items() if name != "hidden_states"}
         self.residual: Tensor = args[0] if args else kwargs["hidden_states"]
         mask = self._find_mask()
@@ -140,7 +140,7 @@ class BlockArguments:
         try:
             self.call(residual, prefix=stopping, positions=positions, one_sequence=False)
         except Stop as stop:
-            keys, values = stop.found
+            keys, values = stop.tensors
             return keys, values
         raise Unreplayable("its blocks do not use the key-value cache")
 
@@ -184,14 +184,14 @@ class BlockArguments:
     def _row_mask(self, residual: Tensor, positions: slice) -> Tensor:
         """Every row sees the earlier positions that the recorded token saw, and itself."""
         rows, start = residual.shape[1], self._length - 1
-        own = torch.eye(rows, dtype=torch.bool, device=residual.device)
+        itself = torch.eye(rows, dtype=torch.bool, device=residual.device)
         if self._mask is None:
             earlier = torch.ones(1, 1, 1, start, dtype=torch.bool, device=residual.device)
         else:
             earlier = self._mask[..., positions, :start].to(residual.device)
         if earlier.dtype == torch.bool:
             earlier = _additive(earlier, residual)
-        own_mask = _additive(own, residual).expand(*earlier.shape[:2], rows, rows)
+        own_mask = _additive(itself, residual).expand(*earlier.shape[:2], rows, rows)
         return torch.cat([earlier.expand(*earlier.shape[:2], rows, start).to(own_mask.dtype), own_mask], -1)
 
 

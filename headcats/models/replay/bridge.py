@@ -15,17 +15,17 @@ from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.bridge_recording import FINAL, BridgeRecording
+from headcats.models.replay.compact_slice import compact_slice
 from headcats.models.replay.fused_activations import fused, written_out
-from headcats.models.replay.kept import kept
 from headcats.models.replay.unreplayable import Unreplayable
 
 
 @torch.no_grad()
 def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> BridgeRecording:
-    """Run `tokens` once and keep what is needed to run blocks again at positions `first` and later.
+    """As `record`, for a TransformerBridge.
 
     Raises:
-        Unreplayable: The blocks cannot be called on their own; the text is the reason.
+        Unreplayable: The blocks cannot be called on their own.
     """
     bridge = model.model
     if FINAL not in bridge.hook_dict:
@@ -103,7 +103,7 @@ class _Run:
             if self._asks_for_z:
                 raise Stop(value)
             ahead = self._ahead.z if self._ahead is not None else None
-            z = kept(value, slice(self._first - self._shape[1], None), 1)
+            z = compact_slice(value, slice(self._first - self._shape[1], None), 1)
             self.z[layer] = z if ahead is None else torch.cat([ahead, z], 1)
             return value
 
@@ -127,49 +127,50 @@ class _Run:
             raise Unreplayable("not every block keeps keys and values")
         if any(keys.shape[-2] != self._shape[1] for keys, _ in layers):
             raise Unreplayable("its key-value cache does not hold every position")
-        return [(kept(keys, slice(self._first), 2), kept(values, slice(self._first), 2)) for keys, values in layers]
+        earlier = slice(self._first)
+        return [(compact_slice(keys, earlier, 2), compact_slice(values, earlier, 2)) for keys, values in layers]
 
     def _before(self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._looks_ahead:
             return None
         if block is not self._blocks[len(self.arguments)]:
             raise Unreplayable("its blocks do not run one after the other")
-        one = BlockArguments(block, args, kwargs, cache=self.cache, shape=self._shape)
-        residual, last = one.residual, self._shape[1] - 1
-        one.residual = kept(residual, slice(self._first, None), 1)
-        self.arguments.append(one)
+        arguments = BlockArguments(block, args, kwargs, cache=self.cache, shape=self._shape)
+        residual, last = arguments.residual, self._shape[1] - 1
+        arguments.residual = compact_slice(residual, slice(self._first, None), 1)
+        self.arguments.append(arguments)
         if len(self.arguments) < len(self._blocks) or last == 0:
             return None
         self._looks_ahead = True
         try:
-            self._ahead = self._look_ahead(one, residual, last)
-        except Unreplayable:  # run whole
+            self._ahead = self._look_ahead(arguments, residual, last)
+        except Unreplayable:  # run all positions
             return None
         finally:
             self._looks_ahead = self._asks_for_z = False
         prefix = FixedPrefix(self._ahead.keys[..., :last, :], self._ahead.values[..., :last, :])
-        return one.adapted(residual[:, last:], prefix=prefix, positions=slice(last, None), one_sequence=False)
+        return arguments.adapted(residual[:, last:], prefix=prefix, positions=slice(last, None), one_sequence=False)
 
-    def _look_ahead(self, one: BlockArguments, residual: Tensor, last: int) -> _Ahead:
+    def _look_ahead(self, arguments: BlockArguments, residual: Tensor, last: int) -> _Ahead:
         nothing = residual.new_empty(len(residual), 1, 0, 1)
-        keys, values = one.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
+        keys, values = arguments.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
         # As the cache does in the other blocks: some norms give keys in fp32 in a model of 16 bits.
         values = values.to(torch.promote_types(keys.dtype, values.dtype))
         if self._first == last:
             return _Ahead(residual[:, :last], keys, values, None)
-        some = slice(self._first, last)
+        middle = slice(self._first, last)
         prefix = FixedPrefix(keys[..., : self._first, :], values[..., : self._first, :])
         self._asks_for_z = True
         try:
-            one.call(residual[:, some], prefix=prefix, positions=some, one_sequence=False)
+            arguments.call(residual[:, middle], prefix=prefix, positions=middle, one_sequence=False)
         except Stop as stop:
-            return _Ahead(residual[:, :last], keys, values, *stop.found)
+            return _Ahead(residual[:, :last], keys, values, *stop.tensors)
         raise Unreplayable("its last block has no head outputs")
 
     def _after(self, block: Any, args: tuple[Any, ...], output: Any) -> Any:
-        """What comes after the last block expects every position: any number does at those that are not read."""
+        """Restore all positions, which the rest of the model expects; the earlier ones are never read."""
         if self._ahead is None:
             return None
         after = output[0] if isinstance(output, tuple) else output
-        whole = torch.cat([self._ahead.earlier.to(after.device), after], 1)
-        return (whole, *output[1:]) if isinstance(output, tuple) else whole
+        residual = torch.cat([self._ahead.earlier.to(after.device), after], 1)
+        return (residual, *output[1:]) if isinstance(output, tuple) else residual

@@ -44,7 +44,7 @@ class BridgeRecording(Recording):
         self._model = model
         self._arguments = arguments
         self._prefixes = prefixes
-        self._residuals = [one.residual for one in arguments]
+        self._residuals = [block_arguments.residual for block_arguments in arguments]
         self._final = final
         with model.lock:
             self._activations = [written_out(block) for block in model.model.blocks]
@@ -90,9 +90,9 @@ class BridgeRecording(Recording):
         with self._model.lock:
             if self._columns is None or not torch.equal(self._columns[0], ids):
                 self._columns = self._columns_of(ids)
-                found = self._dot_columns(self._final.unsqueeze(1))[:, 0]
+                logits = self._dot_columns(self._final.unsqueeze(1))[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
-                self._plain_columns = reads_alike(found.to(expected.device), expected, self._model.dtype)
+                self._plain_columns = reads_alike(logits.to(expected.device), expected, self._model.dtype)
             return self._dot_columns(residual) if self._plain_columns else None
 
     def _columns_of(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
@@ -106,8 +106,8 @@ class BridgeRecording(Recording):
         assert self._columns is not None
         _, weight, bias = self._columns
         normed = self._model.model.ln_final(residual).to(weight.device)
-        some = torch.einsum("prd,ptd->prt", normed.to(weight.dtype), weight)
-        return (some if bias is None else some + bias[:, None]).float()
+        logits = torch.einsum("prd,ptd->prt", normed.to(weight.dtype), weight)
+        return (logits if bias is None else logits + bias[:, None]).float()
 
     def _unembed(self, residual: Tensor) -> Tensor:
         model = self._model.model

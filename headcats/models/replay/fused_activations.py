@@ -17,16 +17,15 @@ _TANH_GELU = (NewGELUActivation, FastGELUActivation)
 
 
 def written_out(block: nn.Module) -> list[nn.Module]:
-    """Modules of a block that `fused` knows; none whose computation somebody has replaced."""
+    """Modules of a block that `fused` can replace; none whose `forward` is already replaced."""
     return [module for module in block.modules() if type(module) in _TANH_GELU and "forward" not in vars(module)]
 
 
 @contextmanager
 def fused(activations: Iterable[nn.Module]) -> Iterator[None]:
-    """Modules of `written_out` compute in one pass; hold the model's lock meanwhile. Hooks on them see what they saw.
+    """Compute modules of `written_out` in one pass, with their hooks; hold the model's lock meanwhile.
 
-    In other types than fp32 nothing changes: in 16 bits the formula rounds after each of its passes, and one of the two
-    has a constant of ten digits.
+    Only in fp32: in 16 bits the formula rounds after each pass, and one of the two has a constant of ten digits.
     """
     replaced: list[Any] = [module for module in activations if "forward" not in vars(module)]
     try:

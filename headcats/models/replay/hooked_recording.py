@@ -106,8 +106,8 @@ class HookedTransformerRecording(Recording):
                 unembed = self._model.model.unembed
                 index = ids.to(unembed.W_U.device)
                 self._columns = ids.clone(), unembed.W_U.T[index], unembed.b_U[index]
-                found = self._dot_columns(self._final.unsqueeze(1))[:, 0]
-                self._plain_columns = reads_alike(found, self.logits.gather(1, index), self._model.dtype)
+                logits = self._dot_columns(self._final.unsqueeze(1))[:, 0]
+                self._plain_columns = reads_alike(logits, self.logits.gather(1, index), self._model.dtype)
             return self._dot_columns(residual) if self._plain_columns else None
 
     def _dot_columns(self, residual: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ class HookedTransformerRecording(Recording):
 
     def _normed(self, residual: Tensor) -> Tensor:
         model = self._model.model
-        # A norm that was not asked for is there nevertheless in some versions, and left out by the model's own pass.
+        # Some versions have a final norm that the config does not ask for and the model's own pass skips.
         normed = residual if model.cfg.normalization_type is None else apply_norm(model.ln_final, residual)
         return normed.to(model.unembed.W_U.device)
 

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
+from headcats.models.replay.compact_slice import compact_slice
 from headcats.models.replay.fused_layers import is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
 from headcats.models.replay.hooked_recording import HookedTransformerRecording, RecordedLayer
-from headcats.models.replay.kept import kept
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
 from headcats.models.replay.unreplayable import Unreplayable
 
@@ -30,11 +30,11 @@ _ODD_POSITIONS = {
 def record_hooked_transformer(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int
 ) -> HookedTransformerRecording:
-    """Run `tokens` once and keep what is needed to run blocks again at positions `first` and later.
+    """As `record`, for a HookedTransformer.
 
     Raises:
         DataError: See `HookedModel.check_tokens`.
-        Unreplayable: The model does something that is not known here; the text is the reason.
+        Unreplayable: The model has a part that is not known here.
     """
     model.check_tokens(tokens)
     _check(model.model)
@@ -66,16 +66,16 @@ def _computed(
         earlier = _head_outputs(block, normed, keys, values, positions, slice(first, begin))
         kept_z = torch.cat([earlier, z], 2)[:, 0]
     else:
-        kept_z = kept(z[:, 0], slice(first - begin, None), 1)
+        kept_z = compact_slice(z[:, 0], slice(first - begin, None), 1)
     shared = slice(block.rule.first_visible(first), first)
     prefix = _prefix(keys[:, 0, shared], values[:, 0, shared])
     del normed, keys, values
-    own = block.before_attention_output(rows[:, :, begin:])
-    base = kept(own[:, 0], slice(max(first, begin) - begin, None), 1)
+    before = block.before_attention_output(rows[:, :, begin:])
+    base = compact_slice(before[:, 0], slice(max(first, begin) - begin, None), 1)
     recorded = RecordedLayer(block, positions.at(slice(first, None)), prefix, base)
     if not is_last:
-        after = block.attention_output(z).add_(own)
-        del z, own
+        after = block.attention_output(z).add_(before)
+        del z, before
         block.finish(after)
         residual = after[:, 0]
     return recorded, kept_z, residual

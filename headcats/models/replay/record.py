@@ -9,13 +9,13 @@ from headcats.models.replay.unreplayable import check_replayable
 
 
 def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Recording:
-    """Run prompts once and keep what is needed to run blocks again at positions `first` and later.
+    """Run prompts once and record them, to replay blocks at positions `first` and later.
 
-    Whether the numbers of a replay are right is not known before they were compared with a hooked run: a block may get
-    something that depends on the whole prompt in a way that no signature shows.
+    Compare a replay with a hooked run before trusting it: a block may depend on the whole prompt in a way that its
+    signature does not show.
 
     Raises:
-        Unreplayable: The blocks cannot be run again on their own; the text is the reason.
+        Unreplayable: The blocks cannot be replayed.
     """
     check_replayable(model)
     if model.model_class == "TransformerBridge":

@@ -1,4 +1,4 @@
-"""What a fast path needs of a model: one unpatched run, kept so that its blocks can be run again."""
+"""Recordings: one unpatched run of a model, from which fast paths replay its blocks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -9,15 +9,15 @@ from torch import Tensor
 
 Rows = Float[Tensor, "prompt _row _pos d_model"]
 RowEdit = Callable[[Tensor], Tensor]
-"""Gets z `[prompt, row, pos, head, d_head]` of all rows of a block, returns the z to go on with; it may change it."""
+"""Takes z `[prompt, row, pos, head, d_head]` of all rows of a block and returns the new z; may edit in place."""
 
 
 class Recording(ABC):
-    """One unpatched run of a batch of prompts, from which blocks can be run again on changed residual streams.
+    """One unpatched run of a batch of prompts, from which blocks can be replayed on changed residual streams.
 
     A *row* is one variant of every prompt: the residual stream at positions `first` and later, after some head was
-    replaced. Earlier positions are those of the unpatched run, and so are their keys and values: a change at `first`
-    cannot reach them. Nothing of the model stays changed, and its lock is held while it computes.
+    replaced. Earlier positions, with their keys and values, are those of the unpatched run: a change at `first` cannot
+    reach them. The model is left unchanged, and its lock is held while it computes.
 
     Attributes:
         tokens: Prompts of one length, without padding.
@@ -38,16 +38,14 @@ class Recording(ABC):
 
     @abstractmethod
     def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
-        """Run one block on rows that have changed before it and on rows that change in it.
+        """Run a block on rows that changed before it and on rows that change in it.
 
         Args:
             layer: The block.
-            rows: Residual stream before the block, of rows that have changed before; None if there are none.
-            fresh: Number of rows of the unpatched run to add after them.
-            edit: Changes z of all rows, the fresh ones last; None changes nothing. With `last_only` it is given and
-                returns the last position only.
-            last_only: Give the residual stream at the last position alone: always so for the last block, where no
-                other position is read any more. The cost of the other positions is saved where possible.
+            rows: Residual stream before the block, of rows that changed before; None if there are none.
+            fresh: Number of rows of the unpatched run to append.
+            edit: Edits z of all rows, the fresh ones last; with `last_only`, at the last position only.
+            last_only: Return the last position only, and skip the others where possible; always so for the last block.
 
         Returns:
             Residual stream after the block, `[prompt, row, pos, d_model]`, where `pos` has size 1 if `last_only`.
@@ -56,21 +54,18 @@ class Recording(ABC):
 
     @abstractmethod
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
-        """Logits, in fp32, of residual streams after the last block: the rest of the model's own pass."""
+        """Logits, in fp32, of residual streams after the last block."""
         ...
 
     @abstractmethod
     def read_some(
         self, residual: Float[Tensor, "prompt row d_model"], ids: Int[Tensor, "prompt token"]
     ) -> Float[Tensor, "prompt row token"] | None:
-        """Logits of a few tokens per prompt, in fp32, without those of the rest of the vocabulary.
-
-        None where the model's readout is not a plain unembedding of single tokens (found out on the unpatched run).
-        """
+        """Logits of a few tokens per prompt only, in fp32; None if the readout is not a plain unembedding."""
         ...
 
 
-def reads_alike(found: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
-    """Whether a shortcut of the readout gives the logits of the unpatched run, up to rounding of `dtype`."""
+def reads_alike(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
+    """Whether logits agree up to rounding of `dtype`."""
     limit = 64 * torch.finfo(dtype).eps * max(1.0, float(expected.abs().max()))
-    return bool(((found.float().to(expected.device) - expected).abs() <= limit).all())
+    return bool(((actual.float().to(expected.device) - expected).abs() <= limit).all())

@@ -1,8 +1,7 @@
-"""Attention of many rows of the same prompts, which share the keys and values of the positions before them.
+"""Attention of many rows of the same prompts, which share the keys and values of earlier positions.
 
-The rows of one prompt are the query axis of one product with the shared keys, so those are never copied per row; each
-row's own keys and values enter as further columns of the softmax. There is no mask between rows: a row never sees
-another.
+The rows of a prompt are the query axis of one product with the shared keys, which are never copied per row; each row's
+own keys and values are further columns of the softmax. Rows do not see each other.
 """
 
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-# Scores that are held at once, in numbers. On CPUs a few MB stay in the cache; elsewhere the limit is memory.
+# Number of scores held at once: on CPUs a few MB that fit into the cache, elsewhere limited by memory.
 _SCORES_ON_CPU = 2**20
 _SCORES = 2**26
 
@@ -81,9 +80,9 @@ def _shared_attention(
     queries: Tensor, keys: Tensor, values: Tensor, prefix: SharedPrefix, rule: AttentionRule, visible: Tensor | None
 ) -> Tensor:
     query, heads, d_head = queries.shape[2:]
-    own, kv_heads = keys.shape[2:4]
+    own_width, kv_heads = keys.shape[2:4]
     shared, group = prefix.keys.shape[2], heads // kv_heads
-    columns = shared + own
+    columns = shared + own_width
     # [prompt, kv_head, row, query, head of the group, ...]: rows next to each other for the shared keys.
     grouped = queries.unflatten(3, (kv_heads, group)).permute(0, 3, 1, 2, 4, 5)
     q = torch.div(grouped, rule.scale, out=queries.new_empty(grouped.shape))
@@ -92,10 +91,10 @@ def _shared_attention(
     if shared:
         scores[..., :shared] = (q.flatten(2, 4) @ prefix.keys.mT).view(*q.shape[:-1], shared)
     # Products of single vectors are faster by hand than as a batch of tiny matrix products.
-    if own == 1:
+    if own_width == 1:
         torch.sum(q * k.unsqueeze(4), -1, out=scores[..., shared])
     else:
-        scores[..., shared:columns] = (q.flatten(3, 4) @ k.mT).view(*q.shape[:-1], own)
+        scores[..., shared:columns] = (q.flatten(3, 4) @ k.mT).view(*q.shape[:-1], own_width)
     if rule.cap is not None:
         scores.div_(rule.cap).tanh_().mul_(rule.cap)
     if visible is not None:
@@ -105,7 +104,7 @@ def _shared_attention(
     pattern = scores.softmax(-1)
     to_shared, to_own = pattern[..., :shared], pattern[..., shared:columns]
     z = (to_shared.flatten(2, 4) @ prefix.values).view(q.shape)
-    if own == 1:
+    if own_width == 1:
         z.addcmul_(to_own, v.unsqueeze(4))
     else:
         z.view(-1, query * group, d_head).baddbmm_(to_own.flatten(3, 4).flatten(0, 2), v.flatten(0, 2))

@@ -1,4 +1,4 @@
-"""Models whose blocks are not run again on their own, and why."""
+"""Models whose blocks cannot be replayed."""
 
 from typing import Any
 
@@ -7,29 +7,26 @@ from headcats.models.adapter import HookedModel
 
 
 class Unreplayable(ModelError):
-    """Blocks of this model cannot be run again on their own: callers take the hooked path.
-
-    The text is the reason, as a clause.
-    """
+    """Blocks of this model cannot be replayed, so callers use the hooked path. The text is the reason, as a clause."""
 
 
 def check_replayable(model: HookedModel) -> None:
-    """Refuse what a replay would get wrong, without trying it.
+    """Refuse models that a replay is known to get wrong.
 
     Raises:
-        Unreplayable: Hooks of the user, train mode, blocks without attention, or blocks that depend on one another by
+        Unreplayable: Hooks of the user, train mode, blocks without attention, or blocks that depend on each other by
             more than the residual stream and their own keys and values.
     """
-    # Hooks that another thread has put on for its forward pass are gone once it lets go of the lock.
+    # Another thread's hooks for its forward pass are gone once it releases the lock.
     with model.lock:
         if any(module.training for module in model.model.modules()):
             raise Unreplayable("it is in train mode (call its .eval())")
-        # The bridge itself puts permanent hooks on some architectures (OPT); they act whoever calls its blocks.
-        own = model.model_class == "TransformerBridge"
+        # The bridge has permanent hooks of its own on some architectures (OPT), which act in a replay too.
+        is_bridge = model.model_class == "TransformerBridge"
         hooked = [
             name
             for name, point in model.model.hook_dict.items()
-            if any(not (own and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks))
+            if any(not (is_bridge and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks))
         ]
         if hooked:
             raise Unreplayable(f"it has hooks of its own, for example at {hooked[0]!r}")

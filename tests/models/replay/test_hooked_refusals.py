@@ -35,14 +35,14 @@ def test_configurations(options: dict[str, Any], reason: str) -> None:
 def test_unknown_positions() -> None:
     model = HookedModel(build_hooked("gpt2"))
     model.model.cfg.positional_embedding_type = "sinusoidal"
-    with pytest.raises(Unreplayable, match="its positions are 'sinusoidal'"):
+    with pytest.raises(Unreplayable, match="'sinusoidal'"):
         record_hooked_transformer(model, TOKENS, first=LAST)
 
 
 def test_quantised_weights() -> None:
     model = HookedModel(build_hooked("gpt2"))
     model.model.cfg.load_in_4bit = True
-    with pytest.raises(Unreplayable, match="quantised to 4 bits"):
+    with pytest.raises(Unreplayable, match="4 bits"):
         record_hooked_transformer(model, TOKENS, first=LAST)
 
 
@@ -58,7 +58,7 @@ def test_modules_of_another_class(part: str) -> None:
 def test_a_subclass() -> None:
     model = HookedModel(build_hooked("gpt2"))
     model.model.__class__ = type("Mine", (type(model.model),), {})
-    with pytest.raises(Unreplayable, match="its class is Mine"):
+    with pytest.raises(Unreplayable, match="Mine"):
         record_hooked_transformer(model, TOKENS, first=LAST)
 
 
