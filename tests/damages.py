@@ -20,12 +20,12 @@ def trial(
     controls: Iterable[Sequence[str]] = (),
     relabelled: Iterable[Sequence[str]] = (),
     *,
-    why: str = "",
+    reason: str = "",
     shared: int = 0,
 ) -> Trial:
     """A trial with these control sets and relabellings."""
-    sets, images = (tuple(heads(*one) for one in given) for given in (controls, relabelled))
-    return Trial(heads(*tested), Controls(sets, len(sets), "layers"), why, shared, images)
+    sets, images = (tuple(heads(*names) for names in rows) for rows in (controls, relabelled))
+    return Trial(heads(*tested), Controls(sets, len(sets), "layers"), reason, shared, images)
 
 
 def damage(
@@ -34,12 +34,13 @@ def damage(
     cost: Callable[[HeadSet], float],
     sets: Iterable[HeadSet],
     *,
-    shown: Sequence[str] = ("other",),
+    distractors: Sequence[str] = ("other",),
     n: int = 12,
 ) -> TaskDamage:
     """Every prompt of the task loses `cost(heads)` of a gap of 2 nats."""
     ordered = sorted(set(sets))
-    drop = np.tile([2.0 * cost(one) for one in ordered], (n, 1)).reshape(n, len(ordered))
+    drop = np.tile([2.0 * cost(head_set) for head_set in ordered], (n, 1)).reshape(n, len(ordered))
     items = tuple(f"item {place}" for place in range(n))
-    named = tuple(shown[place % len(shown)] for place in range(n))
-    return TaskDamage(task, category, drop, np.full(n, 2.0), items, named, {one: at for at, one in enumerate(ordered)})
+    distractor_tasks = tuple(distractors[place % len(distractors)] for place in range(n))
+    columns = {head_set: place for place, head_set in enumerate(ordered)}
+    return TaskDamage(task, category, drop, np.full(n, 2.0), items, distractor_tasks, columns)

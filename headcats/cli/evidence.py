@@ -46,7 +46,7 @@ def evidence_command(
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Does a category stand? Its heads are ablated on prompts the run has not seen, beside random heads.
+    """Is a category supported? Its heads are ablated on prompts the run has not seen, beside random heads.
 
     Examples:
     - `headcats evidence results/mini-icl`
@@ -103,18 +103,18 @@ def _numbers(found: "xr.DataTree") -> dict[str, Any]:
     from headcats.evidence.reading import damaged_more
 
     nodes = {name: node.to_dataset() for name, node in found.children.items()}
-    every, alone = nodes["specificity"], nodes["exclusive"]
+    all_heads, exclusive = nodes["specificity"], nodes["exclusive"]
     return {
         "options": json.loads(found.attrs["options"]),
         "reading": found.attrs["reading"].splitlines(),
         "verdicts": [
             {
                 "category": name,
-                "by_its_heads": every["verdict"].sel(category=name).item(),
-                "by_those_in_no_other": alone["verdict"].sel(category=name).item(),
-                "damaged_more": damaged_more(every, name),
+                "by_its_heads": all_heads["verdict"].sel(category=name).item(),
+                "by_those_in_no_other": exclusive["verdict"].sel(category=name).item(),
+                "damaged_more": damaged_more(all_heads, name),
             }
-            for name in every["category"].values.tolist()
+            for name in all_heads["category"].values.tolist()
         ],
         "tables": nodes,
     }

@@ -1,8 +1,8 @@
-"""Categories against each other on the same input words, where both are shown: what vocabulary cannot explain.
+"""Categories against each other on shared input words: a difference that vocabulary cannot explain.
 
-The tasks of a category share words that other categories' tasks do not have, so a head that answers to kinds of words
-looks specific. But a prompt of `country -> capital` whose corrupted version shows `country -> French name` asks about
-words that both tasks know; so does its mirror image. Between these the words are the same and the task is not.
+Tasks of a category share words that other categories' tasks lack, so a head that responds to kinds of words looks
+specific. But a prompt of `country -> capital` whose distractor task is `country -> French name` asks about words of
+both tasks, and so does its mirror image: between these two the words are the same and the task differs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,11 @@ from jaxtyping import Bool, Float
 
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.specificity import p_value
-from headcats.evidence.trials import Trials
+from headcats.evidence.trials import Trial, Trials
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Damage by one category's heads on one side of a pair."""
-
     damage: float
     controls: Float[np.ndarray, " control"]
     prompts: int
@@ -36,118 +34,114 @@ def contrasts(
 ) -> xr.Dataset:
     """Damage by a category's heads on its own prompts, minus that on another category's, both on shared words.
 
-    Own side: prompts of the category's tasks whose corrupted version shows a task of the other category. Other side:
-    prompts of the other category's tasks whose corrupted version shows a task of this one. Each side is the mean over
-    its tasks of the mean drop on these prompts, as a share of the task's mean gap. Controls are the disjoint ones of
-    `specificity`, all from one small pool of heads, so p is too small: it describes and decides nothing.
+    Own side: prompts of the category's tasks whose distractor task is of the other category. Other side: prompts of the
+    other category's tasks whose distractor task is of this one. Each side is the mean over its tasks of the mean drop
+    on these prompts, as a share of the task's mean gap. Controls are the disjoint ones of `specificity`, all from one
+    small pool of heads, so p is too small: it is descriptive.
 
     Args:
         designed: See `headcats.evidence.trials.trials`.
         measured: Task -> damages.
         categories: Categories in the order of the result.
-        category_of: Task -> category, for every task that a corrupted prompt may show.
+        category_of: Task -> category, for every task that may be a distractor.
 
     Returns:
         `(category, other)`: `difference, own, elsewhere` (shares of the gap), `control_mean, control_low,
         control_high` of the difference, `p`, `n_controls`, `own_prompts, other_prompts`, `own_tasks, other_tasks`
         (names, comma-separated), and `note`: why a pair has no number, or "". `interaction` adds the differences of
-        both categories' heads: fragile tasks make one difference large and the other as small, so it is 0 where the
-        same heads serve both, and above 0 where each category's heads matter more for their own prompts. Attribute
-        `why`: what the corrupted prompts show, as a clause, for where no pair has any prompt.
+        both categories' heads: a fragile task raises one difference and lowers the other, so it is 0 where the same
+        heads serve both, and above 0 where each category's heads matter more for their own prompts. Attribute `why`:
+        a clause for the case that no pair has any prompt.
     """
-    grids: dict[str, list[list[object]]] = {}
-    for category in categories:
-        for other in categories:
-            for name, value in _pair(category, other, designed, measured, category_of).items():
-                rows = grids.setdefault(name, [])
-                if other == categories[0]:
-                    rows.append([])
-                rows[-1].append(value)
-    tested = [name for name in categories if any(found.category == name for found in measured.values())]
-    shown = {name for found in measured.values() for name in found.distractor_tasks}
-    if len(tested) < 2:
-        why = f"all tested tasks are of {' and '.join(tested)}"
-    elif shown == {"shuffled_labels"}:
-        why = "the labels of corrupted prompts are shuffled, so these show no other task"
-    else:
-        why = "no corrupted prompt of a tested category shows a task of another one that was tested"
-    differences = np.array(grids["difference"], dtype=float).reshape(len(categories), len(categories))
+    places = [(category, other) for category in categories for other in categories]
+    cells = [_cell(category, other, designed, measured, category_of) for category, other in places]
+    grids = {
+        name: np.array([cell[name] for cell in cells]).reshape(len(categories), len(categories)) for name in cells[0]
+    }
+    grids["interaction"] = grids["difference"] + grids["difference"].T
     return xr.Dataset(
-        {name: (("category", "other"), np.array(values)) for name, values in grids.items()}
-        | {"interaction": (("category", "other"), differences + differences.T)},
+        {name: (("category", "other"), values) for name, values in grids.items()},
         coords={"category": list(categories), "other": list(categories)},
-        attrs={"why": why},
+        attrs={"why": _why_no_prompts(categories, measured)},
     )
 
 
-def _pair(
+def _why_no_prompts(categories: Sequence[str], measured: Mapping[str, TaskDamage]) -> str:
+    tested = [name for name in categories if any(damage.category == name for damage in measured.values())]
+    if len(tested) < 2:
+        return f"all tested tasks are of {' and '.join(tested)}"
+    if {name for damage in measured.values() for name in damage.distractor_tasks} == {"shuffled_labels"}:
+        return "the labels of corrupted prompts are shuffled, so these show no other task"
+    return "no corrupted prompt of a tested category shows a task of another one that was tested"
+
+
+def _cell(
     category: str,
     other: str,
     designed: Trials,
     measured: Mapping[str, TaskDamage],
     category_of: Mapping[str, str],
-) -> dict[str, object]:
-    own = _side(category, category, other, designed, measured, category_of)
-    theirs = _side(category, other, category, designed, measured, category_of)
-    n = min(len(own.controls), len(theirs.controls))
-    controls = own.controls[:n] - theirs.controls[:n]
-    difference = own.damage - theirs.damage
-    known = not np.isnan(difference) and category != other
-    low, high = np.quantile(controls, [0.025, 0.975]) if known and n else (np.nan, np.nan)
+) -> dict[str, float | int | str]:
+    trials = {task: by_category[category] for task, by_category in designed.items()}
+    on_own = _side(trials, category, other, measured, category_of)
+    on_other = _side(trials, other, category, measured, category_of)
+    n = min(len(on_own.controls), len(on_other.controls))
+    controls = on_own.controls[:n] - on_other.controls[:n]
+    difference = on_own.damage - on_other.damage
+    is_finite = not np.isnan(difference)
+    low, high = np.quantile(controls, [0.025, 0.975]) if is_finite and n else (np.nan, np.nan)
     return {
-        "difference": difference if known else np.nan,
-        "own": own.damage if category != other else np.nan,
-        "elsewhere": theirs.damage if category != other else np.nan,
-        "control_mean": controls.mean() if known and n else np.nan,
+        "difference": difference,
+        "own": on_own.damage,
+        "elsewhere": on_other.damage,
+        "control_mean": controls.mean() if is_finite and n else np.nan,
         "control_low": low,
         "control_high": high,
-        "p": p_value(difference, controls) if known else np.nan,
-        "n_controls": n if known else 0,
-        "own_prompts": own.prompts,
-        "other_prompts": theirs.prompts,
-        "own_tasks": ",".join(own.tasks),
-        "other_tasks": ",".join(theirs.tasks),
-        "note": _note(category, other, own, theirs),
+        "p": p_value(difference, controls) if is_finite else np.nan,
+        "n_controls": n if is_finite else 0,
+        "own_prompts": on_own.prompts,
+        "other_prompts": on_other.prompts,
+        "own_tasks": ",".join(on_own.tasks),
+        "other_tasks": ",".join(on_other.tasks),
+        "note": _note(category, other, on_own, on_other),
     }
 
 
 def _side(
-    heads_of: str,
-    of: str,
-    shown: str,
-    designed: Trials,
+    trials: Mapping[str, Trial],
+    category: str,
+    distractor: str,
     measured: Mapping[str, TaskDamage],
     category_of: Mapping[str, str],
 ) -> _Side:
-    """What the heads of `heads_of` do on prompts of the tasks of `of` that are corrupted to tasks of `shown`."""
-    damage, controls, tasks, prompts = [], [], [], 0
-    for task, found in measured.items():
-        chosen: Bool[np.ndarray, " prompt"] = np.array(
-            [category_of.get(name) == shown for name in found.distractor_tasks], dtype=bool
+    """Damage by the trials' heads on prompts of tasks of `category` whose distractor task is of `distractor`."""
+    damages, controls, tasks, prompts = [], [], [], 0
+    for task, damage in measured.items():
+        is_shared: Bool[np.ndarray, " prompt"] = np.array(
+            [category_of.get(name) == distractor for name in damage.distractor_tasks], dtype=bool
         )
-        if found.category != of or of == shown or not chosen.any():
+        if damage.category != category or category == distractor or not is_shared.any():
             continue
         tasks.append(task)
-        prompts += int(chosen.sum())
-        trial = designed[task][heads_of]
-        if trial.heads:
-            damage.append(found.of([trial.heads], prompts=chosen)[0])
-            controls.append(found.of(trial.controls.sets, prompts=chosen))
+        prompts += int(is_shared.sum())
+        if trials[task].heads:
+            damages.append(damage.shares([trials[task].heads], prompts=is_shared)[0])
+            controls.append(damage.shares(trials[task].controls.sets, prompts=is_shared))
     n = min((len(values) for values in controls), default=0)
     mean = np.mean([values[:n] for values in controls], axis=0) if n else np.empty(0)
-    return _Side(float(np.mean(damage)) if damage else float("nan"), mean, prompts, tuple(tasks))
+    return _Side(float(np.mean(damages)) if damages else float("nan"), mean, prompts, tuple(tasks))
 
 
-def _note(category: str, other: str, own: _Side, theirs: _Side) -> str:
+def _note(category: str, other: str, on_own: _Side, on_other: _Side) -> str:
     if category == other:
         return ""
-    lacking = [
-        f"no held-out prompt of {of} shows a task of {shown} on the same words"
-        for of, shown, side in ((category, other, own), (other, category, theirs))
+    missing = [
+        f"no held-out prompt of {target} shows a task of {distractor} on the same words"
+        for target, distractor, side in ((category, other, on_own), (other, category, on_other))
         if not side.prompts
     ]
-    if lacking:
-        return " and ".join(lacking)
-    if np.isnan(own.damage) or np.isnan(theirs.damage):
+    if missing:
+        return " and ".join(missing)
+    if np.isnan(on_own.damage) or np.isnan(on_other.damage):
         return f"{category} has no heads to test on these tasks"
     return ""

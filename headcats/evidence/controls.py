@@ -1,8 +1,8 @@
 """Random sets of heads to compare with: as many heads of every layer, with or without the tested ones.
 
-A category is tested on several tasks, each with its own set (chosen without the task). What one comparison puts in
-their place is a family: one image of every set, by one map of heads to heads of the same layer, so that sets that
-overlap have images that overlap.
+A category is tested on several tasks, each with its own set (chosen without the task). One comparison replaces all of
+them by a family: one image of every set under one map of heads to heads of the same layer, so that sets that overlap
+have images that overlap.
 """
 
 import itertools
@@ -22,14 +22,14 @@ Family = tuple[HeadSet, ...]
 
 @dataclass(frozen=True)
 class Controls:
-    """Sets of heads that a tested set is compared with.
+    """Random sets of heads that a tested set is compared with.
 
     Attributes:
         sets: Sets, each sorted, none with a tested head; distinct unless they are coupled to those of another set.
-        possible: How many such sets (families, where sets are coupled) there are; all of them are in `sets` if that is
-            no more than were asked for.
-        matched: "layers": each has the tested set's number of heads in every layer; "thirds": only in every third of
-            the layers, because no set of the first kind exists; "nothing": neither kind exists.
+        possible: How many such sets (families, where sets are coupled) exist; all of them are in `sets` if no more
+            were asked for.
+        matched: "layers": as many heads as the tested set in every layer; "thirds": only in every third of the layers,
+            because no set of the first kind exists; "nothing": neither kind exists.
     """
 
     sets: tuple[HeadSet, ...]
@@ -40,8 +40,7 @@ class Controls:
 def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, seed: int) -> Controls:
     """Up to `n` distinct random sets that match `heads` in the number of heads per layer and share none with it.
 
-    The same heads get the same sets, in whichever order they are named. Where no more than `n` such sets exist, all
-    are enumerated, in a random order.
+    The order of `heads` does not matter. If no more than `n` such sets exist, all are returned, in random order.
 
     Args:
         heads: The tested heads.
@@ -52,21 +51,23 @@ def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, s
     if not heads:
         return Controls((), 0, "layers")
     draws = stream(seed, *map(str, sorted(heads)), "matched sets")
-    for matched, groups in (("layers", _layers(n_heads)), ("thirds", _thirds(n_heads))):
-        wanted = Counter(groups[head.layer] for head in heads)
+    layers = sorted(n_heads)
+    thirds = {layer: 3 * place // len(layers) for place, layer in enumerate(layers)}
+    for matched, groups in (("layers", {layer: layer for layer in layers}), ("thirds", thirds)):
+        sizes = Counter(groups[head.layer] for head in heads)
         pools = {
             group: [
                 Head(layer, head)
-                for layer in sorted(n_heads)
+                for layer in layers
                 for head in range(n_heads[layer])
                 if groups[layer] == group and Head(layer, head) not in heads
             ]
-            for group in sorted(wanted)
+            for group in sorted(sizes)
         }
-        possible = math.prod(math.comb(len(pool), wanted[group]) for group, pool in pools.items())
+        possible = math.prod(math.comb(len(pool), sizes[group]) for group, pool in pools.items())
         if possible:
-            parts = [(pool, wanted[group]) for group, pool in pools.items()]
-            sets = _all(parts, draws) if possible <= n else _some(parts, n, draws)
+            parts = [(pool, sizes[group]) for group, pool in pools.items()]
+            sets = _enumerated(parts, draws) if possible <= n else _sampled(parts, n, draws)
             return Controls(tuple(sets), possible, matched)
     return Controls((), 0, "nothing")
 
@@ -76,12 +77,12 @@ def relabellings(
 ) -> dict[HeadSet, tuple[HeadSet, ...]]:
     """Images of some sets under up to `n` permutations of the heads within every layer, the tested heads among them.
 
-    Under the hypothesis that heads of a layer are exchangeable, the tested sets are one such family among equals, so a
-    rank among them is an exact test. The k-th image of every set is by the same permutation. Families are distinct, and
-    none is that of the sets themselves; where no more than `n` exist, all are enumerated, in a random order.
+    If heads of a layer are exchangeable, the tested sets are one such family among equals, so a rank among them is an
+    exact test. The k-th image of every set is by the same permutation. Families are distinct, and none is that of the
+    sets themselves; if no more than `n` exist, all are returned, in random order.
 
     Args:
-        row: The sets; empty ones and repeated ones count for nothing.
+        row: The sets; empty and repeated ones are ignored.
         n_heads: Layer -> number of heads.
         n: How many families.
         seed: Seed of the draws.
@@ -92,8 +93,8 @@ def relabellings(
     sets = _distinct(row)
     pools = {layer: [Head(layer, head) for head in range(count)] for layer, count in n_heads.items()}
     draws = stream(seed, *_names(sets), "relabellings")
-    found = _families(sets, pools, n, draws, leave_out=sets)
-    return {one: tuple(family[place] for family in found) for place, one in enumerate(sets)}
+    families = _families(sets, pools, n, draws, leave_out=sets)
+    return {heads: tuple(family[place] for family in families) for place, heads in enumerate(sets)}
 
 
 def coupled_controls(
@@ -104,7 +105,7 @@ def coupled_controls(
     Where a layer has too few other heads for such a map, every set gets `matched_sets` of its own.
 
     Args:
-        row: The sets; empty ones and repeated ones count for nothing.
+        row: The sets; empty and repeated ones are ignored.
         n_heads: Layer -> number of heads.
         n: How many controls.
         seed: Seed of the draws.
@@ -113,25 +114,26 @@ def coupled_controls(
         Set (sorted) -> its controls.
     """
     sets = _distinct(row)
-    tested = {head for one in sets for head in one}
+    tested = {head for heads in sets for head in heads}
     pools = {
         layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in tested]
         for layer, count in n_heads.items()
     }
     possible = _count_families(sets, pools)
     if not possible:
-        return {one: matched_sets(one, n_heads, n=n, seed=seed) for one in sets}
-    found = _families(sets, pools, n, stream(seed, *_names(sets), "coupled sets"))
+        return {heads: matched_sets(heads, n_heads, n=n, seed=seed) for heads in sets}
+    families = _families(sets, pools, n, stream(seed, *_names(sets), "coupled sets"))
     return {
-        one: Controls(tuple(family[place] for family in found), possible, "layers") for place, one in enumerate(sets)
+        heads: Controls(tuple(family[place] for family in families), possible, "layers")
+        for place, heads in enumerate(sets)
     }
 
 
 def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, seed: int) -> list[HeadSet]:
     """Random sequences of heads, none of `heads`, whose k-th head is of the same layer as the k-th of `heads`.
 
-    Where a layer has no head left, one of the nearest layer takes its place (of two equally near, the lower one); where
-    no head at all is left, the sequence ends.
+    Where a layer has no head left, one of the nearest layer takes its place (the lower one of two); where no head at
+    all is left, the sequence ends.
 
     Args:
         heads: The sequence to match.
@@ -139,7 +141,7 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
         n: How many sequences.
         seed: Seed of the draws.
     """
-    found = []
+    sequences = []
     for number in range(n):
         draws = stream(seed, *map(str, heads), "growing sequence", str(number))
         free = {
@@ -153,8 +155,8 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
                 break
             pool = free[min(layers, key=lambda layer: (abs(layer - head.layer), layer))]
             sequence.append(pool.pop(int(draws.integers(len(pool)))))
-        found.append(tuple(sequence))
-    return found
+        sequences.append(tuple(sequence))
+    return sequences
 
 
 def _distinct(row: Collection[HeadSet]) -> Family:
@@ -166,7 +168,7 @@ def _names(sets: Family) -> list[str]:
 
 
 def _groups(sets: Family) -> list[tuple[int, tuple[bool, ...], int]]:
-    """Layer, membership of each set, and number of the heads with both: which of these is which makes no difference."""
+    """Layer, membership in each set, and number of the heads with both: heads of a group are interchangeable."""
     union = {head for heads in sets for head in heads}
     counts = Counter((head.layer, tuple(head in heads for heads in sets)) for head in union)
     return [(layer, inside, count) for (layer, inside), count in sorted(counts.items())]
@@ -187,54 +189,47 @@ def _families(
     """Up to `n` distinct images of the sets, each as likely as any other."""
     groups, possible = _groups(sets), _count_families(sets, pools)
     if possible - (leave_out is not None) <= n:
-        every = [one for one in _every(groups, pools, len(sets)) if one != leave_out] if possible else []
-        return [every[place] for place in draws.permutation(len(every))]
-    found: dict[Family, None] = {}
-    while len(found) < n:
-        mixed = {layer: [pool[place] for place in draws.permutation(len(pool))] for layer, pool in pools.items()}
+        families = [family for family in _all_families(groups, pools, len(sets)) if family != leave_out]
+        return [families[place] for place in draws.permutation(len(families))] if possible else []
+    sampled: dict[Family, None] = {}
+    while len(sampled) < n:
+        shuffled = {layer: [pool[place] for place in draws.permutation(len(pool))] for layer, pool in pools.items()}
         images: list[list[Head]] = [[] for _ in sets]
         for layer, inside, count in groups:
-            taken, mixed[layer] = mixed[layer][:count], mixed[layer][count:]
-            for image, here in zip(images, inside, strict=True):
-                image += taken if here else []
+            taken, shuffled[layer] = shuffled[layer][:count], shuffled[layer][count:]
+            for image, is_member in zip(images, inside, strict=True):
+                image += taken if is_member else []
         family = tuple(tuple(sorted(image)) for image in images)
         if family != leave_out:
-            found[family] = None
-    return list(found)
+            sampled[family] = None
+    return list(sampled)
 
 
-def _every(
+def _all_families(
     groups: Sequence[tuple[int, tuple[bool, ...], int]], pools: Mapping[int, Sequence[Head]], n_sets: int
 ) -> Iterator[Family]:
     if not groups:
         yield ((),) * n_sets
         return
-    (layer, inside, count), *others = groups
-    for chosen in itertools.combinations(pools[layer], count):
-        left = [head for head in pools[layer] if head not in chosen]
-        for family in _every(others, {**pools, layer: left}, n_sets):
+    (layer, inside, count), *rest = groups
+    for taken in itertools.combinations(pools[layer], count):
+        left = [head for head in pools[layer] if head not in taken]
+        for family in _all_families(rest, {**pools, layer: left}, n_sets):
             yield tuple(
-                tuple(sorted((*image, *chosen))) if here else image for image, here in zip(family, inside, strict=True)
+                tuple(sorted((*image, *taken))) if is_member else image
+                for image, is_member in zip(family, inside, strict=True)
             )
 
 
-def _layers(n_heads: Mapping[int, int]) -> dict[int, int]:
-    return {layer: layer for layer in n_heads}
-
-
-def _thirds(n_heads: Mapping[int, int]) -> dict[int, int]:
-    return {layer: 3 * place // len(n_heads) for place, layer in enumerate(sorted(n_heads))}
-
-
-def _all(parts: list[tuple[list[Head], int]], draws: np.random.Generator) -> list[HeadSet]:
-    chosen = itertools.product(*(itertools.combinations(pool, count) for pool, count in parts))
-    sets = [tuple(sorted(itertools.chain.from_iterable(one))) for one in chosen]
+def _enumerated(parts: list[tuple[list[Head], int]], draws: np.random.Generator) -> list[HeadSet]:
+    products = itertools.product(*(itertools.combinations(pool, count) for pool, count in parts))
+    sets = [tuple(sorted(itertools.chain.from_iterable(product))) for product in products]
     return [sets[place] for place in draws.permutation(len(sets))]
 
 
-def _some(parts: list[tuple[list[Head], int]], n: int, draws: np.random.Generator) -> list[HeadSet]:
+def _sampled(parts: list[tuple[list[Head], int]], n: int, draws: np.random.Generator) -> list[HeadSet]:
     sets: dict[HeadSet, None] = {}
     while len(sets) < n:
-        drawn = [pool[place] for pool, count in parts for place in draws.permutation(len(pool))[:count]]
-        sets[tuple(sorted(drawn))] = None
+        heads = [pool[place] for pool, count in parts for place in draws.permutation(len(pool))[:count]]
+        sets[tuple(sorted(heads))] = None
     return list(sets)

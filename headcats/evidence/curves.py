@@ -1,14 +1,14 @@
-"""Heads ablated one after the other: how damage grows on a category's own tasks, on others, and for random heads."""
+"""Cumulative ablation: damage as heads are added, on a category's own tasks and on others, beside random heads."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.evidence.controls import growing_sequences
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.selection import Selection
-from headcats.models import Head
+from headcats.evidence.selection import Selection, finite_mean
 from headcats.sweeps.joint import cumulative
 from headcats.sweeps.tree import HeadSet
 
@@ -16,12 +16,12 @@ MOST_HEADS = 12
 RANDOM_SEQUENCES = 10
 SIDES = ("own", "others")
 
-Sequences = Mapping[str, Mapping[str, tuple[tuple[Head, ...], list[HeadSet]]]]
+Sequences = Mapping[str, Mapping[str, tuple[HeadSet, list[HeadSet]]]]
 """Task -> category of the heads -> its sequence of heads, and random ones."""
 
 
 def sequences(selections: Mapping[str, Mapping[str, Selection]], n_heads: Mapping[int, int], *, seed: int) -> Sequences:
-    """The heads of every category in the order of their category-specific effect, and random ones of the same layers.
+    """The heads of every category, the most specific first, and random sequences of the same layers.
 
     Args:
         selections: Task -> category -> heads that were chosen without the task.
@@ -31,12 +31,12 @@ def sequences(selections: Mapping[str, Mapping[str, Selection]], n_heads: Mappin
     return {
         task: {
             category: (
-                one.members[:MOST_HEADS],
-                growing_sequences(one.members[:MOST_HEADS], n_heads, n=RANDOM_SEQUENCES, seed=seed),
+                selection.members[:MOST_HEADS],
+                growing_sequences(selection.members[:MOST_HEADS], n_heads, n=RANDOM_SEQUENCES, seed=seed),
             )
-            for category, one in found.items()
+            for category, selection in by_category.items()
         }
-        for task, found in selections.items()
+        for task, by_category in selections.items()
     }
 
 
@@ -44,8 +44,8 @@ def sets_of(designed: Sequences, task: str) -> set[HeadSet]:
     """Every set of heads that the curves of a task need."""
     return {
         tuple(sorted(heads))
-        for own, random in designed[task].values()
-        for sequence in (own, *random)
+        for members, random in designed[task].values()
+        for sequence in (members, *random)
         for heads in cumulative(sequence)
     }
 
@@ -54,7 +54,7 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
     """Damage after the first 1, 2, ... heads of each category.
 
     On every task the heads are those that were chosen without it, so a task drops out where its list ends; `n_tasks`
-    says how many are left. `others` is the mean over the other categories of the means over their tasks.
+    counts the rest. Side "others" is the mean over the other categories of the means over their tasks.
 
     Args:
         designed: See `sequences`.
@@ -66,7 +66,7 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
         (category, side, k)`; side "own" or "others", k = number of heads. NaN where no task has so many.
     """
     tasks = [task for task in designed if task in measured]
-    longest = max((len(own) for task in tasks for own, _ in designed[task].values()), default=0)
+    longest = max((len(members) for task in tasks for members, _ in designed[task].values()), default=0)
     shape = (len(categories), len(SIDES), longest)
     damage, counts = np.full(shape, np.nan), np.zeros(shape, dtype=np.int64)
     random = np.full((*shape, RANDOM_SEQUENCES), np.nan)
@@ -74,15 +74,16 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
         grown = {task: _grown(*designed[task][category], measured[task], longest) for task in tasks}
         for column, side in enumerate(SIDES):
             groups = [
-                [grown[task] for task in tasks if measured[task].category == target]
+                np.stack(group)
                 for target in categories
                 if (target == category) == (side == "own")
+                and (group := [grown[task] for task in tasks if measured[task].category == target])
             ]
-            means = [_mean([one[:, 0] for one in group]) for group in groups if group]
-            damage[row, column] = _mean(means) if means else np.nan
-            counts[row, column] = sum(~np.isnan(one[:, 0]) for group in groups for one in group)
-            means = [_mean([one[:, 1:] for one in group]) for group in groups if group]
-            random[row, column] = _mean(means) if means else np.nan
+            if not groups:
+                continue
+            mean = finite_mean(np.stack([finite_mean(group) for group in groups]))
+            damage[row, column], random[row, column] = mean[:, 0], mean[:, 1:]
+            counts[row, column] = sum((~np.isnan(group[..., 0])).sum(axis=0) for group in groups)
     return xr.Dataset(
         {
             "damage": (("category", "side", "k"), damage),
@@ -93,15 +94,11 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
     )
 
 
-def _grown(own: tuple[Head, ...], random: Sequence[HeadSet], found: TaskDamage, longest: int) -> np.ndarray:
-    """Damage `[k, own and random sequences]`."""
+def _grown(
+    members: HeadSet, random: Sequence[HeadSet], damage: TaskDamage, longest: int
+) -> Float[np.ndarray, "k sequence"]:
+    """Damage after k heads, by the members first and then by the random sequences."""
     values = np.full((longest, 1 + len(random)), np.nan)
-    for column, sequence in enumerate((own, *random)):
-        values[: len(sequence), column] = found.of(cumulative(sequence)) if sequence else np.nan
+    for column, sequence in enumerate((members, *random)):
+        values[: len(sequence), column] = damage.shares(cumulative(sequence)) if sequence else np.nan
     return values
-
-
-def _mean(values: Sequence[np.ndarray]) -> np.ndarray:
-    stacked = np.stack(values)
-    known = ~np.isnan(stacked)
-    return np.where(known, stacked, 0.0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)

@@ -1,4 +1,4 @@
-"""How much sets of heads matter for held-out prompts of a task: joint ablation, measured in log-probability."""
+"""Damage of sets of heads to a task: joint ablation on held-out prompts, measured in log-probability."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class TaskDamage:
-    """What the ablation of sets of heads costs on the held-out prompts of one task.
+    """Damage of sets of heads on the held-out prompts of one task.
 
     Attributes:
         task: The task.
@@ -34,7 +34,7 @@ class TaskDamage:
         drop: Clean minus ablated log-probability of the answer, in nats, one column per set.
         gap: Clean minus corrupted log-probability.
         items: Query of each prompt.
-        distractor_tasks: What each prompt's corrupted version shows.
+        distractor_tasks: Distractor task of each prompt.
         columns: Set of heads -> its column.
     """
 
@@ -46,16 +46,17 @@ class TaskDamage:
     distractor_tasks: tuple[str, ...]
     columns: Mapping[HeadSet, int] = field(repr=False)
 
-    def of(
+    def shares(
         self, sets: Sequence[HeadSet], *, prompts: Bool[np.ndarray, " prompt"] | None = None
     ) -> Float[np.ndarray, " set"]:
-        """Damage of each set: mean drop, over all or some of the prompts, as a share of the task's mean gap.
+        """Mean drop of each set over all or some of the prompts, as a share of the task's mean gap.
 
-        Positive = the heads help. NaN where no prompt is chosen; the empty set does no damage.
+        Positive = the heads help. NaN without prompts; 0 for the empty set.
         """
         drop = self._drops(sets)
-        chosen = drop if prompts is None else drop[prompts]
-        return chosen.mean(axis=0) / self.gap.mean() if len(chosen) else np.full(len(sets), np.nan)
+        if prompts is not None:
+            drop = drop[prompts]
+        return drop.mean(axis=0) / self.gap.mean() if len(drop) else np.full(len(sets), np.nan)
 
     def resampled(self, heads: HeadSet, *, seed: int) -> Float[np.ndarray, " draw"]:
         """Damage of one set in bootstrap resamples of the query items, numerator and gap together."""
@@ -89,42 +90,46 @@ def measure_damage(
         sets: Sets of heads; they share computation.
         category: The task's category.
         reference: Prompts of the means, usually of the whole suite, so that task information is removed.
-        positions: Where heads are ablated: "last" or "all". Prompts with a token role that the reference does not show
-            are left out, unless that is most of them.
+        positions: Where heads are ablated: "last" or "all". Prompts with a token role that the reference lacks are
+            left out, unless that is most of them.
         seed: Seed of the bootstrap of the gap.
 
     Raises:
-        DataError: No prompts, roles without reference, or no clear gap between clean and corrupted prompts; the message
-            says which.
+        DataError: No prompts, roles without reference, or no clear gap between clean and corrupted prompts.
     """
     ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
     task = next((batch.task for batch in batches), "")
     gaps, drops, used = [], [], []
     for batch in batches:
-        runs, found = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
+        runs, ablated = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
         used.append(runs.batch)
         clean, corrupted = (
             measure((METRIC,), side.logits, runs.targets)[0].cpu().double().numpy()
             for side in (runs.clean, runs.corrupted)
         )
         gaps.append(clean - corrupted)
-        drops.append(clean[:, None] - found)
+        drops.append(clean[:, None] - ablated)
     if not gaps:
         raise DataError("it has no held-out prompts")
     items = tuple(item for batch in used for item in batch.items)
-    shown = tuple(name for batch in used for name in batch.distractor_tasks)
+    distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)
     gap = np.concatenate(gaps)
-    _check_gap(gap, items, shown, task=task, seed=seed)
+    mean, low, _ = mean_interval(gap, np.array(items), np.array(distractor_tasks), task=task, seed=seed)
+    if not low > 0:
+        interval = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
+        raise DataError(
+            f"its held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
+        )
     columns = {heads: place for place, heads in enumerate(ordered)}
-    return TaskDamage(task, category, np.concatenate(drops), gap, items, shown, columns)
+    return TaskDamage(task, category, np.concatenate(drops), gap, items, distractor_tasks, columns)
 
 
 def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, positions: str, n_layers: int) -> int:
-    """How many tokens have to go through a block to ablate the sets on these prompts: what the time goes with."""
-    filled = [heads for heads in sets if heads]
-    if not filled:
+    """Passes of a token through a block that ablating the sets takes; the time is proportional to it."""
+    nonempty = [heads for heads in sets if heads]
+    if not nonempty:
         return 0
-    tree, rows, passed = grow(filled, n_layers=n_layers), 0, 0
+    tree, rows, passed = grow(nonempty, n_layers=n_layers), 0, 0
     for step in tree.steps:
         rows = (rows if step.parents is None else len(step.parents)) + step.fresh
         passed += rows
@@ -140,20 +145,11 @@ def _ablated(
         )
         replacements.of_layer(runs.model.layers[0])
     except UncoveredRoles as problem:
-        kept = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
-        if 2 * len(kept) < len(runs.batch):
+        covered = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
+        if 2 * len(covered) < len(runs.batch):
             raise
-        return _ablated(runs.select(kept), sets, reference=reference, positions=positions)
+        return _ablated(runs.select(covered), sets, reference=reference, positions=positions)
     if not sets:
         return runs, np.empty((len(runs.batch), 0))
-    found = measure_sets(runs, "clean", sets, replacements, names=(METRIC,), choice=choice)
-    return runs, found[0].double().numpy()
-
-
-def _check_gap(gap: np.ndarray, items: tuple[str, ...], shown: tuple[str, ...], *, task: str, seed: int) -> None:
-    mean, low, _ = mean_interval(gap, np.array(items), np.array(shown), task=task, seed=seed)
-    if not low > 0:
-        told = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
-        raise DataError(
-            f"its held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {told})"
-        )
+    values = measure_sets(runs, "clean", sets, replacements, names=(METRIC,), choice=choice)
+    return runs, values[0].double().numpy()

@@ -1,4 +1,4 @@
-"""All of the evidence for and against a set of categories, from one pass over held-out prompts."""
+"""The test of categories: every ablation it needs in one pass over held-out prompts, and what they show."""
 
 import json
 import logging
@@ -50,7 +50,7 @@ class HeldOut:
 
     Attributes:
         batches: Task -> its prompts, about query items that heads were not chosen by.
-        category_of: Task -> category, for every task of the suite (corrupted prompts show them).
+        category_of: Task -> category, for every task of the suite (any may be a distractor).
         reference: Prompts of the means that replace z.
     """
 
@@ -67,14 +67,14 @@ def examine(
     options: Options,
     advance: Callable[[str], None] = lambda task: None,
 ) -> xr.DataTree:
-    """Test every category of some scores on prompts that its heads were not chosen by.
+    """Test every category of the scores on prompts that its heads were not chosen by.
 
     Args:
         model: The model.
         held: Held-out prompts.
-        scores: What `hc.score` returns, made of other query items than those of `held`.
+        scores: What `hc.score` returns, of other query items than those of `held`.
         options: How heads are chosen and tested.
-        advance: Called with the name of each task that is done.
+        advance: Called with the name of each finished task.
 
     Returns:
         Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
@@ -82,15 +82,15 @@ def examine(
         `options` (JSON), `left_out` (JSON: task -> why it could not be tested).
 
     Raises:
-        DataError: No task can be tested; the message says why for each.
+        DataError: No task can be tested; the message gives the reason for each.
     """
     categories = [entry["name"] for entry in json.loads(scores.attrs["categories"])]
     tasks = [task for task in scores["task"].values.tolist() if task in held.batches]
-    whole = select(scores, rule=options.rule, min_tasks=options.min_tasks)
-    chosen = {task: select(scores, rule=options.rule, min_tasks=options.min_tasks, without=task) for task in tasks}
-    planned = _Plan(chosen, whole, model.n_heads, options)
-    needed = {task: planned.sets(task, held.category_of[task]) for task in tasks}
-    _say_how_long(model, held, needed, options)
+    by_all_tasks = select(scores, rule=options.rule, min_tasks=options.min_tasks)
+    selections = {task: select(scores, rule=options.rule, min_tasks=options.min_tasks, without=task) for task in tasks}
+    plan = _Plan(selections, by_all_tasks, model.n_heads, options)
+    sets = {task: plan.sets(task, held.category_of[task]) for task in tasks}
+    _log_expected_time(model, held, sets, options)
     measured: dict[str, TaskDamage] = {}
     left_out: dict[str, str] = {}
     for task in tasks:
@@ -98,7 +98,7 @@ def examine(
             measured[task] = measure_damage(
                 model,
                 held.batches[task],
-                needed[task],
+                sets[task],
                 category=held.category_of[task],
                 reference=held.reference,
                 positions=options.positions,
@@ -108,28 +108,22 @@ def examine(
             left_out[task] = str(error).rstrip(".")
         advance(task)
     if not measured:
-        listed = "; ".join(f"{task}: {why}" for task, why in left_out.items()) or "no task was scored"
-        raise DataError(f"No task can be tested on held-out prompts ({listed}).")
-    direct, notes = _direct(model, held, measured, planned.tested)
-    nodes = {
-        name: specificity.specificity(designed, measured, categories=categories, seed=options.seed)
-        for name, designed in (("specificity", planned.trials), ("exclusive", planned.exclusive))
-    }
-    for name in nodes:
-        nodes[name] = _described(nodes[name], measured).assign(verdict=reading.verdicts(nodes[name]))
-    nodes["contrasts"] = contrasts.contrasts(
-        planned.trials, measured, categories=categories, category_of=held.category_of
-    )
-    nodes["curves"] = curves.curves(planned.sequences, measured, categories=categories)
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
+        raise DataError(f"No task can be tested on held-out prompts ({reasons}).")
+    direct, notes = _direct_effects(model, held, measured, plan.tested)
+    nodes = {}
+    for name, designed in (("specificity", plan.trials), ("exclusive", plan.exclusive)):
+        table = specificity.specificity(designed, measured, categories=categories, seed=options.seed)
+        nodes[name] = _with_counts(table, measured).assign(verdict=reading.verdicts(table))
+    nodes["contrasts"] = contrasts.contrasts(plan.trials, measured, categories=categories, category_of=held.category_of)
+    nodes["curves"] = curves.curves(plan.sequences, measured, categories=categories)
     nodes["self_repair"] = self_repair.self_repair(
-        planned.tested, measured, direct, notes=notes, positions=options.positions
+        plan.tested, measured, direct, notes=notes, positions=options.positions
     )
+    lines = _reading(nodes, left_out, [*_relaxed(selections, options), *notes.values()], options)
     root = xr.Dataset(
         attrs={
-            "reading": "\n".join(
-                " ".join(sentence.split())
-                for sentence in _reading(nodes, left_out, [*_relaxed(chosen, options), *notes.values()], options)
-            ),
+            "reading": "\n".join(" ".join(line.split()) for line in lines),
             "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }
@@ -138,23 +132,23 @@ def examine(
 
 
 class _Plan:
-    """Every set of heads that will be ablated, and what for."""
+    """Every set of heads that will be ablated, by purpose."""
 
     def __init__(
         self,
-        chosen: Mapping[str, Mapping[str, Selection]],
-        whole: Mapping[str, Selection],
+        selections: Mapping[str, Mapping[str, Selection]],
+        by_all_tasks: Mapping[str, Selection],
         n_heads: Mapping[int, int],
         options: Options,
     ) -> None:
         n, seed = options.controls, options.seed
-        self.trials = trials.trials(chosen, n_heads, n=n, seed=seed)
-        self.exclusive = trials.trials(chosen, n_heads, n=n, seed=seed, exclusive=True)
-        self.sequences = curves.sequences(chosen, n_heads, seed=seed)
-        self.tested = {category: most_specific(one.members, n_heads) for category, one in whole.items()}
+        self.trials = trials.trials(selections, n_heads, n=n, seed=seed)
+        self.exclusive = trials.trials(selections, n_heads, n=n, seed=seed, exclusive=True)
+        self.sequences = curves.sequences(selections, n_heads, seed=seed)
+        self.tested = {name: most_specific(selection.members, n_heads) for name, selection in by_all_tasks.items()}
 
     def sets(self, task: str, category: str) -> set[HeadSet]:
-        """What has to be ablated on one task."""
+        """All sets to ablate on one task."""
         return (
             trials.sets_of(self.trials, task)
             | trials.sets_of(self.exclusive, task)
@@ -163,84 +157,88 @@ class _Plan:
         )
 
 
-def _say_how_long(model: HookedModel, held: HeldOut, needed: Mapping[str, set[HeadSet]], options: Options) -> None:
-    """The time that the ablations will take, by that of a few of them."""
+def _log_expected_time(model: HookedModel, held: HeldOut, sets: Mapping[str, set[HeadSet]], options: Options) -> None:
+    """Log the time that the ablations will take, estimated from a few of them."""
     blocks = {
-        task: blocks_needed(held.batches[task], sets, positions=options.positions, n_layers=model.n_layers)
-        for task, sets in needed.items()
+        task: blocks_needed(held.batches[task], task_sets, positions=options.positions, n_layers=model.n_layers)
+        for task, task_sets in sets.items()
     }
-    task = next((task for task in needed if blocks[task]), None)
+    task = next((task for task in sets if blocks[task]), None)
     if task is None:
         return
-    few = sorted(needed[task])[:: max(1, len(needed[task]) // _PROBED_SETS)]
+    few = sorted(sets[task])[:: max(1, len(sets[task]) // _PROBED_SETS)]
     probe = held.batches[task][:1]
-    seconds = []
+    seconds = 0.0
     try:
         # The first time also pays for checks and the means of the reference, which later tasks share.
         for _ in range(2):
             started = time.monotonic()
             measure_damage(model, probe, few, category="", reference=held.reference, positions=options.positions)
-            seconds.append(time.monotonic() - started)
+            seconds = time.monotonic() - started
     except DataError:
         return
-    share = blocks_needed(probe, few, positions=options.positions, n_layers=model.n_layers)
-    expected = seconds[-1] * sum(blocks.values()) / share
+    probed = blocks_needed(probe, few, positions=options.positions, n_layers=model.n_layers)
     _log.info(
-        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', judged by a few of them.",
-        format_duration(expected),
-        pluralize(sum(map(len, needed.values())), "ablation"),
+        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
+        format_duration(seconds * sum(blocks.values()) / probed),
+        pluralize(sum(map(len, sets.values())), "ablation"),
         options.positions,
     )
 
 
-def _direct(
+def _direct_effects(
     model: HookedModel,
     held: HeldOut,
     measured: Mapping[str, TaskDamage],
-    tested_heads: Mapping[str, tuple[Head, ...]],
+    tested: Mapping[str, tuple[Head, ...]],
 ) -> tuple[dict[str, dict[Head, float]], dict[int, str]]:
     """Task -> head -> direct effect, and layer -> why its heads have none."""
-    layers = sorted({head.layer for heads in tested_heads.values() for head in heads})
+    layers = sorted({head.layer for heads in tested.values() for head in heads})
     tokens = next(iter(held.batches[next(iter(measured))])).clean
-    notes = {layer: why for layer in layers if (why := self_repair.why_not_additive(model, tokens, layer))}
-    found = {}
-    for task, one in measured.items():
-        heads = tested_heads.get(one.category, ())
-        asked = [head for head in heads if head.layer not in notes]
-        effects = self_repair.direct_effects(model, held.batches[task], asked, reference=held.reference)
-        found[task] = {head: effects.get(head, float("nan")) for head in heads}
-    return found, notes
+    notes = {layer: note for layer in layers if (note := self_repair.why_not_additive(model, tokens, layer))}
+    direct = {}
+    for task, damage in measured.items():
+        heads = tested.get(damage.category, ())
+        additive = [head for head in heads if head.layer not in notes]
+        effects = self_repair.direct_effects(model, held.batches[task], additive, reference=held.reference)
+        direct[task] = {head: effects.get(head, float("nan")) for head in heads}
+    return direct, notes
 
 
-def _described(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Dataset:
-    tasks = [measured[task] for task in table["task"].values.tolist()]
+def _with_counts(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Dataset:
+    damages = [measured[task] for task in table["task"].values.tolist()]
     return table.assign(
-        gap=("task", np.array([one.gap.mean() for one in tasks])),
-        n_prompts=("task", np.array([len(one.gap) for one in tasks])),
-        n_items=("task", np.array([len(set(one.items)) for one in tasks])),
+        gap=("task", np.array([damage.gap.mean() for damage in damages])),
+        n_prompts=("task", np.array([len(damage.gap) for damage in damages])),
+        n_items=("task", np.array([len(set(damage.items)) for damage in damages])),
     )
 
 
 def _reading(
     nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Sequence[str], options: Options
 ) -> list[str]:
-    of_all, alone = nodes["specificity"], nodes["exclusive"]
-    said = reading.sentences(of_all, asked=options.controls)
-    said += reading.sentences(alone, asked=options.controls, exclusive=True, beside=of_all)
-    if (of_all["heads"] != "").any():
-        said += contrast_sentences(nodes["contrasts"])
-        said += reading.redundancy_sentences(nodes["self_repair"])
+    all_heads, exclusive = nodes["specificity"], nodes["exclusive"]
+    lines = reading.sentences(all_heads, n_asked=options.controls)
+    lines += reading.sentences(exclusive, n_asked=options.controls, exclusive=True, beside=all_heads)
+    if (all_heads["heads"] != "").any():
+        lines += contrast_sentences(nodes["contrasts"])
+        lines += reading.redundancy_sentences(nodes["self_repair"])
         if options.positions != "last":
-            said.append(self_repair.NOT_COMPARABLE)
-    said += [f"{task} was not tested: {why}." for task, why in left_out.items()]
-    return [*said, *notes, *reading.multiplicity_sentences(of_all, alone)]
+            lines.append(self_repair.NOT_COMPARABLE)
+    lines += [f"{task} was not tested: {reason}." for task, reason in left_out.items()]
+    return [*lines, *notes, *reading.multiplicity_sentences(all_heads, exclusive)]
 
 
-def _relaxed(chosen: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:
-    """Where leaving out a task left fewer tasks than min_tasks asks for, as sentences."""
-    found = {name: one.relaxed for own in chosen.values() for name, one in own.items() if one.relaxed}
+def _relaxed(selections: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:
+    """One sentence per category that has only as many tasks as min_tasks."""
+    relaxed = {
+        name: selection.relaxed
+        for by_category in selections.values()
+        for name, selection in by_category.items()
+        if selection.relaxed
+    }
     return [
-        f"{name} has as many tasks as min_tasks={options.min_tasks} asks for: with one of its tasks put aside, its "
-        f"heads were chosen with min_tasks={left}."
-        for name, left in found.items()
+        f"{name} has only as many tasks as min_tasks={options.min_tasks}: with one of them put aside, its heads were "
+        f"chosen with min_tasks={n}."
+        for name, n in relaxed.items()
     ]

@@ -1,9 +1,8 @@
-"""Which heads of a category are put to the test: its most category-specific ones, chosen without the tested task."""
+"""The heads of a category that are tested: its most category-specific ones, chosen without the tested task."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,16 +24,15 @@ class Selection:
     Attributes:
         members: Heads that the rule calls `in`.
         exclusive: Those of them that are in no other category.
-        why: Why there is no member, as a clause, or "".
-        relaxed: The min_tasks that the heads were chosen by, where leaving out a task leaves fewer tasks than
-            `min_tasks` asks for; else 0.
-        unknown: Other categories that lose their only task with the tested one: whether they share these heads is not
-            known, so `exclusive` says nothing of them.
+        reason: Why there is no member, as a clause, or "".
+        relaxed: The min_tasks that the heads were chosen by, if leaving out a task leaves fewer than `min_tasks`; else
+            0.
+        unknown: Other categories whose only task is the tested one; `exclusive` cannot account for them.
     """
 
     members: tuple[Head, ...] = ()
     exclusive: tuple[Head, ...] = ()
-    why: str = ""
+    reason: str = ""
     relaxed: int = 0
     unknown: tuple[str, ...] = ()
 
@@ -42,83 +40,72 @@ class Selection:
 def select(
     scores: xr.Dataset, *, rule: Rule | None, min_tasks: int | str, without: str | None = None
 ) -> dict[str, Selection]:
-    """The members of every category in the order of their category-specific effect, nothing known of one task.
+    """The members of every category, the most category-specific first, judged without one task.
 
-    Memberships and effects are those of `hc.categorize` on the scores without the task. A category that has no member
-    then says why; no rule and no lack of data makes this fail. Where a category has just as many tasks as `min_tasks`
-    asks for, none could be left out: all of those left are then asked for instead.
+    Memberships and effects are those of `hc.categorize` on the scores without the task. A category without members gets
+    a reason; neither a rule nor a lack of data makes this fail. If leaving out the task leaves a category fewer tasks
+    than `min_tasks`, all of those left are required instead.
 
     Args:
         scores: What `hc.score` returns, of the query items that heads may be chosen by.
         rule: As in `hc.categorize`.
         min_tasks: As in `hc.categorize`.
-        without: Task to leave out; None leaves out none, and passes on what `hc.categorize` warns of.
+        without: Task to leave out; None leaves out none, and passes on the warnings of `hc.categorize`.
 
     Returns:
         Category -> selection, for every category of the scores.
     """
-    kept = _without(scores, without)
-    tasks, all_tasks = (numbered_tasks(given, rule=rule) for given in (kept, scores))
+    scored = _without(scores, without)
+    tasks, all_tasks = (numbered_tasks(table, rule=rule) for table in (scored, scores))
     relaxed = {
-        name: len(own) if not isinstance(min_tasks, str) and 0 < len(own) < min_tasks <= len(all_tasks[name]) else 0
-        for name, own in tasks.items()
+        name: len(left) if not isinstance(min_tasks, str) and 0 < len(left) < min_tasks <= len(all_tasks[name]) else 0
+        for name, left in tasks.items()
     }
-    short = {
+    reasons = {
         name: f"it cannot be tested apart from its own task {without}"
         if all_tasks[name] == [without]
-        else _too_few(own, relaxed[name] or min_tasks, without)
-        for name, own in tasks.items()
+        else _too_few(left, relaxed[name] or min_tasks, without)
+        for name, left in tasks.items()
     }
-    usable = [name for name in tasks if not short[name]]
-    strict = [name for name in usable if not relaxed[name]]
     try:
-        if not usable:
-            raise DataError("no category has enough tasks with numbers")
         with warnings.catch_warnings():
             if without is not None:
                 warnings.simplefilter("ignore", StatisticsWarning)
-            table = _table(kept, strict or usable, rule, min_tasks if strict else max(relaxed.values()))
-            for name in usable:
-                if strict and relaxed[name]:
-                    own = _table(kept, usable, rule, relaxed[name])
-                    for values in ("member", "effect"):
-                        table[values].loc[{"category": name}] = own[values].sel(category=name)
+            table = _relaxed_table(scored, [name for name in tasks if not reasons[name]], rule, min_tasks, relaxed)
     except DataError as error:
-        return {name: Selection(why=short[name] or str(error).rstrip(".")) for name in tasks}
+        return {name: Selection(reason=reasons[name] or str(error).rstrip(".")) for name in tasks}
     grid = ("category", "layer", "head")
     inside = (table["member"].transpose(*grid) == 1).values
-    specific = category_specific_effect(kept).transpose(*grid).values
+    specific = category_specific_effect(scored).transpose(*grid).values
     layers, heads = table["layer"].values, table["head"].values
-    found = {}
+    selections = {}
     for row, name in enumerate(table["category"].values.tolist()):
         places = sorted(zip(*np.nonzero(inside[row]), strict=True), key=lambda at: (-specific[row][at], at))
-        alone = [at for at in places if inside[:, *at].sum() == 1]
+        members = [Head(int(layers[layer]), int(heads[head])) for layer, head in places]
         undecided = int(((table["member"].values[row] == 0) & table["effect"].notnull().values[row]).sum())
-        found[name] = Selection(
-            _named(places, layers, heads),
-            _named(alone, layers, heads),
-            "" if places else short[name] or f"the rule calls no head of it ({undecided} undecided)",
+        selections[name] = Selection(
+            tuple(members),
+            tuple(head for head, at in zip(members, places, strict=True) if inside[:, *at].sum() == 1),
+            "" if places else reasons[name] or f"the rule calls no head of it ({undecided} undecided)",
             relaxed[name],
-            tuple(other for other, own in all_tasks.items() if other != name and own == [without]),
+            tuple(category for category, all_of in all_tasks.items() if category != name and all_of == [without]),
         )
-    return found
+    return selections
 
 
 def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int], *, most: int = TESTED_HEADS) -> tuple[Head, ...]:
-    """The first `most` heads, at most half of any layer, so that as many others are left there to compare with.
-
-    A layer with a single head may give it.
+    """The first `most` heads, at most half of any layer (but one), which leaves as many there to compare with.
 
     Args:
         ordered: Heads, the most category-specific one first.
         n_heads: Layer -> number of heads.
         most: How many heads at most.
     """
-    chosen: list[Head] = []
+    first: list[Head] = []
     for head in ordered:
-        if sum(one.layer == head.layer for one in chosen) < max(1, n_heads[head.layer] // 2):
-            chosen.append(head)
-    return tuple(chosen[:most])
+        if [member.layer for member in first].count(head.layer) < max(1, n_heads[head.layer] // 2):
+            first.append(head)
+    return tuple(first[:most])
 
 
 def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:
@@ -135,28 +122,45 @@ def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:
     effect = scores["effect"].transpose("task", "layer", "head")
     tasks = numbered_tasks(scores)
     index = scores.get_index("task")
-    means = np.stack([_mean(effect.values[index.get_indexer(own)]) for own in tasks.values()])
-    result = []
-    for row in range(len(means)):
-        others = _mean(np.delete(means, row, axis=0))
-        result.append(means[row] - np.nan_to_num(others, nan=0.0))
+    means = np.stack([finite_mean(effect.values[index.get_indexer(names)]) for names in tasks.values()])
+    elsewhere = np.stack([finite_mean(np.delete(means, row, axis=0)) for row in range(len(means))])
+    specific = means - np.nan_to_num(elsewhere, nan=0.0)
     return xr.DataArray(
-        np.where(np.isnan(result), -np.inf, result),
+        np.where(np.isnan(specific), -np.inf, specific),
         dims=("category", "layer", "head"),
         coords={"category": list(tasks), "layer": scores["layer"].values, "head": scores["head"].values},
     )
 
 
+def _relaxed_table(
+    scores: xr.Dataset, usable: list[str], rule: Rule | None, min_tasks: int | str, relaxed: dict[str, int]
+) -> xr.Dataset:
+    """`hc.categorize` on the tasks of the usable categories, each with its own number of tasks required."""
+    if not usable:
+        raise DataError("no category has enough tasks with numbers")
+    strict = [name for name in usable if not relaxed[name]]
+    if not strict:
+        return _table(scores, usable, rule, max(relaxed.values()))
+    table = _table(scores, strict, rule, min_tasks)
+    for name in usable:
+        if relaxed[name]:
+            judged_relaxed = _table(scores, usable, rule, relaxed[name])
+            for values in ("member", "effect"):
+                table[values].loc[{"category": name}] = judged_relaxed[values].sel(category=name)
+    return table
+
+
 def _table(scores: xr.Dataset, categories: list[str], rule: Rule | None, min_tasks: int | str) -> xr.Dataset:
     """`hc.categorize` on the tasks of some categories alone; the others stay in it, empty."""
-    tasks = {task for name, own in numbered_tasks(scores, rule=rule).items() if name in categories for task in own}
+    by_category = numbered_tasks(scores, rule=rule)
+    tasks = {task for name in categories for task in by_category[name]}
     return categorize(
         scores.sel(task=[task for task in scores["task"].values if task in tasks]), rule=rule, min_tasks=min_tasks
     )
 
 
 def _without(scores: xr.Dataset, task: str | None) -> xr.Dataset:
-    # Bootstrap draws and sign flips of every head serve other questions, and would be sorted again for every task.
+    # Bootstrap draws and sign flips are not needed here, and would be sorted again for every task.
     extra = [name for name, values in scores.items() if {"resample", "flip"} & set(values.dims)]
     scores = scores.drop_vars(extra)
     return scores.sel(task=[name for name in scores["task"].values if name != task])
@@ -171,11 +175,7 @@ def _too_few(tasks: list[str], min_tasks: int | str, without: str | None) -> str
     return ""
 
 
-def _named(places: list[Any], layers: np.ndarray, heads: np.ndarray) -> tuple[Head, ...]:
-    return tuple(Head(int(layers[layer]), int(heads[head])) for layer, head in places)
-
-
-def _mean(values: Float[np.ndarray, "row layer head"]) -> Float[np.ndarray, "layer head"]:
-    """Mean over rows of what is known; NaN where nothing is (numpy would warn)."""
-    known = ~np.isnan(values)
-    return np.where(known, values, 0.0).sum(axis=0) / np.where(known.any(axis=0), known.sum(axis=0), np.nan)
+def finite_mean(values: Float[np.ndarray, "row *cell"]) -> Float[np.ndarray, "*cell"]:
+    """Mean over rows of what is finite; NaN where nothing is (numpy would warn)."""
+    finite = ~np.isnan(values)
+    return np.where(finite, values, 0.0).sum(axis=0) / np.where(finite.any(axis=0), finite.sum(axis=0), np.nan)

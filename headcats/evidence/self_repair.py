@@ -1,9 +1,9 @@
-"""Do other heads make up for ablated ones? Single damages against joint damage, direct effects against total ones.
+"""Do other heads make up for ablated ones? Single against joint damage, direct against total effects.
 
-The direct effect of a head is what its output says to the unembedding by itself: in the clean run `(z_new - z) W_O` is
-added to the final residual stream, after the last block, so that no other part of the model can react (Rushing & Nanda
-2024, arXiv 2402.15390). The total effect is the ablation. A total effect smaller than the direct one means that later
-layers repair it; a joint damage larger than the sum of single damages, that the heads stand in for each other.
+The direct effect of a head is what its output alone tells the unembedding: in the clean run `(z_new - z) W_O` is added
+to the residual stream after the last block, so that nothing else can react (Rushing & Nanda 2024, arXiv 2402.15390).
+The total effect is that of the ablation. If it is smaller than the direct effect, later layers repair the head; if
+joint damage exceeds the sum of single damages, the heads stand in for each other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,13 +28,13 @@ from headcats.sweeps.tree import HeadSet
 
 _CHECKED_PROMPTS = 2
 NOT_COMPARABLE = (
-    "Whether later layers make up for single heads is unknown: they were ablated at all positions, and their direct "
+    "Whether later layers make up for single heads is unknown: heads were ablated at all positions, and their direct "
     "effect is at the last one."
 )
 
 
 def sets_of(heads: Sequence[Head]) -> set[HeadSet]:
-    """Every set of heads that is needed on a category's own tasks."""
+    """The sets of heads that are ablated on a category's own tasks: each head alone and all together."""
     return {tuple(sorted(heads)), *((head,) for head in heads)} - {()}
 
 
@@ -49,12 +49,12 @@ def self_repair(
     """Signs of repair among the heads of each category, on its own tasks.
 
     Args:
-        tested: Category -> its tested heads, chosen with all of its tasks: this describes them, it tests nothing.
+        tested: Category -> its heads, chosen with all of its tasks: this describes them and tests nothing.
         measured: Task -> damages, with every set of `sets_of`.
         direct: Task -> head -> direct effect (see `direct_effects`).
         notes: Layer -> why its heads have no direct effect.
         positions: Where heads were ablated for `measured`. Direct effects are at the last position, so with "all"
-            nothing can be subtracted from them: `repaired` is NaN, and `note` says so.
+            `repaired` is NaN, and `note` gives the reason.
 
     Returns:
         Along `category`: `joint` (damage of all heads at once), `sum_of_single`, `redundancy = joint - sum_of_single`
@@ -62,34 +62,35 @@ def self_repair(
         (name, "" beyond the last), `total`, `direct`, `repaired = direct - total`, `note`. Shares of the gap, means
         over the category's tasks.
     """
-    elsewhere = "" if positions == "last" else NOT_COMPARABLE
+    note = "" if positions == "last" else NOT_COMPARABLE
     most = max((len(heads) for heads in tested.values()), default=0)
-    shape = (len(tested), most)
-    per_head = {name: np.full(shape, np.nan) for name in ("total", "direct")}
-    names, said = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
-    joint, summed, counts = np.full(shape[0], np.nan), np.full(shape[0], np.nan), np.zeros(shape[0], dtype=np.int64)
+    tasks = {name: [task for task, damage in measured.items() if damage.category == name] for name in tested}
+    names, notes_by_head = (np.full((len(tested), most), "", dtype=object) for _ in range(2))
+    total, effect = (np.full((len(tested), most), np.nan) for _ in range(2))
+    joint = np.full(len(tested), np.nan)
     for row, (category, heads) in enumerate(tested.items()):
-        tasks = [task for task, found in measured.items() if found.category == category]
-        counts[row] = len(tasks)
-        for place, head in enumerate(heads):
-            names[row, place], said[row, place] = str(head), notes.get(head.layer, "") or elsewhere
-        if not tasks or not heads:
-            continue
-        single = np.mean([measured[task].of([(head,) for head in heads]) for task in tasks], axis=0)
-        per_head["total"][row, : len(heads)] = single
-        per_head["direct"][row, : len(heads)] = [np.mean([direct[task][head] for task in tasks]) for head in heads]
-        joint[row], summed[row] = np.mean([measured[task].of([tuple(heads)])[0] for task in tasks]), single.sum()
-    of_heads = ("category", "place")
+        n = len(heads)
+        names[row, :n] = [str(head) for head in heads]
+        notes_by_head[row, :n] = [notes.get(head.layer, "") or note for head in heads]
+        if tasks[category] and heads:
+            damages = [measured[task] for task in tasks[category]]
+            total[row, :n] = np.mean([damage.shares([(head,) for head in heads]) for damage in damages], axis=0)
+            effect[row, :n] = [np.mean([direct[task][head] for task in tasks[category]]) for head in heads]
+            joint[row] = np.mean([damage.shares([tuple(heads)])[0] for damage in damages])
+    summed = np.array([values[: len(heads)].sum() for values, heads in zip(total, tested.values(), strict=True)])
+    summed = np.where(np.isnan(joint), np.nan, summed)
+    per_head = ("category", "place")
     return xr.Dataset(
         {
             "joint": ("category", joint),
             "sum_of_single": ("category", summed),
             "redundancy": ("category", joint - summed),
-            "n_tasks": ("category", counts),
-            "head": (of_heads, names.astype(str)),
-            "note": (of_heads, said.astype(str)),
-            "repaired": (of_heads, per_head["direct"] - per_head["total"] + (np.nan if elsewhere else 0.0)),
-            **{name: (of_heads, values) for name, values in per_head.items()},
+            "n_tasks": ("category", np.array([len(tasks[name]) for name in tested], dtype=np.int64)),
+            "head": (per_head, names.astype(str)),
+            "note": (per_head, notes_by_head.astype(str)),
+            "repaired": (per_head, effect - total + (np.nan if note else 0.0)),
+            "total": (per_head, total),
+            "direct": (per_head, effect),
         },
         coords={"category": list(tested), "place": np.arange(most)},
     )
@@ -100,15 +101,15 @@ def direct_effects(
 ) -> dict[Head, float]:
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
-    The norm and the unembedding are the model's own. Heads whose output does not reach the residual stream as `z W_O`
-    have none: ask `why_not_additive` first.
+    The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
+    have a direct effect: see `why_not_additive`.
 
     Args:
         model: The model.
         batches: Held-out prompts of one task.
         heads: The heads.
-        reference: Prompts of the means that replace z. Prompts with a token role that it does not show are left out,
-            unless that is most of them.
+        reference: Prompts of the means that replace z. Prompts with a token role that it lacks are left out, unless
+            that is most of them.
 
     Raises:
         UncoveredRoles: Most prompts of a batch have roles without reference.
@@ -117,17 +118,17 @@ def direct_effects(
         return dict.fromkeys(heads, float("nan"))
     drops: list[Tensor] = []
     gaps: list[Tensor] = []
-    for given in batches:
-        batch, means = _covered(model, given, sorted({head.layer for head in heads}), reference)
-        runs = BaseRuns(model, batch)
+    for batch in batches:
+        covered, means = _covered(model, batch, sorted({head.layer for head in heads}), reference)
+        runs = BaseRuns(model, covered)
         clean, corrupted = (measure((METRIC,), side.logits, runs.targets)[0] for side in (runs.clean, runs.corrupted))
         gaps.append((clean - corrupted).cpu())
         columns = []
         for head in heads:
             new = means[head.layer][:, -1, head.head]
-            z = runs.clean.z(head.layer, first=batch.length - 1)[:, -1, head.head]
+            z = runs.clean.z(head.layer, first=covered.length - 1)[:, -1, head.head]
             added = (new.to(z) - z) @ model.W_O(head.layer)[head.head].to(z)
-            logits = model.run(batch.clean, hooks={_stream(model.n_layers - 1): _adding(added)})
+            logits = model.run(covered.clean, hooks={_stream(model.n_layers - 1): _adding(added)})
             columns.append((clean - measure((METRIC,), logits, runs.targets)[0]).cpu())
         drops.append(torch.stack(columns, -1))
     effects = torch.cat(drops).double().mean(0) / torch.cat(gaps).double().mean()
@@ -137,23 +138,23 @@ def direct_effects(
 def _covered(
     model: HookedModel, batch: PromptBatch, layers: Sequence[int], reference: Reference
 ) -> tuple[PromptBatch, dict[int, Tensor]]:
-    """The prompts whose last token's role the reference shows, and layer -> mean z at the last position for them."""
+    """The prompts whose last token's role the reference has, and layer -> their mean z at the last position."""
     mask, last = batch.positions("last"), batch.length - 1
     try:
         return batch, {layer: reference.mean(model, batch, layer, mask, first=last) for layer in layers}
     except UncoveredRoles as problem:
-        kept = [prompt for prompt in range(len(batch)) if prompt not in problem.prompts]
-        if 2 * len(kept) < len(batch) or len(kept) == len(batch):
+        covered = [prompt for prompt in range(len(batch)) if prompt not in problem.prompts]
+        if 2 * len(covered) < len(batch) or len(covered) == len(batch):
             raise
-        return _covered(model, batch.select(kept), layers, reference)
+        return _covered(model, batch.select(covered), layers, reference)
 
 
 def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:
     """Why the heads of a layer do not add `z W_O` to the residual stream, as a sentence; "" where they do.
 
-    Asked of the numbers, not of the architecture's name: z at the last position is set to 0, the MLP of the block is
-    held at its own output, and the residual stream after the block must change by `-z W_O`, summed over heads. A norm
-    after the attention (Gemma-2), a scaled residual branch or a norm after the addition fails.
+    Measured, not read off the architecture's name: z at the last position is set to 0, the MLP of the block is held at
+    its own output, and the residual stream after the block must change by `-z W_O`, summed over heads. A norm after the
+    attention (Gemma-2), a scaled residual branch or a norm after the addition fails.
 
     Args:
         model: The model.
@@ -170,8 +171,8 @@ def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:
 
         return edit
 
-    held = f"blocks.{layer}.hook_mlp_out"
-    mlp = [held] if held in model.model.hook_dict else []
+    mlp_name = f"blocks.{layer}.hook_mlp_out"
+    mlp = [mlp_name] if mlp_name in model.model.hook_dict else []
     z_name = f"blocks.{layer}.attn.hook_z"
     try:
         model.run(tokens, hooks={name: keep(name) for name in (z_name, _stream(layer), *mlp)})

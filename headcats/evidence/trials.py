@@ -1,4 +1,4 @@
-"""What is ablated to test categories: their heads on every task, chosen without it, and the sets beside them."""
+"""The test plan: heads of every category on every task, chosen without it, with their controls and relabellings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,13 +17,13 @@ class Trial:
         controls: Random sets without the tested heads.
         relabelled: Images of the heads by permutations within layers; the k-th of every trial of a row (a category's
             heads on all tasks) is by the same permutation.
-        why: Why there are no heads, as a clause, or "".
+        reason: Why there are no heads, as a clause, or "".
         shared: How many of the heads are in other categories too.
     """
 
     heads: HeadSet
     controls: Controls
-    why: str = ""
+    reason: str = ""
     shared: int = 0
     relabelled: tuple[HeadSet, ...] = ()
 
@@ -40,7 +40,7 @@ def trials(
     seed: int,
     exclusive: bool = False,
 ) -> Trials:
-    """What has to be ablated on each task.
+    """The tested heads, controls and relabellings of every category on every task.
 
     Args:
         selections: Task -> category -> heads that were chosen without the task.
@@ -50,14 +50,13 @@ def trials(
         exclusive: Test heads that are in no other category.
     """
     designed: dict[str, dict[str, Trial]] = {task: {} for task in selections}
-    for category in dict.fromkeys(name for found in selections.values() for name in found):
-        row = {task: _trial(found[category], n_heads, exclusive=exclusive) for task, found in selections.items()}
+    for category in dict.fromkeys(name for by_category in selections.values() for name in by_category):
+        row = {task: _trial(selection[category], n_heads, exclusive) for task, selection in selections.items()}
         sets = [trial.heads for trial in row.values()]
         controls = coupled_controls(sets, n_heads, n=n, seed=seed)
         images = relabellings(sets, n_heads, n=n, seed=seed)
         for task, trial in row.items():
-            key = tuple(sorted(trial.heads))
-            if key:
+            if key := tuple(sorted(trial.heads)):
                 trial = replace(trial, controls=controls[key], relabelled=images[key])
             designed[task][category] = trial
     return designed
@@ -71,13 +70,13 @@ def sets_of(designed: Trials, task: str) -> set[HeadSet]:
     return needed - {()}
 
 
-def _trial(selection: Selection, n_heads: Mapping[int, int], *, exclusive: bool) -> Trial:
-    """The heads, with nothing to compare them with yet."""
+def _trial(selection: Selection, n_heads: Mapping[int, int], exclusive: bool) -> Trial:
+    """The heads alone, before controls are drawn."""
     heads = most_specific(selection.exclusive if exclusive else selection.members, n_heads)
-    why = selection.why
+    reason = selection.reason
     if exclusive and selection.members and selection.unknown:
-        heads, why = (), f"without the tested task nothing is known of heads of {' and '.join(selection.unknown)}"
+        heads, reason = (), f"heads of {' and '.join(selection.unknown)} are unknown without the tested task"
     elif exclusive and not heads and selection.members:
-        why = "each of its heads is in another category too"
+        reason = "each of its heads is in another category too"
     shared = sum(head not in selection.exclusive for head in heads)
-    return Trial(heads, Controls((), 0, "layers"), why, shared)
+    return Trial(heads, Controls((), 0, "layers"), reason, shared)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, of_tasks, share
+from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
 from headcats.findings.table import Finding, Paragraph, Table, table
 from headcats.formatting import pluralize
 
@@ -38,14 +38,13 @@ def evidence_findings(found: xr.DataTree) -> Iterator[Finding]:
     yield Paragraph("Reading")
     for sentence in found.attrs["reading"].splitlines():
         yield f"- {sentence}"
-    verdicts = [nodes[name]["verdict"] for name in ("specificity", "exclusive")]
     rows = [
         [
             name,
-            *(one.sel(category=name).item() for one in verdicts),
+            *(nodes[node]["verdict"].sel(category=name).item() for node in ("specificity", "exclusive")),
             ", ".join(damaged_more(nodes["specificity"], name)),
         ]
-        for name in verdicts[0]["category"].values.tolist()
+        for name in nodes["specificity"]["category"].values.tolist()
     ]
     columns = ["category", "by its heads", "by those in no other category", "its heads damage more"]
     yield table("Verdicts", columns, rows)
@@ -102,7 +101,7 @@ def _matrix(title: str, data: xr.Dataset) -> Table:
         if not (row["heads"] != "").any():
             rows.append([name, "no heads", *[""] * (len(targets) + 1), row["verdict"].item()])
             continue
-        cells = [_cell(row.sel(target=target), "", of_tasks(row, target)) for target in targets]
+        cells = [_cell(row.sel(target=target), "", tasks_with_heads(row, target)) for target in targets]
         parts = [[name], _LINES, *cells, _cell(row, "specificity_"), [row["verdict"].item()]]
         # One row of the table per line, so that a line that has to be folded does not shift the others.
         rows += [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]

@@ -7,6 +7,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import StorageError
+from headcats.evidence.reading import in_current_words
 from headcats.file_names import EVIDENCE, NODES
 from headcats.results import read_table
 
@@ -68,7 +69,7 @@ def _lacking(files: dict[str, Path]) -> list[str]:
 
 def _tree(files: dict[str, Path]) -> xr.DataTree:
     again = f"`headcats evidence {next(iter(files.values())).parents[1]}`"
-    nodes = {f"/{name}": read_table(path, again=again) for name, path in files.items()}
+    nodes = {f"/{name}": in_current_words(read_table(path, again=again)) for name, path in files.items()}
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree

@@ -45,7 +45,7 @@ def run_evidence(
     over reference prompts of the whole suite, on fresh prompts about the other half of the items. Damage = drop of the
     answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. Beside it stand
     relabellings (the heads of every layer permuted, for all tested sets alike) and random sets with as many heads in
-    every layer, none of them tested. A category stands if the exact p (one-sided) is <= .05 among at least 19
+    every layer, none of them tested. A category is supported if the exact p (one-sided) is <= .05 among at least 19
     relabellings, the interval of the difference is above 0, and p <= .05 among the random sets too where 19 exist; the
     rule has no knob. All of this holds for these tasks, templates and distractor tasks.
 
@@ -86,7 +86,7 @@ def run_evidence(
         ['specificity', 'exclusive', 'contrasts', 'curves', 'self_repair']
         >>> found["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
         ('category', 'target')
-        >>> set(found["specificity"].verdict.values) <= {"stands", "does not stand", "cannot be decided"}
+        >>> set(found["specificity"].verdict.values) <= {"supported", "not supported", "inconclusive"}
         True
         >>> import pathlib
         >>> sorted(path.name for path in pathlib.Path("results/mini-icl/evidence").iterdir())

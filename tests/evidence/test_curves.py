@@ -15,7 +15,7 @@ OWN = heads("L1H0", "L0H0", "L1H1")
 def selections(**lengths):
     """Task -> how many of the heads of A are known without it."""
     return {
-        task: {"A": Selection(OWN[:length]), "B": Selection(why="none"), "C": Selection(why="none")}
+        task: {"A": Selection(OWN[:length]), "B": Selection(reason="none"), "C": Selection(reason="none")}
         for task, length in lengths.items()
     }
 

@@ -31,7 +31,7 @@ def measured(tasks=TASKS):
 
 def table(of_a, of_b=None, of_c=None, *, tasks=TASKS):
     designed = {
-        task: {"A": of_a, "B": of_b or trial((), why="no heads"), "C": of_c or trial((), why="no heads")}
+        task: {"A": of_a, "B": of_b or trial((), reason="no heads"), "C": of_c or trial((), reason="no heads")}
         for task in tasks
     }
     return specificity(designed, measured(tasks), categories=CATEGORIES, seed=0)
@@ -63,7 +63,7 @@ def test_the_rival_is_the_category_whose_heads_do_most_damage():
 
 
 def test_the_rival_is_compared_on_the_tasks_that_both_have_heads_on():
-    own, other, none = trial(["L0H0"]), trial(["L0H1"]), trial((), why="none")
+    own, other, none = trial(["L0H0"]), trial(["L0H1"]), trial((), reason="none")
     designed = {task: {"A": own, "B": none if task == "a2" else other, "C": none} for task in TASKS}
     found = specificity(designed, measured(), categories=CATEGORIES, seed=0).sel(category="A")
     assert found["damage"].sel(target="A").item() == pytest.approx(0.7)
@@ -124,18 +124,18 @@ def test_p_of_nothing_is_nothing():
 def test_trials_test_four_heads_and_exclusive_ones_only_where_asked():
     members = tuple(Head(layer, head) for layer in range(3) for head in range(3))
     selections = {
-        "t": {"A": Selection(members, members[4:6]), "B": Selection(members[:1], ()), "C": Selection(why="none")}
+        "t": {"A": Selection(members, members[4:6]), "B": Selection(members[:1], ()), "C": Selection(reason="none")}
     }
     n_heads = dict.fromkeys(range(3), 8)
     found = trials(selections, n_heads, n=50, seed=0)["t"]
     assert found["A"].heads == members[:4]
     assert found["A"].shared == 4
     assert len(found["A"].controls.sets) == len(found["A"].relabelled) == 50
-    assert found["C"].why == "none"
+    assert found["C"].reason == "none"
     alone = trials(selections, n_heads, n=50, seed=0, exclusive=True)["t"]
     assert alone["A"].heads == members[4:6]
     assert alone["A"].shared == 0
-    assert alone["B"].why == "each of its heads is in another category too"
+    assert "another category" in alone["B"].reason
     needed = sets_of({"t": found}, "t")
     assert () not in needed
     assert {tuple(sorted(found["A"].heads)), *found["A"].controls.sets, *found["A"].relabelled} <= needed
@@ -150,7 +150,7 @@ def exchangeable(seed, *, n_layers=4, n_heads=8, n_tasks=3, n=39):
     every = [Head(layer, head) for layer in range(n_layers) for head in range(n_heads)]
     effects = {category: dict(zip(every, rng.normal(size=len(every)), strict=True)) for category in CATEGORIES}
     order = [every[place] for place in rng.permutation(len(every))[:8]]
-    none = Selection(why="none")
+    none = Selection(reason="none")
     selections, of = {}, {}
     for category in CATEGORIES:
         for number in range(n_tasks):
@@ -182,7 +182,7 @@ def test_the_exact_test_has_its_size_and_disjoint_controls_do_not(monkeypatch):
 
 def test_the_k_th_relabelling_of_a_row_is_by_one_permutation():
     members = {"s": heads("L0H0", "L1H0"), "t": heads("L0H0", "L1H1"), "u": ()}
-    selections = {task: {"A": Selection(own, why="" if own else "none")} for task, own in members.items()}
+    selections = {task: {"A": Selection(own, reason="" if own else "none")} for task, own in members.items()}
     found = trials(selections, {0: 8, 1: 8}, n=30, seed=0)
     pairs = list(zip(found["s"]["A"].relabelled, found["t"]["A"].relabelled, strict=True))
     assert len(pairs) == 30
@@ -203,9 +203,9 @@ def test_the_exact_p_counts_relabellings():
 
 
 def test_no_heads_on_other_categories_tasks_is_the_reason_not_that_there_is_no_other():
-    own, none = trial(["L0H0"]), trial((), why="the rule calls no head of it (3 undecided)")
+    own, none = trial(["L0H0"]), trial((), reason="the rule calls no head of it (3 undecided)")
     designed = {task: {name: own if name == task[0].upper() else none for name in CATEGORIES} for task in TASKS}
     found = specificity(designed, measured(), categories=CATEGORIES, seed=0)
-    assert found["why"].sel(category="A").item() == (
-        "on the tasks of other categories, the rule calls no head of it (3 undecided)"
-    )
+    reason = found["why"].sel(category="A").item()
+    assert reason.startswith("on the tasks")
+    assert reason.endswith("(3 undecided)")

@@ -49,11 +49,11 @@ def test_it_ends_with_the_verdicts(found, capsys):
     text = printed(capsys, found)
     heading = "Verdicts category ┃ by its heads ┃ by those in no other category ┃ its heads damage more"
     last = text.split(heading, 1)[1]
-    assert "Knowledge stands stands Linguistic stands stands" in last
+    assert "Knowledge supported supported Linguistic supported supported" in last
     table = found["specificity"].to_dataset().copy(deep=True)
     table["damage"].loc[{"category": "Knowledge", "target": "Linguistic"}] = 2.0
     last = printed(capsys, changed(found, "specificity", table)).split(heading, 1)[1]
-    assert "Knowledge stands stands Linguistic Linguistic stands stands" in last
+    assert "Knowledge supported supported Linguistic Linguistic supported supported" in last
 
 
 def test_heads_that_are_all_exclusive_are_tested_once(found, capsys):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.categories import head_table
-from headcats.evidence.reading import STANDS, damaged_more
+from headcats.evidence.reading import SUPPORTED, damaged_more
 from headcats.findings.mapping import title
 from headcats.formatting import pluralize
 from headcats.page.material import Material
@@ -24,7 +24,7 @@ def summary(material: Material) -> Iterator[Part]:
     for label, block in material.blocks.items():
         yield f"`{label}` was run over the whole suite: {_size(block)}. See [other methods](#methods)."
     if material.evidence:
-        yield from _stands(material)
+        yield from _verdicts(material)
     elif material.found and bool((material.found["overlap"]["member"] == 1).any()):
         yield (
             "Whether these categories are real has not been tested, and a map always shows something: see "
@@ -67,16 +67,16 @@ def _named(heads: list[str]) -> str:
     return f"{len(heads)} ({', '.join(heads[:NAMED])}{more})" if heads else "none"
 
 
-def _stands(material: Material) -> Iterator[Part]:
+def _verdicts(material: Material) -> Iterator[Part]:
     nodes = [material.evidence[0].tree[name].to_dataset() for name in ("specificity", "exclusive")]
     yield "Tested on prompts that the map has not seen ([evidence](#evidence)):"
     for name in nodes[0]["category"].values.tolist():
-        verdict, alone = (str(one["verdict"].sel(category=name).item()) for one in nodes)
-        others = damaged_more(nodes[0], name)
-        but = "though" if verdict == STANDS else "and"
-        more = f", {but} its heads damage {' and '.join(others)} more" if others else ""
-        own = "" if alone == verdict else f"; by heads in no other category, {name} {alone}"
-        yield f"- {name} {verdict}{more}{own}."
+        verdict, exclusive = (str(table["verdict"].sel(category=name).item()) for table in nodes)
+        targets = damaged_more(nodes[0], name)
+        but = "though" if verdict == SUPPORTED else "and"
+        more = f", {but} its heads damage {' and '.join(targets)} more" if targets else ""
+        by_exclusive = "" if exclusive == verdict else f"; by heads in no other category: {exclusive}"
+        yield f"- {name}: {verdict}{more}{by_exclusive}."
 
 
 def _size(block: xr.Dataset) -> str:
