@@ -1,4 +1,4 @@
-"""Would other prompts have given the same heads? Categories from two halves of the query items, compared."""
+"""Would other prompts give the same heads? Agreement of the categories of two halves of the query items."""
 
 import json
 import logging
@@ -28,8 +28,7 @@ def half_agreement(
     """Jaccard index and rank correlation between the categories of two random halves of the query items.
 
     All prompts of an item, in every task, are in the same half. A half has half the items, so its intervals are wider
-    than those of the full run and fewer heads are `in`: read it as a lower bound of what a second sample of the full
-    size would give.
+    than those of the full run and fewer heads are `in`: a lower bound of the agreement of two samples of full size.
 
     Args:
         results: As `hc.load` returns them.
@@ -49,7 +48,7 @@ def half_agreement(
 
     Raises:
         OptionError: `splits` below 1, or another `sign`.
-        DataError: `results` are something else than results, or `judge` gives something else than memberships.
+        DataError: `results` are no results, or `judge` returns no memberships.
 
     Example:
         >>> import headcats as hc
@@ -75,7 +74,7 @@ def half_agreement(
         raise OptionError(f"splits must be at least 1, got {splits}.")
     categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
     shape = (splits, len(categories))
-    found = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
+    by_split = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
     sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
     n_heads = np.zeros(len(categories), dtype=np.int64)
     _log.info("Judging %d halves of the prompts.", 2 * splits)
@@ -83,37 +82,36 @@ def half_agreement(
         members = {}
         for half in HALVES:
             try:
-                # What a half is too small for is in the result; the full run has warned of the rest.
+                # The result holds why a half is too small; the full run has warned of the rest.
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)
                     members[half] = judge(_half(results, half, seed=seed + split))
             except DataError as error:
                 reasons[split] = str(error)
                 break
-            # No half that is too small: every other would end like this.
             check_is(members[half], MEMBERS, by="hc.half_agreement", came="judge returned")
         if reasons[split]:
             continue
         table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})
         pair = table.sel(protocol=HALVES[0], other=HALVES[1])
-        for name, values in found.items():
+        for name, values in by_split.items():
             values[split] = pair[name].values
         n_heads = np.maximum(n_heads, pair["n_heads"].values)
         sizes[split] = table["size"].transpose("protocol", "category").values
     result = xr.Dataset(
-        {f"split_{name}": (("split", "category"), values) for name, values in found.items()},
+        {f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
         coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
         attrs={"sign": sign},
     )
     result["size"] = (("split", "half", "category"), sizes)
     result["n_heads"] = ("category", n_heads)
     result["reason"] = ("split", reasons)
-    for name, values in found.items():
+    for name, values in by_split.items():
         result[name] = ("category", _over_splits(values, np.mean))
         if name != "expected":
             result[f"{name}_min"] = ("category", _over_splits(values, np.min))
             result[f"{name}_max"] = ("category", _over_splits(values, np.max))
-    result["n_splits"] = ("category", np.isfinite(found["jaccard"]).sum(axis=0))
+    result["n_splits"] = ("category", np.isfinite(by_split["jaccard"]).sum(axis=0))
     return result
 
 
@@ -122,5 +120,5 @@ def _half(results: xr.DataTree, half: str, *, seed: int) -> xr.DataTree:
 
 
 def _over_splits(values: np.ndarray, reduce: Callable[[np.ndarray], float]) -> list[float]:
-    known = [column[np.isfinite(column)] for column in values.T]
-    return [float(reduce(column)) if len(column) else float("nan") for column in known]
+    finite = [column[np.isfinite(column)] for column in values.T]
+    return [float(reduce(column)) if len(column) else float("nan") for column in finite]

@@ -1,4 +1,4 @@
-"""Do other models sort their heads alike? Heads of different models do not correspond; their structure does."""
+"""Structure of categories across models: their heads do not correspond, but sizes, sharing and depth compare."""
 
 from collections.abc import Mapping
 
@@ -15,9 +15,9 @@ from headcats.scores import screen_label
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Sizes, sharing and depth of the categories of several models, side by side.
 
-    No head of one model is matched with a head of another, so models may have different shapes: everything is a share
-    of the model's own heads or of its own depth. Of helping heads where all overlaps are of these, of suppressing ones
-    where all are of those (`hc.overlap(..., sign="suppressing")`); the two are never compared.
+    Heads are not matched between models, so models may have different shapes: all numbers are shares of the model's own
+    heads or of its depth. Overlaps of helping and of suppressing heads (`hc.overlap(..., sign="suppressing")`) are
+    never compared.
 
     Args:
         overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol and of one sign.
@@ -35,8 +35,7 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         the protocol, and `sign`: whose structure this is.
 
     Raises:
-        DataError: No model, something else than overlaps, or models scored by different methods, positions, metrics or
-            rules, or total beside task-specific effects, or helping beside suppressing heads.
+        DataError: No overlaps, or overlaps that differ in method, positions, metric, rule, effect or sign.
 
     Example:
         >>> import headcats as hc
@@ -57,29 +56,30 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         raise DataError("There is no model to compare.")
     _check_one_protocol(overlaps)
     names = list(overlaps)
-    categories = list(dict.fromkeys(str(name) for one in overlaps.values() for name in one["category"].values))
-    per_model = [_of_one(one).reindex(category=categories, other=categories) for one in overlaps.values()]
+    categories = list(dict.fromkeys(str(name) for overlap in overlaps.values() for name in overlap["category"].values))
+    per_model = [_structure(overlap).reindex(category=categories, other=categories) for overlap in overlaps.values()]
     table = xr.concat(per_model, dim=pd.Index(names, name="model"), join="outer")
     for name in ("size", "in_k"):
         table[name] = table[name].fillna(0).astype(np.int64)
     upper = np.triu_indices(len(categories), k=1)
     shared = [matrix[upper] for matrix in table["jaccard"].transpose("model", "category", "other").values]
-    found = np.full((len(names), len(names)), np.nan)
-    counts = np.zeros_like(found, dtype=np.int64)
+    correlation = np.full((len(names), len(names)), np.nan)
+    counts = np.zeros_like(correlation, dtype=np.int64)
     for i, first in enumerate(shared):
         for j, second in enumerate(shared):
-            known = np.isfinite(first) & np.isfinite(second)
-            counts[i, j] = known.sum()
-            if counts[i, j] > 2 and np.ptp(first[known]) > 0 and np.ptp(second[known]) > 0:
-                found[i, j] = np.corrcoef(first[known], second[known])[0, 1]
-    table = table.assign_coords(other_model=names, screen=("model", [screen_label(one) for one in overlaps.values()]))
-    table["correlation"] = (("model", "other_model"), found)
+            both = np.isfinite(first) & np.isfinite(second)
+            counts[i, j] = both.sum()
+            if counts[i, j] > 2 and np.ptp(first[both]) > 0 and np.ptp(second[both]) > 0:
+                correlation[i, j] = np.corrcoef(first[both], second[both])[0, 1]
+    screens = [screen_label(overlap) for overlap in overlaps.values()]
+    table = table.assign_coords(other_model=names, screen=("model", screens))
+    table["correlation"] = (("model", "other_model"), correlation)
     table["n_pairs"] = (("model", "other_model"), counts)
     table.attrs = {part: _part(next(iter(overlaps.values())), part) for part in _PROTOCOL}
     return table
 
 
-# With what a table that does not name a part is.
+# Part of a protocol -> its value where a table does not name it.
 _PROTOCOL = {"method": "", "positions": "", "metric": "", "rule": "", "effect": "total", "sign": "helping"}
 
 
@@ -88,21 +88,20 @@ def _part(overlap: xr.Dataset, part: str) -> str:
 
 
 def _check_one_protocol(overlaps: Mapping[str, xr.Dataset]) -> None:
-    (name, first), *others = overlaps.items()
-    for other, table in others:
+    first = next(iter(overlaps))
+    for name, overlap in overlaps.items():
         for part in _PROTOCOL:
-            mine, theirs = _part(first, part), _part(table, part)
-            if mine != theirs:
-                raise DataError(
-                    f"Models are compared under one protocol: {part} is {mine} for {name}, {theirs} for {other}."
-                )
+            values = _part(overlaps[first], part), _part(overlap, part)
+            if values[0] != values[1]:
+                difference = f"{part} is {values[0]} for {first}, {values[1]} for {name}"
+                raise DataError(f"Models are compared under one protocol: {difference}.")
 
 
-def _of_one(overlap: xr.Dataset) -> xr.Dataset:
+def _structure(overlap: xr.Dataset) -> xr.Dataset:
     categories = [str(name) for name in overlap["category"].values]
     order = ("category", "layer", "head")
-    known = overlap["effect"].transpose(*order).notnull().values
-    judged, exists = known.any(axis=(1, 2)), known.any(axis=0)
+    scored = overlap["effect"].transpose(*order).notnull().values
+    has_scores, exists = scored.any(axis=(1, 2)), scored.any(axis=0)
     member = overlap["member"].transpose(*order).values == 1
     n_heads, sizes = int(exists.sum()), member.sum(axis=(1, 2))
     place = np.arange(overlap.sizes["layer"])
@@ -114,8 +113,8 @@ def _of_one(overlap: xr.Dataset) -> xr.Dataset:
         mean_layer, mean_depth = (weight @ layers / sizes, weight @ depth / sizes)
     flat = member.reshape(len(categories), -1)
     between = np.full((2, len(categories), len(categories)), np.nan)
-    for i in np.flatnonzero(judged):
-        for j in np.flatnonzero(judged):
+    for i in np.flatnonzero(has_scores):
+        for j in np.flatnonzero(has_scores):
             between[0, i, j] = jaccard(flat[i], flat[j])
             between[1, i, j] = chance_jaccard(int(sizes[i]), int(sizes[j]), heads=n_heads)
     count = member.sum(axis=0)[exists]
@@ -124,7 +123,7 @@ def _of_one(overlap: xr.Dataset) -> xr.Dataset:
     return xr.Dataset(
         {
             "size": ("category", sizes),
-            "share": ("category", np.where(judged, sizes / max(1, n_heads), np.nan)),
+            "share": ("category", np.where(has_scores, sizes / max(1, n_heads), np.nan)),
             "mean_layer": ("category", mean_layer),
             "depth": ("category", mean_depth),
             "n_heads": n_heads,

@@ -1,4 +1,4 @@
-"""Every protocol that saved results hold, judged by one rule: what a verdict on heads may depend on."""
+"""Every protocol in saved results, judged by one rule: what a category may depend on."""
 
 import itertools
 import json
@@ -22,16 +22,16 @@ _log = logging.getLogger("headcats")
 
 # Differences that change how numbers are made; the others (name, revision, device) only say where.
 _MODEL_PARTS = ("model_class", "weight_processing", "dtype")
-# Values that speak for themselves; the others are named with their part: "seed 1".
-_SPEAKING = ("suite", "template", "corruption")
+# Values that need no name; other parts are written with theirs: "seed 1".
+_UNNAMED = ("suite", "template", "corruption")
 
 
 class JudgedProtocols(NamedTuple):
-    """Memberships by protocol, and what could not be judged."""
+    """Memberships by protocol, and the protocols that could not be judged."""
 
     members: dict[str, xr.Dataset]
-    """Protocol -> what `hc.categorize` returns, with the attribute `plan`: JSON, part of the plan -> value, of what
-    differs from the first results (`tasks`: those that have numbers); "" where nothing does."""
+    """Protocol -> what `hc.categorize` returns, with the attribute `plan`: JSON, the parts of the plan that differ from
+    the first results -> their value (`tasks`: those with numbers); "" where none does."""
     left_out: dict[str, str]
     """Protocol -> why it is not among the members."""
 
@@ -53,19 +53,18 @@ def judge_protocols(
     positions: str | None = None,
     metric: str | None = None,
 ) -> JudgedProtocols:
-    """Categories under every protocol that some results of one model hold: each method@positions with each metric.
+    """Categories under every protocol in results of one model: each method@positions with each metric.
 
-    A protocol is called `denoising_patch@last, logit_diff`, followed by what its plan has that the first results do not
-    have: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`. Where a denoising patch has its second
-    corruption beside it, the task-specific effect is a protocol of its own (`, task_specific`). A protocol that cannot
-    be judged (too few items for the rule, no task with a gap in that metric) is listed with the reason, and the others
-    go on.
+    A protocol is named `denoising_patch@last, logit_diff`, followed by the parts of its plan that differ from the first
+    results: `, shuffled_labels` (the corruption), `, seed 1`, `, 20 tasks`. With a second corruption beside a denoising
+    patch, the task-specific effect is a protocol of its own (`, task_specific`). A protocol that cannot be judged (too
+    few items for the rule, no task with a gap in that metric) is listed with the reason.
 
-    Controls (`second_corruption_patch`, `other_item_patch`) are left out. Screens are marked in their name, and left
-    out where at least two exact protocols remain: they are compared where `method` names one or nothing else is there.
+    Controls (`second_corruption_patch`, `other_item_patch`) are left out. Approximations are marked in their name, and
+    left out if at least two exact protocols remain and `method` does not name one.
 
     Args:
-        results: Name (a folder) -> results, as `hc.load` returns them; of one model.
+        results: Name (a folder) -> results of one model, as `hc.load` returns them.
         rule: As in `hc.categorize`.
         min_tasks: As in `hc.categorize`.
         method: Only this method, with or without `@positions`.
@@ -77,13 +76,13 @@ def judge_protocols(
         -> why it could not be judged.
 
     Raises:
-        UnknownNameError: No results hold the method, positions or metric asked for.
+        UnknownNameError: No results hold that method, these positions or that metric.
         OptionError: A rule without its options, or its name.
-        DataError: Something else than results by name, results of different models, or no protocol that can be judged;
-            with every reason.
+        DataError: No results by name, results of different models, or no protocol that can be judged, with every
+            reason.
 
     Warns:
-        StatisticsWarning: What scoring and categorizing warn of, once, with the protocols it is true of.
+        StatisticsWarning: The warnings of scoring and categorizing, once each, with their protocols.
 
     Example:
         >>> import headcats as hc
@@ -106,57 +105,60 @@ def judge_protocols(
     rule = fdr() if rule is None else rule
     _check_one_model(results)
     plans = _plan_differences(results)
-    chosen = [
-        one
-        for one in _protocols(results, plans)
-        if method in (None, one.label.method, str(one.label))
-        and positions in (None, one.label.positions)
-        and metric in (None, one.metric)
+    protocols = list(_protocols(results, plans))
+    selected = [
+        protocol
+        for protocol in protocols
+        if method in (None, protocol.label.method, str(protocol.label))
+        and positions in (None, protocol.label.positions)
+        and metric in (None, protocol.metric)
     ]
-    if not chosen:
-        raise _nothing_chosen(list(_protocols(results, plans)), method=method, positions=positions, metric=metric)
-    count = sum(not _is_control(one) for one in chosen)
-    _log.info("Judging %s.", pluralize(count, "protocol"))
+    if not selected:
+        raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
+    _log.info("Judging %s.", pluralize(sum(not _is_control(protocol) for protocol in selected), "protocol"))
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
-    said: dict[str, dict[str, None]] = {}
-    for one in chosen:
-        if _is_control(one):
-            left_out[one.name] = "a control: it says what an effect is made of, not which heads serve a task"
+    messages: dict[str, dict[str, None]] = {}
+    for protocol in selected:
+        if _is_control(protocol):
+            left_out[protocol.name] = "a control: it says what an effect is made of, not which heads serve a task"
             continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", StatisticsWarning)
             try:
                 scores = score(
-                    results[one.folder],
-                    method=one.label.method,
-                    metric=one.metric,
-                    positions=one.label.positions,
-                    effect=one.effect,
+                    results[protocol.folder],
+                    method=protocol.label.method,
+                    metric=protocol.metric,
+                    positions=protocol.label.positions,
+                    effect=protocol.effect,
                     alpha=rule.options.get("alpha", 0.05),
                 )
                 # Agreement needs no resamples, and no data without effects.
-                judged = categorize(scores.drop_vars(["resampled", "flipped"]), rule=rule, min_tasks=min_tasks)
+                table = categorize(scores.drop_vars(["resampled", "flipped"]), rule=rule, min_tasks=min_tasks)
             except DataError as error:
-                left_out[one.name] = str(error)
+                left_out[protocol.name] = str(error)
                 continue
             finally:
                 for warned in caught:
-                    said.setdefault(str(warned.message), {})[one.name] = None
-        screen = screen_label(judged)
-        name = f"{one.name}, {screen}" if screen else one.name
-        members[name] = judged.assign_attrs(
-            plan=json.dumps(plans[one.folder], ensure_ascii=False) if plans[one.folder] else ""
-        )
-        said = {text: {name if n == one.name else n: None for n in names} for text, names in said.items()}
-    left_out |= _screens_beside_exact(members, named=method)
-    for message, names in said.items():
-        where = f" ({_where(list(names), len(members))})" if set(names) != set(members) else ""
-        warnings.warn(message + where, StatisticsWarning, stacklevel=2)
-    kept = {name: judged for name, judged in members.items() if name not in left_out}
-    if not kept:
-        raise DataError("No protocol can be judged:" + "".join(f"\n- {name}: {why}" for name, why in left_out.items()))
-    return JudgedProtocols(kept, left_out)
+                    messages.setdefault(str(warned.message), {})[protocol.name] = None
+        approximation = screen_label(table)
+        name = f"{protocol.name}, {approximation}" if approximation else protocol.name
+        plan = plans[protocol.folder]
+        members[name] = table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
+        messages = {
+            text: {name if warned == protocol.name else warned: None for warned in names}
+            for text, names in messages.items()
+        }
+    left_out |= _approximations_beside_exact(members, method)
+    for message, names in messages.items():
+        protocols_warned = f" ({_summarized(list(names), len(members))})" if set(names) != set(members) else ""
+        warnings.warn(message + protocols_warned, StatisticsWarning, stacklevel=2)
+    judged = {name: table for name, table in members.items() if name not in left_out}
+    if not judged:
+        reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
+        raise DataError(f"No protocol can be judged:{reasons}")
+    return JudgedProtocols(judged, left_out)
 
 
 def _is_control(protocol: _Protocol) -> bool:
@@ -185,13 +187,13 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
 
 
 def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:
-    """What each results' plan has that the first one's does not have, and its tasks where they are others."""
+    """The parts of each results' plan, its tasks among them, that differ from the first one's."""
     stored = {folder: json.loads(tree.attrs.get("manifest", "{}")) for folder, tree in results.items()}
     flat: dict[str, dict[str, Any]] = {
-        folder: {key: value for key, value in one.get("plan", {}).items() if key != "metrics"}
-        | {key: one.get("model", {}).get(key) for key in _MODEL_PARTS}
+        folder: {key: value for key, value in manifest.get("plan", {}).items() if key != "metrics"}
+        | {key: manifest.get("model", {}).get(key) for key in _MODEL_PARTS}
         | {"tasks": scored_tasks(results[folder])}
-        for folder, one in stored.items()
+        for folder, manifest in stored.items()
     }
     first = next(iter(flat.values()), {})
     return {
@@ -200,13 +202,13 @@ def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str,
 
 
 def scored_tasks(results: xr.DataTree) -> list[str]:
-    """The tasks that some results hold numbers of, in alphabetical order."""
+    """The tasks with numbers, in alphabetical order."""
     return sorted(task for task, node in task_nodes(results).items() if node.children)
 
 
 def _in_words(plan: Mapping[str, Any]) -> str:
     return ", ".join(
-        pluralize(len(value), "task") if key == "tasks" else str(value) if key in _SPEAKING else f"{key} {value}"
+        pluralize(len(value), "task") if key == "tasks" else str(value) if key in _UNNAMED else f"{key} {value}"
         for key, value in plan.items()
     )
 
@@ -223,31 +225,32 @@ def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:
         )
 
 
-def _screens_beside_exact(members: Mapping[str, xr.Dataset], *, named: str | None) -> dict[str, str]:
-    screens = [name for name, judged in members.items() if screen_label(judged)]
-    if named is not None or len(members) - len(screens) < 2:
+def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str | None) -> dict[str, str]:
+    approximate = [name for name, table in members.items() if screen_label(table)]
+    if method is not None or len(members) - len(approximate) < 2:
         return {}
-    return dict.fromkeys(screens, "estimates, no patched effects: name the method to compare a screen")
+    return dict.fromkeys(approximate, "estimates, not patched effects: name the method to compare an approximation")
 
 
-def _where(names: list[str], judged: int) -> str:
+def _summarized(names: list[str], n_judged: int) -> str:
     """Which protocols a warning is about, without listing dozens."""
-    return "; ".join(names) if len(names) <= 3 else f"{len(names)} protocols, such as {names[0]}; {judged} are judged"
+    return "; ".join(names) if len(names) <= 3 else f"{len(names)} protocols, such as {names[0]}; {n_judged} are judged"
 
 
-def _nothing_chosen(
-    held: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
+def _no_such_protocol(
+    protocols: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
 ) -> HeadcatsError:
-    names = list(dict.fromkeys([*(one.label.method for one in held), *(str(one.label) for one in held)]))
+    labels = [protocol.label for protocol in protocols]
+    names = list(dict.fromkeys([*(label.method for label in labels), *map(str, labels)]))
     if method is not None and method not in names:
         return UnknownNameError(unknown_name_message("method of these results", method, names))
-    metrics = list(dict.fromkeys(one.metric for one in held))
+    metrics = list(dict.fromkeys(protocol.metric for protocol in protocols))
     if metric is not None and metric not in metrics:
         return UnknownNameError(unknown_name_message("metric of these results", metric, metrics))
-    if not held:
+    if not protocols:
         return DataError("These results hold no scored task yet.")
-    where = list(dict.fromkeys(one.label.positions for one in held))
-    if positions is not None and positions not in where:
-        return UnknownNameError(unknown_name_message("positions of these results", positions, where))
-    asked = ", ".join(str(one) for one in (method, positions, metric) if one is not None)
-    return DataError(f"No protocol is {asked}; there are {'; '.join(one.name for one in held)}.")
+    all_positions = list(dict.fromkeys(label.positions for label in labels))
+    if positions is not None and positions not in all_positions:
+        return UnknownNameError(unknown_name_message("positions of these results", positions, all_positions))
+    parts = ", ".join(part for part in (method, positions, metric) if part is not None)
+    return DataError(f"No protocol is {parts}; there are {'; '.join(protocol.name for protocol in protocols)}.")

@@ -92,7 +92,7 @@ def test_helping_and_suppressing_are_never_merged():
     found = hc.agreement({"a": members_of(HEADS), "b": members_of(np.abs(HEADS))}, sign="suppressing")
     assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 0], [1, 0]]
     assert found.attrs["sign"] == "suppressing"
-    with pytest.raises(OptionError, match="sign is 'helping' or 'suppressing'; got 'both'"):
+    with pytest.raises(OptionError, match="got 'both'"):
         hc.agreement({"a": members_of(HEADS)}, sign="both")
 
 
@@ -104,7 +104,7 @@ def test_overlaps_of_suppressing_heads_are_read_as_what_they_hold():
     assert (found["jaccard"] == 1).all()
     assert (found["spearman"] > 0.999).all()
     assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 1], [1, 1]]
-    with pytest.raises(OptionError, match=r"a holds suppressing heads .* not helping ones"):
+    with pytest.raises(OptionError, match=r"a holds suppressing"):
         hc.agreement({"a": overlap, "b": table})
     assert (hc.agreement({"a": hc.overlap(whole, draws=10), "b": table})["jaccard"] == 1).all()
 
@@ -118,10 +118,10 @@ def test_empty_constant_and_unknown_are_nan_without_a_warning():
     )
     first, second = found.sel(category=NAMES[0]), found.sel(category=NAMES[1])
     assert np.isnan(first["jaccard"].sel(protocol="a", other="b")), "both are empty"
-    assert np.isnan(first["spearman"].sel(protocol="a", other="d")), "constant effects have no order"
+    assert np.isnan(first["spearman"].sel(protocol="a", other="d")), "constant effects"
     assert first["jaccard"].sel(protocol="a", other="d") == 0
     assert first["jaccard"].sel(protocol="c", other="d") == 1
-    assert second["jaccard"].sel(protocol="c").isnull().all(), "without numbers there is no verdict"
+    assert second["jaccard"].sel(protocol="c").isnull().all(), "no numbers"
     assert second["spearman"].sel(protocol="c").isnull().all()
     assert second["n_heads"].sel(protocol="c", other="d") == 0
 
@@ -139,14 +139,14 @@ def test_categories_are_matched_by_name():
     assert (hc.agreement({"a": both, "b": reverse})["jaccard"] == 1).all()
     one = hc.agreement({"a": both, "b": both.sel(category=[NAMES[1]])})
     assert one["category"].values.tolist() == [NAMES[1]]
-    with pytest.raises(DataError, match="a, b have no category in common"):
+    with pytest.raises(DataError, match="a, b have no category"):
         hc.agreement({"a": both.sel(category=[NAMES[0]]), "b": both.sel(category=[NAMES[1]])})
 
 
 def test_other_heads_and_no_protocol_are_named():
-    with pytest.raises(DataError, match=r"different heads \(3 in a, 2 in b\); heads cannot be compared"):
+    with pytest.raises(DataError, match=r"\(3 in a, 2 in b\)"):
         hc.agreement({"a": members_of(HEADS), "b": members_of(HEADS[:, :4])})
-    with pytest.raises(DataError, match="no protocol to compare"):
+    with pytest.raises(DataError, match="no protocol"):
         hc.agreement({})
 
 

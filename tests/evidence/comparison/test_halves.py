@@ -60,7 +60,7 @@ def test_halves_share_no_item_and_hold_all():
     for first, second in (seen[:2], seen[2:]):
         assert not first & second
         assert first | second == {f"item {i}" for i in range(32)}
-    assert seen[0] != seen[2], "every split is another one"
+    assert seen[0] != seen[2], "splits differ"
     assert seen[0] == {item for item in seen[0] | seen[1] if first_half(item, seed=7)}
 
 
@@ -68,7 +68,7 @@ def test_noise_gives_no_agreement_over_heads():
     results = null_results(np.random.default_rng(1), tasks=4, shape=(6, 8), prompts=64, n_items=32)
     found = hc.half_agreement(results, judge, splits=2)
     assert (found["size"] == 0).all()
-    assert found["jaccard"].isnull().all(), "both halves are empty"
+    assert found["jaccard"].isnull().all(), "empty halves"
     assert (abs(found["spearman"]) < 0.5).all()
 
 
@@ -93,7 +93,7 @@ def test_too_few_items_are_a_reason_and_no_exception():
 def test_other_errors_are_not_swallowed():
     with pytest.raises(UnknownNameError, match="denoising"):
         hc.half_agreement(planted(), lambda half: hc.score(half, method="denoising"))
-    with pytest.raises(OptionError, match="splits must be at least 1, got 0"):
+    with pytest.raises(OptionError, match="at least 1, got 0"):
         hc.half_agreement(planted(), judge, splits=0)
     with pytest.raises(OptionError, match="sign is"):
         hc.half_agreement(planted(), judge, splits=1, sign="any")

@@ -72,7 +72,7 @@ def test_too_few_or_constant_pairs_have_no_correlation():
     two = hc.category_structure({"a": overlap_of(members((3, 4), CELLS[:2])), "b": overlap_of(members((3, 4), CELLS))})
     assert two["n_pairs"].sel(model="a", other_model="b") == 1
     assert two["correlation"].isnull().sel(model="a").all()
-    assert two["size"].sel(model="a").values.tolist() == [2, 2, 0, 0], "categories it lacks have no heads"
+    assert two["size"].sel(model="a").values.tolist() == [2, 2, 0, 0], "missing categories"
     assert two["share"].isnull().sel(model="a").values.tolist() == [False, False, True, True]
     apart = [[(0, 0)], [(0, 1)], [(0, 2)], [(0, 3)]]
     constant = hc.category_structure({"a": overlap_of(members((3, 4), apart)), "b": overlap_of(members((3, 4), CELLS))})
@@ -94,11 +94,11 @@ def test_empty_and_unscored_categories_and_heads():
 
 def test_models_are_compared_under_one_protocol_and_screens_are_marked():
     one, other = overlap_of(members((3, 4), CELLS)), overlap_of(members((3, 4), CELLS), metric="log_prob")
-    with pytest.raises(DataError, match="under one protocol: metric is logit_diff for a, log_prob for b"):
+    with pytest.raises(DataError, match="metric is logit_diff"):
         hc.category_structure({"a": one, "b": other})
     for difference in ({"effect": "task_specific"}, {"sign": "suppressing"}):
         (part, value), *_ = difference.items()
-        with pytest.raises(DataError, match=f"under one protocol: {part} is (total|helping) for a, {value} for b"):
+        with pytest.raises(DataError, match=f"{part} is .* {value} for b"):
             hc.category_structure({"a": one, "b": overlap_of(members((3, 4), CELLS), **difference)})
     assert hc.category_structure({"a": one}).attrs["effect"] == "total"
     with pytest.raises(DataError, match="no model"):

@@ -46,17 +46,14 @@ def results_of(
 
 
 A, B = (0, 0), (1, 2)
+DENOISING = "denoising_patch@last, logit_diff"
 
 
 def test_every_method_and_metric_is_a_protocol():
     results = results_of({"denoising_patch@last": A, "mean_ablation@all": B}, metrics=("logit_diff", "log_prob"))
     found = hc.judge_protocols({"r": results})
-    assert list(found.members) == [
-        "denoising_patch@last, logit_diff",
-        "denoising_patch@last, log_prob",
-        "mean_ablation@all, logit_diff",
-        "mean_ablation@all, log_prob",
-    ]
+    labels = ("denoising_patch@last", "mean_ablation@all")
+    assert list(found.members) == [f"{label}, {metric}" for label in labels for metric in ("logit_diff", "log_prob")]
     assert found.left_out == {}
     table = hc.agreement(found.members)
     assert table["size"].values.tolist() == [[1] * 4] * 2
@@ -75,12 +72,8 @@ def test_protocols_of_several_results_carry_what_differs():
             "d": results_of({label: A}),
         }
     )
-    assert list(found.members) == [
-        f"{label}, logit_diff",
-        f"{label}, logit_diff, shuffled_labels",
-        f"{label}, logit_diff, question, seed 1",
-        f"{label}, logit_diff, d",
-    ]
+    parts = ("", ", shuffled_labels", ", question, seed 1", ", d")
+    assert list(found.members) == [f"{label}, logit_diff{part}" for part in parts]
     assert [json.loads(plan or "{}") for plan in hc.agreement(found.members)["plan"].values] == [
         {},
         {"corruption": "shuffled_labels"},
@@ -103,7 +96,7 @@ def test_other_tasks_are_another_protocol(caplog):
 
 def test_different_models_are_refused():
     label = {"denoising_patch@last": A}
-    with pytest.raises(DataError, match=r"different models.*category_structure"):
+    with pytest.raises(DataError, match="category_structure"):
         hc.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
 
 
@@ -112,14 +105,14 @@ def test_controls_are_no_protocols(caplog):
     with caplog.at_level("INFO", logger="headcats"):
         found = hc.judge_protocols({"r": results_of(labels)})
         hc.judge_protocols({"r": results_of({"denoising_patch@last": A})})
-    assert "Judging 2 protocols." in caplog.text, "controls are not judged"
+    assert "Judging 2 protocols." in caplog.text, "not controls"
     assert "Judging 1 protocol." in caplog.text
-    specific = "denoising_patch@last, logit_diff, task_specific"
-    assert list(found.members) == ["denoising_patch@last, logit_diff", specific]
+    specific = f"{DENOISING}, task_specific"
+    assert list(found.members) == [DENOISING, specific]
     # The control does what the patch does here: nothing is specific to the task.
     assert (abs(found.members[specific]["effect"]) < 0.1).all()
     assert found.members[specific].attrs["effect"] == "task_specific"
-    assert list(found.left_out) == ["second_corruption_patch@last, logit_diff", "other_item_patch@last, logit_diff"]
+    assert [name.partition("@")[0] for name in found.left_out] == ["second_corruption_patch", "other_item_patch"]
     assert all("a control" in reason for reason in found.left_out.values())
 
 
@@ -127,11 +120,11 @@ def test_screens_are_marked_and_never_mixed_silently():
     screen = {"attribution_patch@last": {"approximation": "first order"}}
     one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
     marked = "attribution_patch@last, logit_diff, screen (first order)"
-    assert list(hc.judge_protocols({"r": one}).members) == ["denoising_patch@last, logit_diff", marked]
+    assert list(hc.judge_protocols({"r": one}).members) == [DENOISING, marked]
     more = results_of({"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
     found = hc.judge_protocols({"r": more})
     assert marked not in found.members
-    assert found.left_out == {marked: "estimates, no patched effects: name the method to compare a screen"}
+    assert list(found.left_out) == [marked]
     named = hc.judge_protocols({"r": more}, method="attribution_patch")
     assert list(named.members) == [marked]
     assert hc.agreement(named.members)["screen"].values.tolist() == ["screen (first order)"]
@@ -144,12 +137,12 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
     for task in no_gap.children:
         node = no_gap[task]["denoising_patch@last"]
         node["clean"] = node["corrupted"].copy()
-    with pytest.warns(StatisticsWarning, match=r"not clearly above 0.*\(denoising_patch@last, logit_diff, seed 2\)"):
+    with pytest.warns(StatisticsWarning, match=r"above 0.*seed 2\)"):
         found = hc.judge_protocols({"good": good, "few": few, "flat": no_gap})
-    assert list(found.members) == ["denoising_patch@last, logit_diff"]
-    assert "smallest reachable p" in found.left_out["denoising_patch@last, logit_diff, seed 1"]
-    assert "No category has a task with numbers" in found.left_out["denoising_patch@last, logit_diff, seed 2"]
-    with pytest.raises(DataError, match=r"can be judged:\n- denoising_patch@last, logit_diff: .*reachable p"):
+    assert list(found.members) == [DENOISING]
+    assert "reachable p" in found.left_out[f"{DENOISING}, seed 1"]
+    assert "No category has" in found.left_out[f"{DENOISING}, seed 2"]
+    with pytest.raises(DataError, match=r"judged:\n.*reachable p"):
         hc.judge_protocols({"few": few})
 
 
@@ -164,13 +157,13 @@ def test_choosing_protocols():
     assert len(hc.judge_protocols(results, method="denoising_patch@all").members) == 2
     assert len(hc.judge_protocols(results, positions="last").members) == 4
     assert len(hc.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
-    with pytest.raises(UnknownNameError, match=r"'denoising' of these results. Did you mean 'denoising_patch'"):
+    with pytest.raises(UnknownNameError, match="mean 'denoising_patch'"):
         hc.judge_protocols(results, method="denoising")
-    with pytest.raises(UnknownNameError, match="Unknown metric 'prob' of these results"):
+    with pytest.raises(UnknownNameError, match="metric 'prob'"):
         hc.judge_protocols(results, metric="prob")
-    with pytest.raises(UnknownNameError, match="Unknown positions 'first' of these results"):
+    with pytest.raises(UnknownNameError, match="positions 'first'"):
         hc.judge_protocols(results, positions="first")
-    with pytest.raises(DataError, match="No protocol is denoising_patch@all, last; there are denoising_patch@last"):
+    with pytest.raises(DataError, match="denoising_patch@all, last"):
         hc.judge_protocols(results, method="denoising_patch@all", positions="last")
     empty = xr.DataTree.from_dict({"/": xr.Dataset(attrs=results["r"].attrs)})
     with pytest.raises(DataError, match="no scored task"):
