@@ -84,6 +84,7 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
     return expected.peak / peak_bytes(work)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -94,6 +95,7 @@ def test_forwards(layout: Any, backend: Any, dtype: torch.dtype, record_property
     assert all(1 <= ratio <= 2.5 for ratio in ratios), ratios
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
