@@ -12,6 +12,7 @@ import argparse
 import tempfile
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,8 @@ from playwright.sync_api import sync_playwright
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
-from headcats.results import ResultsFolder
+from headcats.results import Manifest, ResultsFolder
+from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, ModelRecord, PlanRecord, TaskRecord
 
 CATEGORIES = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
 METHODS = ("denoising_patch@last", "mean_ablation@all")
@@ -79,37 +81,33 @@ def block(effect: np.ndarray, label: str, *, n_prompts: int, draw: np.random.Gen
     return xr.Dataset(variables, coords=coords, attrs={"base": base, "method": method, "positions": positions})
 
 
-def manifest(tasks: dict[str, str], shape: tuple[int, int]) -> dict:
+def manifest(tasks: dict[str, str], shape: tuple[int, int]) -> Manifest:
     """What `hc.run` writes beside the blocks."""
-    kept = {"kept": 64, "dropped": {}, "examples": {}}
-    entry = {
-        "source": "made up", "word_pairs": kept, "prompts": kept, "reference_prompts": kept, "refusal": "",
-        "accuracy": 0.9, "corrupted_accuracy": 0.1, "metric": "logit_diff", "gap": 1.0, "low": 0.9, "high": 1.1,
-        "n_items": 64, "prompt_hash": [],
-    }  # fmt: skip
-    plan = {
-        "suite": "icl", "metrics": ["logit_diff"], "n_prompts": 64, "n_demos": 5, "template": "arrow",
-        "corruption": "other_task", "seed": 0,
-    }  # fmt: skip
-    model = {
-        "name": "made-up", "revision": None, "weights_hash": "0" * 32, "model_class": "TransformerBridge",
-        "weight_processing": "none", "dtype": "float32", "device": "cpu", "layers": list(range(shape[0])),
-        "heads": [shape[1]] * shape[0],
-    }  # fmt: skip
-    return {
-        "plan": plan,
-        "model": model,
-        "categories": [{"name": name, "colour": colour} for name, colour in CATEGORIES.items()],
-        "methods": list(METHODS),
-        "tasks": {task: {"category": category, **entry} for task, category in tasks.items()},
-        "blocks": {
-            task: {label: {"path": "last_position", "self_check": "passed"} for label in METHODS} for task in tasks
+    kept = DropCounts(64)
+    numbers = {"accuracy": 0.9, "corrupted_accuracy": 0.1, "gap": 1.0, "low": 0.9, "high": 1.1, "n_items": 64}
+    counts = dict.fromkeys(("word_pairs", "prompts", "reference_prompts"), kept)
+    record = TaskRecord(source="made up", metric="logit_diff", **counts, **numbers)
+    return Manifest(
+        plan=PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0),
+        model=ModelRecord(
+            name="made-up",
+            weights_hash="0" * 32,
+            model_class="TransformerBridge",
+            weight_processing="none",
+            dtype="float32",
+            device="cpu",
+            layers=tuple(range(shape[0])),
+            heads=(shape[1],) * shape[0],
+        ),
+        categories=tuple(CategoryRecord(name, colour) for name, colour in CATEGORIES.items()),
+        methods=METHODS,
+        tasks={task: replace(record, category=category) for task, category in tasks.items()},
+        blocks={
+            task: {label: BlockRecord(path="last_position", self_check="passed") for label in METHODS} for task in tasks
         },
-        "checks": {},
-        "versions": {"headcats": hc.__version__},
-        "git_commit": None,
-        "created": "2026-01-01T00:00:00+00:00",
-    }
+        versions={"headcats": hc.__version__},
+        created="2026-01-01T00:00:00+00:00",
+    )
 
 
 def opened(page: Path) -> dict[str, float]:

@@ -1,11 +1,10 @@
 """What is not the default of a map or a test is in the name of its file, so that none replaces another."""
 
-import json
 import re
 
 import xarray as xr
 
-from headcats.results import Label, slug
+from headcats.results import Label, find_manifest, slug
 from headcats.rules import fdr
 from headcats.scores import first_exact
 
@@ -39,7 +38,8 @@ def marks(
         min_tasks: As in `hc.categorize`.
         positions: Where heads are ablated, for evidence.
     """
-    planned = json.loads(results.attrs.get("manifest", "{}")).get("plan", {}).get("metrics", [metric])
+    manifest = find_manifest(results)
+    planned = manifest.plan.metrics if manifest else (metric,)
     found = [slug(str(label))] if label != first_exact(results) else []
     found += [slug(metric)] if metric != planned[0] else []
     found += [effect] if effect != "total" else []

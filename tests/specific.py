@@ -11,7 +11,8 @@ import headcats as hc
 from headcats.evidence import HeldOut
 from headcats.models import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.results import tree
+from headcats.results import Manifest, tree
+from headcats.results.records import CategoryRecord, TaskRecord
 from headcats.sweeps import Reference
 
 N_LAYERS = 4
@@ -41,10 +42,10 @@ def batches(
 
 def scores_of(model: HookedModel, tasks: Mapping[str, str], chosen: Mapping[str, PromptBatch]) -> xr.Dataset:
     """Denoising effects on some prompts."""
-    manifest = {
-        "tasks": {task: {"category": category} for task, category in tasks.items()},
-        "categories": [{"name": name, "colour": COLOURS[name]} for name in dict.fromkeys(tasks.values())],
-    }
+    manifest = Manifest(
+        tasks={task: TaskRecord(category) for task, category in tasks.items()},
+        categories=tuple(CategoryRecord(name, COLOURS[name]) for name in dict.fromkeys(tasks.values())),
+    )
     blocks = {
         (task, "denoising_patch@last"): hc.sweep(model, batch, "denoising_patch") for task, batch in chosen.items()
     }

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from simulated import CATEGORIES, block
 
-from headcats.results import ResultsFolder
+from headcats.results import Manifest, ResultsFolder
+from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "headcats"
@@ -230,17 +231,14 @@ def saved(tmp_path_factory) -> Path:
         differences[:, 0, place] += 1.0
         folder.write_block(task, "denoising_patch@last", block(differences))
     folder.write_manifest(
-        {
-            "plan": {"suite": "icl", "metrics": ["logit_diff"]},
-            "model": {"name": "planted", "layers": [0, 1], "heads": [4, 4]},
-            "categories": CATEGORIES,
-            "tasks": {task: {"category": category, "refusal": ""} for task, category in tasks.items()},
-            "methods": ["denoising_patch@last"],
-            "checks": {},
-            "blocks": {},
-            "versions": {},
-            "created": "2026-01-01T00:00:00+00:00",
-        }
+        Manifest(
+            plan=PlanRecord("icl", ("logit_diff",)),
+            model=ModelRecord("planted", layers=(0, 1), heads=(4, 4)),
+            categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES),
+            tasks={task: TaskRecord(category) for task, category in tasks.items()},
+            methods=("denoising_patch@last",),
+            created="2026-01-01T00:00:00+00:00",
+        )
     )
     return folder.path
 

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from headcats import cli
 from headcats.errors import DataError, OptionError
-from headcats.results import ResultsFolder
+from headcats.results import Manifest, ResultsFolder
+from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
 A, B = (0, 0), (1, 2)
@@ -44,18 +45,16 @@ def write(
                 task, label, data.assign_attrs({"approximation": approximation} if approximation else {})
             )
     folder.write_manifest(
-        {
-            "plan": {"metrics": ["logit_diff"], "corruption": "other_task", "seed": 0} | plan,
-            "model": {"name": "planted", "weights_hash": weights},
-            "categories": CATEGORIES[:2],
-            "tasks": {
-                task: {"category": TASKS[task], "refusal": "too hard" if task in refused else ""}
+        Manifest(
+            plan=PlanRecord(**{"metrics": ("logit_diff",), "corruption": "other_task", "seed": 0} | plan),
+            model=ModelRecord("planted", weights_hash=weights),
+            categories=tuple(CategoryRecord(**entry) for entry in CATEGORIES[:2]),
+            tasks={
+                task: TaskRecord(TASKS[task], refusal="too hard" if task in refused else "")
                 for task in (*tasks, *refused)
             },
-            "methods": list(labels),
-            "checks": {},
-            "blocks": {},
-        }
+            methods=tuple(labels),
+        )
     )
     return path
 

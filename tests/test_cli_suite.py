@@ -207,11 +207,11 @@ def two_methods(tmp_path, scored):
     target, source = ResultsFolder(tmp_path / "two"), ResultsFolder(scored)
     manifest = source.read_manifest()
     block = source.read_block("_suite", "ov_relation")
-    about = {"categories": json.dumps(manifest["categories"])}
+    about = {"categories": json.dumps(manifest.category_entries())}
     target.write_block("_suite", "ov_relation", block)
     target.write_block("_suite", "head_gating:preset=chg-mini", gates(0).assign_attrs(about))
-    manifest["methods"] = ["ov_relation", "head_gating:preset=chg-mini"]
-    target.write_manifest({key: value for key, value in manifest.items() if key != "format"})
+    manifest.methods = ("ov_relation", "head_gating:preset=chg-mini")
+    target.write_manifest(manifest)
     return target.path
 
 

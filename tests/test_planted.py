@@ -10,7 +10,8 @@ from planted import planted_model, slot_batch
 
 import headcats as hc
 from headcats.models import adapt, check_clean_unchanged
-from headcats.results import tree
+from headcats.results import Manifest, tree
+from headcats.results.records import CategoryRecord, TaskRecord
 
 Slots = Mapping[tuple[int, int], int]
 
@@ -117,13 +118,10 @@ def planted_results() -> xr.DataTree:
         (task, "denoising_patch@last"): hc.sweep(model, slot_batch(*slots, seed=seed, task=task), "denoising_patch")
         for seed, (task, (_, slots)) in enumerate(changed.items())
     }
-    manifest = {
-        "tasks": {task: {"category": category} for task, (category, _) in changed.items()},
-        "categories": [
-            {"name": "Algorithmic", "colour": "#1f77b4"},
-            {"name": "Knowledge", "colour": "#ff7f0e"},
-        ],
-    }
+    manifest = Manifest(
+        tasks={task: TaskRecord(category) for task, (category, _) in changed.items()},
+        categories=(CategoryRecord("Algorithmic", "#1f77b4"), CategoryRecord("Knowledge", "#ff7f0e")),
+    )
     return tree(blocks, manifest)
 
 

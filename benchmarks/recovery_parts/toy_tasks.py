@@ -12,6 +12,8 @@ import torch
 
 from headcats.prompts.batch import PromptBatch
 from headcats.random_streams import stream
+from headcats.results import Manifest
+from headcats.results.records import CategoryRecord, TaskRecord
 
 CATEGORIES = {
     "Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728",
@@ -80,9 +82,9 @@ def toy_batch(task: str, *, n: int, seed: int) -> PromptBatch:
     )
 
 
-def manifest() -> dict[str, Any]:
-    """What `headcats.results.tree` needs to know of the tasks and categories."""
-    return {
-        "tasks": {task: {"category": category} for task, category in TASKS.items()},
-        "categories": [{"name": name, "colour": colour} for name, colour in CATEGORIES.items()],
-    }
+def manifest() -> Manifest:
+    """Tasks and categories, for `headcats.results.tree`."""
+    return Manifest(
+        tasks={task: TaskRecord(category) for task, category in TASKS.items()},
+        categories=tuple(CategoryRecord(name, colour) for name, colour in CATEGORIES.items()),
+    )

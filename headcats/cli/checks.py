@@ -1,6 +1,5 @@
 """What commands look at before they compute anything, and what they say of the results that they read."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -67,10 +66,11 @@ def note_control(method: str | None) -> None:
 
 def note_unfinished(results: "xr.DataTree") -> None:
     """Say so where a run was stopped before it had come to every task."""
-    from headcats.results import unfinished_tasks
+    from headcats.results import manifest_of
 
-    if left := unfinished_tasks(results):
-        done = len(json.loads(results.attrs["manifest"])["tasks"])
+    manifest = manifest_of(results)
+    if left := manifest.unfinished():
+        done = len(manifest.tasks)
         named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         warn(
             f"This run is not finished: {done} of {done + len(left)} tasks are there (not {named}). The same "

@@ -1,6 +1,5 @@
 """`headcats compare`: what a map depends on. Reads saved results; loads no torch."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -140,17 +139,17 @@ def _labels(folders: list[Path]) -> list[str]:
     return [f"{name} ({times + 1})" if times else name for name, times in zip(named, before, strict=True)]
 
 
-def _weights(results: "xr.DataTree") -> str | None:
-    weights: str | None = json.loads(results.attrs["manifest"])["model"].get("weights_hash")
-    return weights
+def _weights(results: "xr.DataTree") -> str:
+    from headcats.results import manifest_of
+
+    return manifest_of(results).model.weights_hash
 
 
 def _write(tables: Mapping[Path, "pd.DataFrame"], answer: Answer) -> None:
-    from headcats.results import ResultsFolder
+    from headcats.results import write_whole
 
     for path, table in tables.items():
-        data = table.to_csv(index=False, lineterminator="\n").encode("utf-8")
-        ResultsFolder(path.parent).write_bytes(path.name, data)
+        write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
     told = f"Numbers: {' and '.join(map(str, tables))}"
     for place, (name, path) in enumerate(zip(("csv", "csv_methods"), tables, strict=False)):
         answer.wrote(name, path, "" if place else told)

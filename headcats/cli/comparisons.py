@@ -1,6 +1,5 @@
 """The parts of `headcats compare`: protocols, halves, methods on one grid, models."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,12 +131,12 @@ def _halves(results: "xr.DataTree", choice: Choice, answer: Answer, *, splits: i
     from headcats.evidence import half_agreement
     from headcats.findings.agreement import half_findings
     from headcats.findings.mapping import default_label
-    from headcats.results import Label
+    from headcats.results import Label, manifest_of
     from headcats.scores import score
 
     label = default_label(results) if choice.method is None else Label.parse(choice.method)
     method, positions = label.method, choice.positions or label.positions or None
-    metric = choice.metric or json.loads(results.attrs["manifest"])["plan"]["metrics"][0]
+    metric = choice.metric or manifest_of(results).plan.metrics[0]
 
     def members(half: "xr.DataTree") -> "xr.Dataset":
         alpha = choice.rule.options.get("alpha", 0.05)

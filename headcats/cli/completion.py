@@ -2,14 +2,17 @@
 
 import ast
 import importlib.metadata
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headcats.defaults import DEFAULTS, OF_SUITE
+from headcats.errors import StorageError
 from headcats.registry import Kind, names
+
+if TYPE_CHECKING:
+    from headcats.results import Manifest
 
 # As the registry takes them -> as they are written after `headcats list`.
 KINDS: dict[str, Kind] = {
@@ -89,14 +92,14 @@ def metrics(incomplete: str) -> list[str]:
 
 def methods_of_results(ctx: Any, incomplete: str) -> list[str]:
     """Methods that the results folder named before holds; every method where none is named."""
-    held = [str(label) for manifest in _manifests(ctx) for label in manifest.get("methods", ())]
-    return _starting(dict.fromkeys(held) if held else method_names(), incomplete)
+    labels = dict.fromkeys(label for manifest in _manifests(ctx) for label in manifest.methods)
+    return _starting(labels or method_names(), incomplete)
 
 
 def metrics_of_results(ctx: Any, incomplete: str) -> list[str]:
     """Metrics that the results folder named before holds; every metric where none is named."""
-    held = [str(name) for manifest in _manifests(ctx) for name in manifest.get("plan", {}).get("metrics", ())]
-    return _starting(dict.fromkeys(held) if held else metric_names(), incomplete)
+    metrics = dict.fromkeys(metric for manifest in _manifests(ctx) for metric in manifest.plan.metrics)
+    return _starting(metrics or metric_names(), incomplete)
 
 
 def results_folders(incomplete: str) -> list[str]:
@@ -141,15 +144,15 @@ def _listed(known: Iterable[str], incomplete: str) -> list[str]:
     return [before + name for name in known if name.startswith(last) and name not in given]
 
 
-def _manifests(ctx: Any) -> Iterator[dict[str, Any]]:
+def _manifests(ctx: Any) -> Iterator["Manifest"]:
+    from headcats.results import Manifest  # loads xarray, which other completions need not wait for
+
     # An option without its value, which is what is being written, leaves arguments unread.
     for folder in filter(None, [*(ctx.params.get("folders") or ()), ctx.params.get("folder"), *ctx.args]):
         try:
-            stored = json.loads((Path(folder) / _MANIFEST).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            yield Manifest.from_json((Path(folder) / _MANIFEST).read_text(encoding="utf-8"))
+        except (OSError, ValueError, StorageError):
             continue
-        if isinstance(stored, dict):
-            yield stored
 
 
 def _folders(path: str | os.PathLike[str]) -> Iterator[os.DirEntry[str]]:

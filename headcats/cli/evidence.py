@@ -60,7 +60,7 @@ def evidence_command(
     from headcats.findings.evidence import evidence_findings
     from headcats.findings.instead import check_scored
     from headcats.findings.mapping import EFFECTS, parse_min_tasks
-    from headcats.results import load
+    from headcats.results import load, manifest_of
     from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait until the model is loaded.
@@ -80,7 +80,7 @@ def evidence_command(
     )
     replaced = " These replace earlier ones." if (where / f"{NODES[0]}.nc").exists() else ""
     found = run_evidence(
-        model or json.loads(results.attrs["manifest"])["model"]["name"],
+        model or manifest_of(results).model.name,
         folder,
         method=method,
         metric=metric,

@@ -125,8 +125,9 @@ def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) 
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
     from headcats.evidence import method_agreement, method_scores
+    from headcats.results import manifest_of
 
-    model = json.loads(results.attrs["manifest"])["model"]["name"]
+    model = manifest_of(results).model.name
     return method_agreement(method_scores(results, metric=metric)), f"Methods on one grid of heads, model {model}"
 
 

@@ -1,6 +1,5 @@
 """What `run` says and draws when it is finished."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from headcats.findings.table import Paragraph
 from headcats.formatting import pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
-from headcats.results import Label, suite_blocks
+from headcats.results import Label, Manifest, manifest_of, suite_blocks
 from headcats.scores import CONTROLS
 
 # The method over the whole suite that `headcats map` shows.
@@ -41,17 +40,17 @@ def tell_run(
         answer: What is said goes here.
         viewed: The model, for pages with the attention of the heads; None for none.
     """
-    manifest = json.loads(results.attrs["manifest"])
+    manifest = manifest_of(results)
     results = of_run(results)
     blocks = suite_blocks(results)
     answer.numbers = {
         "folder": folder,
-        "model": manifest["model"]["name"],
-        "suite": manifest["plan"]["suite"],
-        "methods": manifest["methods"],
+        "model": manifest.model.name,
+        "suite": manifest.plan.suite,
+        "methods": list(manifest.methods),
         "tasks": [
-            {"task": name, "category": entry["category"], "refusal": entry["refusal"] or None}
-            for name, entry in manifest["tasks"].items()
+            {"task": name, "category": record.category, "refusal": record.refusal or None}
+            for name, record in manifest.tasks.items()
         ],
         "map": None,
         "suite_methods": [],
@@ -71,20 +70,21 @@ def tell_run(
 
 
 def _tell_map(
-    results: xr.DataTree, manifest: dict[str, Any], specs: Sequence[MethodSpec], folder: Path, answer: Answer
+    results: xr.DataTree, manifest: Manifest, specs: Sequence[MethodSpec], folder: Path, answer: Answer
 ) -> None:
     first = next(spec for spec in specs if not spec.of_suite)
-    scored = [name for name, entry in manifest["tasks"].items() if not entry["refusal"]]
-    of_all = f"{len(scored)} of {pluralize(len(manifest['tasks']), 'task')} of suite {manifest['plan']['suite']}"
-    answer.say([f"Scored {of_all} on {manifest['model']['name']}."])
+    scored = len(manifest.tasks) - len(manifest.skipped())
+    of_all = f"{scored} of {pluralize(len(manifest.tasks), 'task')} of suite {manifest.plan.suite}"
+    answer.say([f"Scored {of_all} on {manifest.model.name}."])
     if not scored:
         return
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
     answer.say(map_findings(found, rule=DEFAULT_RULE))
     answer.numbers["map"] = map_numbers(found)
-    suite_labels = manifest["blocks"].get(SUITE, {})
     exact = [
-        label for label in manifest["methods"] if Label.parse(label).name not in CONTROLS and label not in suite_labels
+        label
+        for label in manifest.methods
+        if Label.parse(label).name not in CONTROLS and label not in manifest.joint_blocks
     ]
     others = [shown_label(results, label) for label in exact if label != first.label]
     whole = list(suite_blocks(results))
@@ -103,9 +103,9 @@ def _tell_map(
     answer.wrote("map", write(overlap_map(found["overlap"], title=title(found)), page), f"Map: {page}.{listing}")
 
 
-def _tell_suite(block: xr.Dataset, manifest: dict[str, Any], spec: MethodSpec, folder: Path, answer: Answer) -> None:
+def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
     said = spec.method.summary(block)
-    answer.say([Paragraph(f"{spec.label} on {manifest['model']['name']}"), *said])
+    answer.say([Paragraph(f"{spec.label} on {manifest.model.name}"), *said])
     figure, drawn = spec.method.figure, None
     try:
         drawn = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))

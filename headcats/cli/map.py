@@ -145,7 +145,7 @@ def _relations(
     from headcats.file_names import rule_marks
     from headcats.findings.relations import relation_map, threshold_of
     from headcats.findings.suite import figure_file, suite_title
-    from headcats.results import ResultsFolder
+    from headcats.results import write_whole
     from headcats.rules.text import parse_rule
 
     threshold = threshold_of(rule)
@@ -162,6 +162,6 @@ def _relations(
     if csv:
         heads = folder / f"heads-{stem}.csv"
         listed = head_table(shared).to_csv(index=False, lineterminator="\n")
-        ResultsFolder(folder).write_bytes(heads.name, listed.encode("utf-8"))
+        write_whole(heads, listed.encode("utf-8"))
         answer.wrote("heads", heads, f"Head list: {heads}")
     answer.end()

@@ -1,6 +1,5 @@
 """`headcats views`: the attention of a run's heads, as pages in its folder. Needs the model."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -33,7 +32,7 @@ def views_command(
     `left_out` (category -> why it has no page), `said` (the sentences), `files`.
     """
     from headcats.findings.mapping import parse_min_tasks
-    from headcats.results import load
+    from headcats.results import load, manifest_of
     from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait until the model is loaded.
@@ -42,7 +41,7 @@ def views_command(
     from headcats.views import write_views
 
     made = write_views(
-        model or json.loads(results.attrs["manifest"])["model"]["name"],
+        model or manifest_of(results).model.name,
         folder,
         method=method,
         metric=metric,

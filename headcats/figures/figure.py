@@ -5,7 +5,6 @@ import html
 import importlib.util
 import inspect
 import os
-import tempfile
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import plotly.graph_objects as go
 
 from headcats.errors import DataError, OptionError, StorageError
 from headcats.registry import register
+from headcats.results import write_whole
 
 P = ParamSpec("P")
 
@@ -185,7 +185,9 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
             f"Expected a file name ending in .html, {', '.join(IMAGE_SUFFIXES)}; got {path.name!r}. "
             "Choose one of these suffixes; .html needs nothing installed."
         )
-    _replace(path, content)
+    if not path.parent.is_dir():
+        raise StorageError(f"Cannot write {path}: there is no folder {path.parent}. Make it first.")
+    write_whole(path, content)
     return path
 
 
@@ -213,24 +215,3 @@ def _image(fig: go.Figure, image_format: str) -> bytes:
             f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({said}). "
             "Install Chrome or Chromium (`plotly_get_chrome` fetches one), or write .html, which needs neither."
         ) from problem
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = None
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            file.write(content)
-        # NamedTemporaryFile makes private files; a figure gets the permissions of any other file the user writes.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, path)
-    except OSError as problem:
-        raise StorageError(
-            f"Could not write {path}: {problem.strerror or problem}. Expected an existing folder that can "
-            "be written to and has room; nothing was left behind."
-        ) from problem
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)

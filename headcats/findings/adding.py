@@ -1,10 +1,10 @@
 """What to do to have the table of a method that results do not hold."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from headcats.findings.repeating import can_be_named, options_of, tasks_of
 from headcats.registry import names
+from headcats.results import Manifest
 from headcats.tasks import Suite, Task, suite
 
 # Methods that not every suite has tasks for -> what they need, and a bundled suite that has it.
@@ -22,7 +22,7 @@ _NEEDS: dict[str, tuple[str, str, Callable[[Suite, Sequence[Task]], bool]]] = {
 }
 
 
-def how_to_get(name: str, manifest: Mapping[str, Any]) -> str:
+def how_to_get(name: str, manifest: Manifest) -> str:
     """What to do to have the table of a method over the whole suite, as a sentence without its beginning.
 
     A command that goes on in the folder, or one that makes another folder.
@@ -31,17 +31,17 @@ def how_to_get(name: str, manifest: Mapping[str, Any]) -> str:
         name: The method.
         manifest: That of the results.
     """
-    plan = manifest["plan"]
-    if plan["suite"] not in names("suite"):
+    plan = manifest.plan
+    if plan.suite not in names("suite"):
         return _the_same_run(name)
-    of, asked = suite(plan["suite"]), tasks_of(manifest)
+    of, asked = suite(plan.suite), tasks_of(manifest)
     needed, example, met = _NEEDS.get(name, ("", "", lambda of, tasks: True))
     if not met(of, of.tasks):
         return (
-            f"it needs {needed}, and suite {plan['suite']!r} has none. `headcats run --suite {example} --methods "
+            f"it needs {needed}, and suite {plan.suite!r} has none. `headcats run --suite {example} --methods "
             f"{name} --out NEW_DIR` makes results with it."
         )
-    if not can_be_named(manifest["model"]) or not asked <= {task.name for task in of.tasks}:
+    if not can_be_named(manifest.model) or not asked <= {task.name for task in of.tasks}:
         return _the_same_run(name)
     all_needed = not met(of, [task for task in of.tasks if task.name in asked])
     tasks = [] if all_needed else [task.name for task in of.tasks if task.name in asked]

@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError
 from headcats.file_names import marks
-from headcats.results import SUITE, Label, ResultsFolder, suite_blocks, task_nodes
+from headcats.results import Label, manifest_of, suite_blocks, task_nodes, write_whole
 from headcats.rules import Rule
 from headcats.rules.text import parse_rule
 from headcats.scores import CONTROLS, first_exact, score, screen_label
@@ -85,8 +85,8 @@ def tables(
     if method is not None and label.positions and positions not in (None, label.positions):
         raise OptionError(f"--method {label} and --positions {positions} contradict each other: name one.")
     positions = positions or label.positions or None
-    manifest = json.loads(results.attrs["manifest"])
-    metric = metric or manifest["plan"]["metrics"][0]
+    manifest = manifest_of(results)
+    metric = metric or manifest.plan.metrics[0]
     judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
     # As many sign draws as the rule's own level needs.
     alpha = judge.options.get("alpha", 0.05)
@@ -103,7 +103,7 @@ def tables(
             members["size_expected"] = members["size_expected"] * float("nan")
         members.attrs |= {"rule": repr(judge), "not_judged": str(error)}
     # For titles and file names.
-    members.attrs |= {"asked_min_tasks": str(needed), "model": manifest.get("model", {}).get("name", "")}
+    members.attrs |= {"asked_min_tasks": str(needed), "model": manifest.model.name}
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=sign)}
 
 
@@ -127,14 +127,12 @@ def categories_tried(results: xr.DataTree, method: str | None = None) -> dict[st
         results: As `hc.load` returns them.
         method: A method over the whole suite, with its options, to leave all others out; None takes everything.
     """
-    manifest, found = json.loads(results.attrs["manifest"]), dict[str, list[str]]()
-    of_suite = {label: entry for label, entry in manifest["blocks"].get(SUITE, {}).items() if method in (None, label)}
-    for task, entry in manifest["tasks"].items() if method is None else ():
-        found.setdefault(entry["category"], []).extend([task] if entry.get("refusal") else [])
-    for entry in of_suite.values():
-        for task, category in entry.get("tasks", {}).items():
-            refused = "refusal" in entry["parts"].get(task, {})
-            found.setdefault(category, []).extend([task] if refused else [])
+    manifest, found = manifest_of(results), dict[str, list[str]]()
+    for task, record in manifest.tasks.items() if method is None else ():
+        found.setdefault(record.category, []).extend([task] if record.refusal else [])
+    for label, joint in manifest.joint_blocks.items():
+        for task, category in joint.tasks.items() if method in (None, label) else ():
+            found.setdefault(category, []).extend([task] if task in joint.skipped() else [])
     for label, block in suite_blocks(results).items():
         for axis in _CATEGORY_AXES if method in (None, label) else ():
             for name in block[axis].values.tolist() if axis in block.coords else ():
@@ -187,5 +185,5 @@ def write_heads(found: Mapping[str, xr.Dataset], results: xr.DataTree, folder: P
         head_table(found["overlap"]).to_csv(index=False, lineterminator="\n"),
         file_of("heads", "csv", found, results),
     )
-    ResultsFolder(folder).write_bytes(name, text.encode("utf-8"))
+    write_whole(folder / name, text.encode("utf-8"))
     return folder / name

@@ -1,6 +1,5 @@
 """What the runs of several results differ in, before any of their heads is compared."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,6 +7,7 @@ import xarray as xr
 
 from headcats.evidence.comparison.protocols import scored_tasks
 from headcats.findings.table import Finding, table
+from headcats.results import manifest_of
 
 # More tasks than these are counted, not named.
 NAMED_TASKS = 5
@@ -33,11 +33,15 @@ def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
     Args:
         results: Name -> results.
     """
-    stored = [json.loads(one.attrs["manifest"]) for one in results.values()]
+    manifests = [manifest_of(tree) for tree in results.values()]
+    parts = {
+        "plan": [manifest.plan.complete() for manifest in manifests],
+        "model": [manifest.model.complete() for manifest in manifests],
+    }
     found: dict[str, list[Any]] = {}
-    for part in ("plan", "model"):
-        for name in dict.fromkeys(name for one in stored for name in one[part]):
-            values = [one[part].get(name) for one in stored]
+    for part, records in parts.items():
+        for name in records[0] if records else ():
+            values = [record[name] for record in records]
             if any(value != values[0] for value in values):
                 found[f"{part} {name}"] = values
     tasks = [scored_tasks(one) for one in results.values()]

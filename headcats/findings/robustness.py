@@ -11,7 +11,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.file_names import EVIDENCE, judging_marks
-from headcats.results import ResultsFolder, read_table, slug, table_bytes
+from headcats.results import read_table, slug, table_bytes, write_whole
 from headcats.rules import Rule
 
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
@@ -60,7 +60,7 @@ def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustnes
     contents = {name: table_bytes(table) for name, table in files.items()}
     shutil.rmtree(Path(folder) / where, ignore_errors=True)
     for name, data in contents.items():
-        ResultsFolder(folder).write_bytes(f"{where}/{name}", data)
+        write_whole(Path(folder) / where / name, data)
 
 
 def saved_robustness(folder: str | os.PathLike[str], where: str) -> Robustness | None:

@@ -1,6 +1,5 @@
 """Tables of methods that judge heads over a whole suite: what they say, and the figures that show them."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import xarray as xr
 
 from headcats.errors import OptionError
 from headcats.findings.adding import how_to_get
-from headcats.results import Label, slug, suite_blocks
+from headcats.results import Label, manifest_of, slug, suite_blocks
 from headcats.summaries import function_probe, head_gating, ov_relation, token_probe
 
 # What a figure's first parameter is called -> the method whose table it is. Named here, since asking the methods
@@ -52,7 +51,7 @@ def suite_table(results: xr.DataTree, wanted: str, *, method: str | None = None)
     if method in labels:
         return blocks[str(method)]
     if not labels:
-        raise OptionError(f"These results hold no {name}: {how_to_get(name, json.loads(results.attrs['manifest']))}")
+        raise OptionError(f"These results hold no {name}: {how_to_get(name, manifest_of(results))}")
     if method not in (None, name) or len(labels) > 1:
         asked = "" if method is None else f", and not {method!r}"
         raise OptionError(f"These results hold {' and '.join(labels)}{asked}: choose one with --method.")

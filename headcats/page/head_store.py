@@ -30,9 +30,9 @@ def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]
 
 
 def _grid(material: Material) -> tuple[tuple[int, int], list[int]]:
-    model = material.manifest["model"]
-    per_layer = [0] * (max(model["layers"]) + 1)
-    for layer, n in zip(model["layers"], model["heads"], strict=True):
+    model = material.manifest.model
+    per_layer = [0] * (max(model.layers) + 1)
+    for layer, n in zip(model.layers, model.heads, strict=True):
         per_layer[layer] = n
     return (len(per_layer), max(per_layer)), per_layer
 

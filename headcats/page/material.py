@@ -1,6 +1,5 @@
 """Everything that a page shows, read from a results folder once: no model, no torch."""
 
-import json
 import os
 import shlex
 import warnings
@@ -8,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
@@ -16,7 +14,7 @@ from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence import method_scores
 from headcats.file_names import EVIDENCE, marks
 from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results import SUITE, Label, scored_labels, suite_blocks
+from headcats.results import Label, Manifest, manifest_of, scored_labels, suite_blocks
 from headcats.rules import Rule, fdr
 from headcats.rules.text import rule_text
 from headcats.scores import CONTROLS, first_exact, score
@@ -46,10 +44,9 @@ class Material:
     said: tuple[str, ...] = ()
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """The manifest."""
-        content: dict[str, Any] = json.loads(self.results.attrs["manifest"])
-        return content
+        return manifest_of(self.results)
 
     @cached_property
     def blocks(self) -> dict[str, xr.Dataset]:
@@ -146,10 +143,9 @@ class Material:
     def paths(self) -> list[tuple[str, str, str, str]]:
         """Task, method@positions, path and outcome of the self-check, for every block of a task."""
         return [
-            (task, label, str(entry.get("path", "")), str(entry.get("self_check", "")))
-            for task, entries in self.manifest["blocks"].items()
-            if task != SUITE
-            for label, entry in entries.items()
+            (task, label, record.path, record.self_check)
+            for task, records in self.manifest.blocks.items()
+            for label, record in records.items()
         ]
 
     @property
@@ -171,7 +167,7 @@ class Material:
         attrs = self.found["overlap"].attrs
         asked = {
             "method": (self.mapped, str(first_exact(self.results))),
-            "metric": (attrs["metric"], self.manifest["plan"]["metrics"][0]),
+            "metric": (attrs["metric"], self.manifest.plan.metrics[0]),
             "effect": (attrs.get("effect", "total"), "total"),
             "rule": (rule_text(self.rule), rule_text(fdr())),
             "min-tasks": (str(self.min_tasks), "half"),

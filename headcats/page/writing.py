@@ -15,7 +15,7 @@ from headcats.page.head_store import head_store
 from headcats.page.markup import Head, document
 from headcats.page.material import Material
 from headcats.page.sections import SECTIONS
-from headcats.results import ResultsFolder, load, task_nodes
+from headcats.results import load, task_nodes, write_whole
 from headcats.rules import Rule, fdr
 
 FILE = "report"
@@ -78,7 +78,7 @@ def report(
     material = Material(tree, found, rule=rule or fdr(), min_tasks=min_tasks, folder=folder, target=target, said=said)
     sections = [one for make in SECTIONS if (one := make(material)).parts]
     content = document(_head(material), sections, lambda room: head_store(material, room=room))
-    ResultsFolder(target.parent).write_bytes(target.name, content.encode("utf-8"))
+    write_whole(target, content.encode("utf-8"))
     return target
 
 
@@ -128,11 +128,10 @@ def _target(
 
 def _head(material: Material) -> Head:
     manifest = material.manifest
-    model, suite = manifest["model"]["name"], manifest["plan"]["suite"]
-    layer, begun = manifest["model"]["layers"][0], str(manifest.get("created", ""))[:10]
+    model, suite, begun = manifest.model.name, manifest.plan.suite, manifest.created[:10]
     return Head(
         title=f"{model}, {suite}: headcats report",
         heading=f"Attention heads of {Path(model).name}",
         under=f"headcats report on suite {suite}{begun and f', results of {begun}'}",
-        example=f"L{layer}H0",
+        example=f"L{manifest.model.layers[0]}H0",
     )

@@ -7,8 +7,8 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.results.folder import SUITE
 from headcats.results.label import Label
+from headcats.results.manifest import SUITE
 from headcats.results.tree import suite_blocks
 
 _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
@@ -37,18 +37,18 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
     Raises:
         DataError: with what was expected and how to get it; for a run's results also the methods whose tables it holds.
     """
-    held: Mapping[Any, Any] | None = None
+    tables: Mapping[Any, Any] | None = None
     if isinstance(data, xr.DataTree):
         came = "a part of results, an xarray.DataTree"
         if SUITE in data.children or "manifest" in data.attrs:
-            came, held = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
-    elif isinstance(data, Mapping) and data and all(isinstance(one, xr.Dataset) for one in data.values()):
-        came, held = f"a {type(data).__name__} of tables", data
+            came, tables = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
+    elif isinstance(data, Mapping) and data and all(isinstance(entry, xr.Dataset) for entry in data.values()):
+        came, tables = f"a {type(data).__name__} of tables", data
     else:
         return
-    there = ""
-    if held is not None and "suite_blocks" in table:
-        labels = [str(label) for label in held]
-        there = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no method over the whole suite was run'}."
-        table = _TABLE.sub(lambda named: " or ".join(tables_of(named[1], labels)) or named[0], table)
-    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {came}. Pass {table}.{there}")
+    contents = ""
+    if tables is not None and "suite_blocks" in table:
+        labels = [str(label) for label in tables]
+        contents = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no joint method was run'}."
+        table = _TABLE.sub(lambda match: " or ".join(tables_of(match[1], labels)) or match[0], table)
+    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {came}. Pass {table}.{contents}")

@@ -4,13 +4,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import xarray as xr
 
 from headcats.errors import DataError, StorageError
-from headcats.results.folder import MANIFEST, SUITE, ResultsFolder
+from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
+from headcats.results.manifest import MANIFEST, SUITE, Manifest
 
 _NAMED = 5
 """Results folders that a message names."""
@@ -25,9 +25,9 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     Returns:
         A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
         `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
-        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A method that
-        judges heads over all tasks at once (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose
-        content its docstring describes (see `hc.suite_blocks`).
+        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A joint method
+        (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose content its docstring describes (see
+        `hc.suite_blocks`).
 
     Raises:
         StorageError: No such folder, no manifest in it, or a damaged file.
@@ -46,11 +46,10 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     folder = ResultsFolder(path)
     if not folder.manifest_path.is_file():
         raise StorageError(_no_results(folder.path))
-    manifest = folder.read_manifest() or {}
-    found = tree(folder.read_blocks(), manifest)
+    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path))
     # As xarray says it of a file; copies keep it, and netCDF does not store it.
-    found.encoding["source"] = os.fspath(path)
-    return found
+    results.encoding["source"] = os.fspath(path)
+    return results
 
 
 def _no_results(path: Path) -> str:
@@ -61,11 +60,28 @@ def _no_results(path: Path) -> str:
         inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
     except OSError:
         inside = []
-    found = f"{path} is no results folder (it has no {MANIFEST})"
+    problem = f"{path} is no results folder (it has no {MANIFEST})"
     if inside:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
-        return f"{found}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
-    return f"{found}; run `headcats run --out {path}` first."
+        return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
+    return f"{problem}; run `headcats run --out {path}` first."
+
+
+def find_manifest(results: xr.DataTree) -> Manifest | None:
+    """The manifest of results; None for a part of them, or for a tree that was made by hand."""
+    return Manifest.from_json(results.attrs["manifest"]) if "manifest" in results.attrs else None
+
+
+def manifest_of(results: xr.DataTree) -> Manifest:
+    """The manifest of results.
+
+    Raises:
+        DataError: They have none.
+    """
+    manifest = find_manifest(results)
+    if manifest is None:
+        raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
+    return manifest
 
 
 def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
@@ -76,12 +92,13 @@ def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
 def scored_labels(results: xr.DataTree) -> list[Label]:
     """Labels of the methods that scored single tasks, in the order of the study."""
     labels = list(dict.fromkeys(str(label) for node in task_nodes(results).values() for label in node.children))
-    order = [*json.loads(results.attrs.get("manifest", "{}")).get("methods", []), *labels]
+    manifest = find_manifest(results) or Manifest()
+    order = [*manifest.methods, *labels]
     return [Label.parse(label) for label in sorted(labels, key=order.index)]
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
-    """Method -> what it found over the whole suite, for methods such as `ov_relation`; {} where none was run.
+    """Joint method (such as `ov_relation`) -> its block; {} where none was run.
 
     Args:
         results: As `hc.load` returns them.
@@ -99,37 +116,27 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
     return {str(label): node.to_dataset() for label, node in results[SUITE].children.items()}
 
 
-def unfinished_tasks(results: xr.DataTree) -> list[str]:
-    """Tasks that a run was asked for and has not come to: it was stopped. Refused tasks are finished."""
-    manifest = json.loads(results.attrs.get("manifest", "{}"))
-    return [task for task in manifest.get("asked", []) if task not in manifest["tasks"]]
-
-
-def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Mapping[str, Any]) -> xr.DataTree:
+def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest) -> xr.DataTree:
     """Blocks and manifest as the tree that `load` describes.
 
     Raises:
-        DataError: A block of a task that the manifest does not know.
+        DataError: A block of a task that the manifest does not name.
     """
-    nodes: dict[str, xr.Dataset] = {
-        "/": xr.Dataset(
-            attrs={
-                "categories": json.dumps(manifest["categories"], ensure_ascii=False),
-                "manifest": json.dumps(manifest, ensure_ascii=False),
-            }
-        )
-    }
-    order = {name: place for place, name in enumerate(manifest["tasks"])}
-    asked = {label: place for place, label in enumerate(manifest.get("methods", []))}
+    categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
+    nodes = {"/": xr.Dataset(attrs={"categories": categories, "manifest": manifest.to_json()})}
+    tasks, methods = list(manifest.tasks), manifest.methods
 
-    def place(entry: tuple[tuple[str, str], xr.Dataset]) -> tuple[int, int]:
-        task, label = entry[0]
-        return order.get(task, len(order)), asked.get(label, len(asked)) if task == SUITE else 0
+    def place(key: tuple[str, str]) -> tuple[int, int]:
+        task, label = key
+        if task != SUITE:
+            return tasks.index(task), 0
+        return len(tasks), methods.index(label) if label in methods else len(methods)
 
-    for (task, label), block in sorted(blocks.items(), key=place):
-        if task not in manifest["tasks"] and task != SUITE:
+    for task, label in blocks:
+        if task not in manifest.tasks and task != SUITE:
             raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
-        about = {} if task == SUITE else {"category": manifest["tasks"][task]["category"]}
-        nodes.setdefault(f"/{task}", xr.Dataset(attrs=about))
-        nodes[f"/{task}/{label}"] = block
+    for task, label in sorted(blocks, key=place):
+        attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
+        nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
+        nodes[f"/{task}/{label}"] = blocks[task, label]
     return xr.DataTree.from_dict(nodes)

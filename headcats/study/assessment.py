@@ -1,7 +1,6 @@
 """Can the model do the task, and do the corrupted prompts change anything? Asked before any head is scored."""
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,10 +37,6 @@ class Assessment:
     high: float
     n_items: int
     refusal: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self)
 
 
 def base_runs(model: HookedModel, prepared: Prepared, *, memory: str | int | None = None) -> tuple[BaseRuns, ...]:

@@ -9,6 +9,7 @@ from headcats.errors import DataError
 from headcats.formatting import pluralize
 from headcats.models import HookedModel
 from headcats.models.replay import Unreplayable, check_replayable
+from headcats.results import Manifest
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.sweeps import memory
@@ -41,7 +42,7 @@ def memory_plan(
         for batch in _shapes(study, preparation)
         for spec in study.task_methods
     ]
-    return max(plans, key=lambda one: one.peak, default=None)
+    return max(plans, key=lambda memory_plan: memory_plan.peak, default=None)
 
 
 def seconds_expected(
@@ -74,28 +75,25 @@ def seconds_expected(
     return total
 
 
-def paths_used(manifest: Mapping[str, Any], labels: list[str]) -> list[str]:
-    """One line per method and path: on how many tasks it ran, and what the self-check found there."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for entries in manifest["blocks"].values():
+def paths_used(manifest: Manifest, labels: list[str]) -> list[str]:
+    """One line per method and path: on how many tasks it ran, and the worst self-check."""
+    checks: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for records in manifest.blocks.values():
         for label in labels:
-            entry = entries.get(label, {})
-            if "path" in entry:
-                screen = f" (screen, {entry['approximation']})" if "approximation" in entry else ""
-                found[label + screen, entry["path"]].append(entry.get("self_check", ""))
+            if label in records and records[label].path:
+                kind = f" (screen, {records[label].approximation})" if records[label].approximation else ""
+                checks[label + kind, records[label].path].append(records[label].self_check)
     return [
-        f"{label}: {pluralize(len(checks), 'task')} by path {path!r}"
-        + (f"; self-check {max(checks, key=_worse)}" if any(checks) else "")
-        for (label, path), checks in found.items()
+        f"{label}: {pluralize(len(of_tasks), 'task')} by path {path!r}"
+        + (f"; self-check {max(of_tasks, key=_worse)}" if any(of_tasks) else "")
+        for (label, path), of_tasks in checks.items()
     ]
 
 
-def other_paths(manifest: Mapping[str, Any], labels: list[str], path: str) -> list[str]:
-    """Labels with a block that another path than this one made."""
-    made = {
-        (label, entry.get("path", path)) for entries in manifest["blocks"].values() for label, entry in entries.items()
-    }
-    return [label for label in labels if any(one == label and used != path for one, used in made)]
+def other_paths(manifest: Manifest, labels: list[str], path: str) -> list[str]:
+    """Labels with a block that another path than this one computed."""
+    records = [record for of_task in manifest.blocks.values() for record in of_task.items()]
+    return [label for label in labels if any(of == label and block.path not in ("", path) for of, block in records)]
 
 
 def _worse(check: str) -> tuple[bool, float]:
@@ -107,8 +105,10 @@ def _worse(check: str) -> tuple[bool, float]:
 def _shapes(study: Study, preparation: Preparation) -> list[Any]:
     """One batch of each shape, and each first position that changes, that the tasks of the study have."""
     batches = [batch for task in study.tasks for batch in preparation.prepared[task.name].scored]
-    kinds = {(len(one), one.length, *(_first(spec, one) for spec in study.task_methods)): one for one in batches}
-    return list(kinds.values())
+    by_shape = {
+        (len(batch), batch.length, *(_first(spec, batch) for spec in study.task_methods)): batch for batch in batches
+    }
+    return list(by_shape.values())
 
 
 def _first(spec: Any, batch: Any) -> int:

@@ -15,11 +15,11 @@ from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNa
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, Label, ResultsFolder, load, scored_labels, table_bytes
+from headcats.results import MANIFEST, Label, load, manifest_of, scored_labels, table_bytes, write_whole
 from headcats.rules import Rule
 from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
-from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
 from headcats.study.preparation import Preparation
+from headcats.study.restore import check_prompts, restored_model, restored_study
 
 _log = logging.getLogger("headcats")
 
@@ -103,19 +103,19 @@ def run_evidence(
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
     check_rule(rule, by="hc.run_evidence")
     _check_order(model, results)
-    folder = None if isinstance(results, xr.DataTree) else ResultsFolder(results)
+    folder = None if isinstance(results, xr.DataTree) else Path(results)
     tree = results if isinstance(results, xr.DataTree) else load(results)
     manifest = manifest_of(tree)
     label = chosen_label(tree, method)
-    adapted = model_of(manifest, model)
-    study = study_of(manifest)
+    adapted = restored_model(manifest, model)
+    study = restored_study(manifest)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
     scores = _warning_the_caller(
         lambda: score(
             chosen_on,
             method=label.method,
-            metric=metric or manifest["plan"]["metrics"][0],
+            metric=metric or manifest.plan.metrics[0],
             positions=label.positions,
             effect=effect,
             alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
@@ -148,12 +148,12 @@ def run_evidence(
             "effect": effect,
             "rule": repr(rule) if rule is not None else "the default of hc.categorize",
             "n_prompts": n_prompts,
-            "model": manifest["model"]["name"],
+            "model": manifest.model.name,
             "suite": study.suite.name,
         }
     )
     if folder is not None:
-        where = evidence_files(
+        name = evidence_files(
             tree,
             method=method,
             metric=metric,
@@ -162,7 +162,7 @@ def run_evidence(
             min_tasks=min_tasks,
             positions=positions,
         )
-        _save(found, folder, where)
+        _save(found, folder / name)
     return found
 
 
@@ -201,7 +201,7 @@ def evidence_files(
     parts = marks(
         tree,
         label=chosen_label(tree, method),
-        metric=metric or manifest_of(tree)["plan"]["metrics"][0],
+        metric=metric or manifest_of(tree).plan.metrics[0],
         effect=effect,
         rule=DEFAULT_RULE if rule is None else repr(rule),
         min_tasks=min_tasks,
@@ -237,9 +237,9 @@ def chosen_label(tree: xr.DataTree, method: str | None) -> Label:
     return matches[0]
 
 
-def _save(found: xr.DataTree, folder: ResultsFolder, where: str) -> None:
-    """One file per node; all are made before the first is written."""
-    attrs = {name: found.attrs[name] for name in ("reading", "options", "left_out")}
-    files = {f"{where}/{name}.nc": table_bytes(found[name].to_dataset().assign_attrs(attrs)) for name in NODES}
+def _save(evidence: xr.DataTree, folder: Path) -> None:
+    """One file per node; all are encoded before the first is written."""
+    attrs = {name: evidence.attrs[name] for name in ("reading", "options", "left_out")}
+    files = {f"{name}.nc": table_bytes(evidence[name].to_dataset().assign_attrs(attrs)) for name in NODES}
     for name, data in files.items():
-        folder.write_bytes(name, data)
+        write_whole(folder / name, data)

@@ -3,13 +3,13 @@
 import inspect
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
+from headcats.results.records import PlanRecord
 from headcats.tasks import Suite, Task, suite
 
 # The second and third are controls of the first: how much of it is that a wrong task is gone, and not about the item.
@@ -53,20 +53,20 @@ class Study:
 
     @property
     def suite_methods(self) -> tuple[MethodSpec, ...]:
-        """Methods that judge heads over all tasks at once."""
+        """Joint methods: those that judge heads over all tasks at once."""
         return tuple(spec for spec in self.methods if spec.of_suite)
 
-    def as_passed(self) -> dict[str, Any]:
+    def record(self) -> PlanRecord:
         """The parts of the plan that all blocks of a results folder share."""
-        return {
-            "suite": self.suite.name,
-            "metrics": list(self.metrics),
-            "n_prompts": self.n_prompts,
-            "n_demos": self.n_demos,
-            "template": self.template.name,
-            "corruption": self.corruption,
-            "seed": self.seed,
-        }
+        return PlanRecord(
+            suite=self.suite.name,
+            metrics=self.metrics,
+            n_prompts=self.n_prompts,
+            n_demos=self.n_demos,
+            template=self.template.name,
+            corruption=self.corruption,
+            seed=self.seed,
+        )
 
 
 def plan(
@@ -88,14 +88,14 @@ def plan(
         OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
         DataError: An empty suite.
     """
-    for name, value, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise OptionError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+    for name, number, least in (("n_prompts", n_prompts, 2), ("n_demos", n_demos, 0)):
+        if not isinstance(number, int) or isinstance(number, bool) or number < least:
+            raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
-    for name, given in (("methods", methods), ("metrics", metrics), ("tasks", tasks)):
-        if given is not None and (isinstance(given, str) or not given):
-            raise OptionError(f"{name} must be a list of names, such as {_EXAMPLES[name]}; got {given!r}.")
+    for name, value in (("methods", methods), ("metrics", metrics), ("tasks", tasks)):
+        if value is not None and (isinstance(value, str) or not value):
+            raise OptionError(f"{name} must be a list of names, such as {_EXAMPLES[name]}; got {value!r}.")
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
     metrics = metrics or (PRIMARY_METRICS[corruption],)
@@ -110,10 +110,10 @@ def plan(
             )
         # Some methods cannot use every metric: better said before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(metrics)
-    chosen = suite(suite_source)
+    tasks_of_suite = suite(suite_source)
     return Study(
-        suite=chosen,
-        tasks=chosen.named(tasks),
+        suite=tasks_of_suite,
+        tasks=tasks_of_suite.named(tasks),
         methods=specs,
         metrics=tuple(dict.fromkeys(metrics)),
         n_prompts=n_prompts,
@@ -134,11 +134,11 @@ def check_options(options: Iterable[str], *, without: Container[str] = ()) -> No
     Raises:
         TypeError: The message names the option, near matches and every option there is.
     """
-    known = [name for name in inspect.signature(plan).parameters if name not in _NAMED and name not in without]
-    named = [name for name in _NAMED.values() if name not in without]
+    valid = [name for name in inspect.signature(plan).parameters if name not in _NAMED and name not in without]
+    parameters = [name for name in _NAMED.values() if name not in without]
     for name in options:
-        if name not in known:
-            raise TypeError(unknown_name_message("option", name, [*named, *known]))
+        if name not in valid:
+            raise TypeError(unknown_name_message("option", name, [*parameters, *valid]))
 
 
 # Options of `plan` that have a parameter of their own in `hc.run`, and its name there.

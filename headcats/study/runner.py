@@ -10,9 +10,9 @@ import xarray as xr
 from headcats.models import check_model, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.estimate import other_paths, paths_used
-from headcats.study.manifest import categories, check_same_plan, new_manifest
+from headcats.study.manifest import category_records, check_same_plan, new_manifest
 from headcats.study.plan import DEFAULT_METHODS, check_options, plan
-from headcats.study.suite_run import SuiteWork, report_refused_parts
+from headcats.study.suite_run import SuiteWork, report_skipped_parts
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks import Suite, Task
@@ -38,7 +38,7 @@ def run(
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
 
-    A task is refused, and listed with the reason, if the model is right on fewer than half of the clean prompts, if the
+    A task is skipped, and listed with the reason, if the model is right on fewer than half of the clean prompts, if the
     corrupted prompts leave no clear gap, or if no prompt can be written; the others go on.
 
     Args:
@@ -101,31 +101,31 @@ def run(
         check_same_plan(stored, adapted, study, folder=folder.path)
         folder.remove_leftovers()
     manifest = stored or new_manifest(adapted, study)
-    manifest["methods"] = list(dict.fromkeys([*manifest["methods"], *(spec.label for spec in study.methods)]))
-    # What was asked for tells a run that was stopped from one that is finished.
-    asked = [task.name for task in study.tasks] if study.task_methods else []
-    manifest["asked"] = list(dict.fromkeys([*manifest.get("asked", []), *asked]))
-    known = {category["name"] for category in manifest["categories"]}
-    manifest["categories"] += [entry for entry in categories(study) if entry["name"] not in known]
-    manifest["checks"]["model"] = check_model(adapted)
+    manifest.extend(
+        methods=[spec.label for spec in study.methods],
+        # Tells a run that was stopped from one that is finished.
+        asked=[task.name for task in study.tasks] if study.task_methods else [],
+        categories=category_records(study),
+    )
+    manifest.checks["model"] = check_model(adapted)
     work = TaskWork(adapted, study, folder, manifest, path=path, memory=memory)
     # Before the tasks are scored: what is in the folder may not fit.
-    whole = SuiteWork(adapted, study, folder, manifest) if study.suite_methods else None
+    joint_work = SuiteWork(adapted, study, folder, manifest) if study.suite_methods else None
     if study.task_methods:
         work.score_tasks(progress)
-    if whole is not None:
+    if joint_work is not None:
         for spec in study.suite_methods:
-            whole.score(spec, show=progress)
-        report_refused_parts(whole)
-        work.blocks |= whole.blocks
+            joint_work.score(spec, show=progress)
+        report_skipped_parts(joint_work)
+        work.blocks |= joint_work.blocks
     labels = [spec.label for spec in study.task_methods]
     for line in paths_used(manifest, labels):
         _log.info("%s", line)
-    if path != "auto" and (others := other_paths(manifest, labels, path)):
+    if path != "auto" and (unaffected := other_paths(manifest, labels, path)):
         _log.warning(
             "path=%r did nothing for %s: scored before by another path, or no sweep at all. Choose another folder to "
             "score it that way.",
             path,
-            ", ".join(others),
+            ", ".join(unaffected),
         )
     return load(folder.path) if folder is not None else tree(work.blocks, manifest)

@@ -1,11 +1,12 @@
-"""Methods that judge heads over a whole suite, part by part: what is finished stays, the next run goes on from it."""
+"""Joint methods, part by part: what is finished stays, the next run goes on from it."""
 
 import json
 import logging
 import re
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import xarray as xr
 
@@ -13,8 +14,9 @@ from headcats.errors import DataError, PlanError
 from headcats.methods.spec import MethodSpec
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel
-from headcats.results import SUITE, ResultsFolder, join_parts
-from headcats.study.manifest import suite_fingerprint, versions
+from headcats.results import BLOCKS, SUITE, Manifest, ResultsFolder, join_parts
+from headcats.results.records import JointRecord, PartRecord
+from headcats.study.manifest import suite_fingerprint, versions_since
 from headcats.study.parts_clock import PartsClock
 from headcats.study.plan import Study
 from headcats.study.progress import progress_bar
@@ -41,7 +43,7 @@ def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
         model=model,
         tasks=study.tasks,
         categories={task.name: study.suite.category_of(task).name for task in study.tasks},
-        pairs={name: found for name, found in pairs.items() if isinstance(found[0], tuple)},
+        pairs={name: words for name, words in pairs.items() if isinstance(words[0], tuple)},
         template=study.template,
         n_demos=study.n_demos,
         n_prompts=study.n_prompts,
@@ -56,9 +58,7 @@ class SuiteWork:
         PlanError: A part is there that was made from other tasks. It is looked for before anything is scored.
     """
 
-    def __init__(
-        self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: dict[str, Any]
-    ) -> None:
+    def __init__(self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: Manifest) -> None:
         self.study = study
         self.folder = folder
         self.manifest = manifest
@@ -86,13 +86,14 @@ class SuiteWork:
     def score(self, spec: MethodSpec, *, show: bool | None) -> None:
         """Every part of one method that is not there yet. What is there stays in the block, asked for or not."""
         fingerprints, done = self._work[spec.label]
-        entries = self._entries(spec)
-        # Also those of which every part is refused.
-        about = self.manifest["blocks"][SUITE][spec.label]
-        about["tasks"] = about.get("tasks", {}) | dict(self.inputs.categories)
-        for part, stored in done.items():
-            # A run that was stopped between writing the part and the manifest.
-            entries.setdefault(part, {"fingerprint": str(stored.attrs["fingerprint"])})
+        # Parts without a record: a run was stopped between writing the part and the manifest.
+        stored = {part: PartRecord(str(block.attrs["fingerprint"])) for part, block in done.items()}
+        record = self._record(spec)
+        # Recorded even where every part is skipped.
+        self.manifest.joint_blocks[spec.label] = JointRecord(
+            parts=dict(record.parts) | {part: entry for part, entry in stored.items() if part not in record.parts},
+            tasks={**record.tasks, **self.inputs.categories},
+        )
         if done:
             self._save(spec)
         missing = {part: self._work_of(spec, part) for part in fingerprints if part not in done}
@@ -113,22 +114,17 @@ class SuiteWork:
         work = getattr(spec.method, "work", None)
         return float(work(self.inputs, part, **dict(spec.options))) if work else 1.0
 
-    def refusals(self) -> dict[str, dict[str, str]]:
-        """Method -> part -> why it was refused."""
-        entries = self.manifest["blocks"].get(SUITE, {})
-        found = {
-            spec.label: {
-                part: entry["refusal"]
-                for part, entry in entries.get(spec.label, {}).get("parts", {}).items()
-                if "refusal" in entry
-            }
-            for spec in self.study.suite_methods
-        }
-        return {label: parts for label, parts in found.items() if parts}
+    def skipped(self) -> dict[str, dict[str, str]]:
+        """Method -> part -> why it was skipped."""
+        reasons = {spec.label: self._record(spec).skipped() for spec in self.study.suite_methods}
+        return {label: parts for label, parts in reasons.items() if parts}
 
-    def _entries(self, spec: MethodSpec) -> dict[str, Any]:
-        blocks = self.manifest["blocks"].setdefault(SUITE, {})
-        return blocks.setdefault(spec.label, {"parts": {}})["parts"]
+    def _record(self, spec: MethodSpec) -> JointRecord:
+        return self.manifest.joint_blocks.get(spec.label, JointRecord())
+
+    def _keep(self, spec: MethodSpec, part: str, entry: PartRecord) -> None:
+        record = self._record(spec)
+        self.manifest.joint_blocks[spec.label] = replace(record, parts={**record.parts, part: entry})
 
     def _make(
         self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None], clock: PartsClock
@@ -136,26 +132,23 @@ class SuiteWork:
         started, reached = time.monotonic(), 0
         clock.begin()
 
-        def step(share: float, what: str) -> None:
+        def step(share: float, label: str) -> None:
             nonlocal reached
             clock.reached(part, share)
             now = round(min(max(share, 0.0), 1.0) * _STEPS)
-            advance(max(0, now - reached), f"{spec.label} {part} {what}".strip())
+            advance(max(0, now - reached), f"{spec.label} {part} {label}".strip())
             reached = max(reached, now)
 
-        entries = self._entries(spec)
-        entries[part] = {"fingerprint": fingerprint}
         try:
             block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
         except DataError as error:
-            entries[part]["refusal"] = str(error)
+            self._keep(spec, part, PartRecord(fingerprint, refusal=str(error)))
             self._write_manifest()
             return None
         finally:
             advance(_STEPS - reached, f"{spec.label} {part}")
-        entries[part]["seconds"] = round(time.monotonic() - started, 3)
-        if versions() != self.manifest["versions"]:
-            entries[part]["versions"] = versions()
+        seconds = round(time.monotonic() - started, 3)
+        self._keep(spec, part, PartRecord(fingerprint, seconds=seconds, versions=versions_since(self.manifest)))
         block = block.assign_attrs(fingerprint=fingerprint)
         if self.folder is not None:
             self.folder.write_part(spec.label, part, block)
@@ -163,9 +156,10 @@ class SuiteWork:
 
     def _save(self, spec: MethodSpec) -> None:
         """The finished parts as one block, those that were asked for first."""
-        asked, done = self._work[spec.label]
-        parts = {part: done[part] for part in dict.fromkeys([*asked, *self._entries(spec)]) if part in done}
-        categories = json.dumps(self.manifest["categories"], ensure_ascii=False)
+        fingerprints, done = self._work[spec.label]
+        order = dict.fromkeys([*fingerprints, *self._record(spec).parts])
+        parts = {part: done[part] for part in order if part in done}
+        categories = json.dumps(self.manifest.category_entries(), ensure_ascii=False)
         joined = join_parts(spec.method, parts, categories=categories, model=self.inputs.model.name)
         if self.folder is None:
             self.blocks[SUITE, spec.label] = joined.assign_attrs(task=SUITE, label=spec.label)
@@ -175,38 +169,37 @@ class SuiteWork:
 
     def _write_manifest(self) -> None:
         # Nothing is written before there is something to keep.
-        if self.folder is not None and (self.folder.path / "blocks").exists():
+        if self.folder is not None and (self.folder.path / BLOCKS).exists():
             self.folder.write_manifest(self.manifest)
 
 
-def report_refused_parts(work: SuiteWork) -> None:
-    """One log record per method on the parts that were refused, and why.
+def report_skipped_parts(work: SuiteWork) -> None:
+    """One log record on the parts that were skipped, and why.
 
     Raises:
         DataError: Nothing at all was scored, on no task either.
     """
-    refused = work.refusals()
-    listed = "\n".join(line for label, reasons in refused.items() for line in _reasons(label, reasons))
-    parts = [entry for method in work.manifest["blocks"].get(SUITE, {}).values() for entry in method["parts"].values()]
-    scored = [entry for entry in [*parts, *work.manifest["tasks"].values()] if not entry.get("refusal")]
-    if refused and not scored:
-        raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{listed}")
-    if refused:
-        _log.warning("%d of %d parts are not scored:\n%s", sum(map(len, refused.values())), len(parts), listed)
+    skipped = work.skipped()
+    lines = "\n".join(line for label, reasons in skipped.items() for line in _reasons(label, reasons))
+    parts = [entry for record in work.manifest.joint_blocks.values() for entry in record.parts.values()]
+    nothing = all(entry.refusal for entry in parts) and len(work.manifest.skipped()) == len(work.manifest.tasks)
+    if skipped and nothing:
+        raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{lines}")
+    if skipped:
+        _log.warning("%d of %d parts are not scored:\n%s", sum(map(len, skipped.values())), len(parts), lines)
 
 
 def _reasons(label: str, reasons: Mapping[str, str]) -> list[str]:
-    """One line per reason: parts that were refused alike, but for numbers, are named together."""
+    """One line per reason; parts whose reasons differ in numbers alone share one."""
     alike: dict[str, dict[str, str]] = {}
     for part, reason in reasons.items():
         alike.setdefault(_NUMBER.sub("#", reason), {})[part] = reason
     lines = []
-    for found in alike.values():
-        first, *others = found
-        reason = found[first]
-        if len(set(found.values())) == 1:
-            counted = f" ({len(found)} parts)" if others else ""
-            lines.append(f"  {label} {', '.join(found)}{counted}: {reason}")
+    for group in alike.values():
+        first, *rest = group
+        if len(set(group.values())) == 1:
+            count = f" ({len(group)} parts)" if rest else ""
+            lines.append(f"  {label} {', '.join(group)}{count}: {group[first]}")
         else:
-            lines.append(f"  {label} {first}: {reason} Alike, with other numbers: {', '.join(others)}.")
+            lines.append(f"  {label} {first}: {group[first]} Alike, with other numbers: {', '.join(rest)}.")
     return lines

@@ -5,7 +5,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
 
 import xarray as xr
 
@@ -14,15 +14,16 @@ from headcats.methods.causal import CausalMethod
 from headcats.methods.spec import MethodSpec
 from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_residual
-from headcats.results import ResultsFolder
+from headcats.results import Manifest, ResultsFolder
+from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import base_runs
 from headcats.study.estimate import memory_plan
-from headcats.study.manifest import block_fingerprint, versions
+from headcats.study.manifest import block_fingerprint, versions_since
 from headcats.study.parts_clock import PartsClock
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, progress_bar
-from headcats.study.validation import task_entry
+from headcats.study.validation import task_record
 from headcats.sweeps.batch_sweep import announce
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks import Task
@@ -40,7 +41,7 @@ class TaskWork:
         model: HookedModel,
         study: Study,
         folder: ResultsFolder | None,
-        manifest: dict[str, Any],
+        manifest: Manifest,
         *,
         path: str,
         memory: str | int | None,
@@ -63,7 +64,7 @@ class TaskWork:
         # Before anything is scored: what is there may not fit, and the time left is that of what is not there.
         missing = {task.name: list(self._missing(self.preparation.prepared[task.name])) for task in tasks}
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
-        to_do = [name for name, some in missing.items() if some or name not in self.manifest["checks"]]
+        to_do = [name for name, specs in missing.items() if specs or name not in self.manifest.checks]
         with progress_bar(self.heads * len(tasks) * len(self.study.task_methods), show=progress) as advance:
             clock = PartsClock(
                 "",
@@ -73,22 +74,22 @@ class TaskWork:
                 noun=("task", "tasks"),
             )
             for task in tasks:
-                there = len(self.study.task_methods) - len(missing[task.name])
-                advance(self.heads * there, task.name)
+                n_done = len(self.study.task_methods) - len(missing[task.name])
+                advance(self.heads * n_done, task.name)
                 if task.name in to_do:
                     clock.begin()
                     self._score_task(task, missing[task.name], advance)
-                    clock.finished(task.name, refused=bool(self.manifest["tasks"][task.name]["refusal"]))
-        self.report_refusals()
+                    clock.finished(task.name, refused=bool(self.manifest.tasks[task.name].refusal))
+        self.report_skipped()
 
     def _score_task(self, task: Task, missing: list[tuple[MethodSpec, str]], advance: Advance) -> None:
         """The methods on one task whose block is missing, with its entry in the manifest and the checks."""
         prepared = self.preparation.prepared[task.name]
         runs = base_runs(self.model, prepared, memory=self.memory)
         self._announce(runs, [spec for spec, _ in missing])
-        entry = task_entry(self.study, prepared, runs)
-        if entry["refusal"]:
-            self._save(task, entry)
+        record = task_record(self.study, prepared, runs)
+        if record.refusal:
+            self._save(task, record)
             advance(self.heads * len(missing), task.name)
             return
         first = prepared.scored[0].select(range(min(_CHECKED_PROMPTS, len(prepared.scored[0]))))
@@ -97,17 +98,17 @@ class TaskWork:
             "residual": check_residual(self.model, first.clean, first.corrupted),
         }
         before = self.model.logits(first.clean)
-        self._save(task, entry)
+        self._save(task, record)
         for spec, fingerprint in missing:
             self._score(prepared, runs, spec, fingerprint, advance)
         checks["clean_unchanged"] = check_clean_unchanged(self.model, first.clean, before)
-        self.manifest["checks"][task.name] = checks
-        self._save(task, entry)
+        self.manifest.checks[task.name] = checks
+        self._save(task, record)
 
-    def report_refusals(self) -> None:
+    def report_skipped(self) -> None:
         """One log record that lists what is not scored and why; an error when that is everything."""
         names = [task.name for task in self.study.tasks]
-        reasons = {name: entry["refusal"] for name in names if (entry := self.manifest["tasks"][name])["refusal"]}
+        reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
         listed = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
         if len(reasons) == len(names) and not self.study.suite_methods:
             raise DataError(
@@ -129,9 +130,9 @@ class TaskWork:
         if reasons:
             _log.warning("%d of %d tasks are not scored:\n%s", len(reasons), len(names), listed)
         for name in names:
-            for label, entry in self.manifest["blocks"].get(name, {}).items():
-                if "refusal" in entry:
-                    _log.warning("%s is not scored on task %s: %s", label, name, entry["refusal"])
+            for label, record in self.manifest.blocks.get(name, {}).items():
+                if record.refusal:
+                    _log.warning("%s is not scored on task %s: %s", label, name, record.refusal)
 
     def _score(
         self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, fingerprint: str, advance: Advance
@@ -148,21 +149,22 @@ class TaskWork:
         inputs = TaskInputs(
             runs, self.study.metrics, lambda kind: self.preparation.reference(name, kind), step, self.path
         )
-        entry: dict[str, Any] = {"fingerprint": fingerprint}
+        records = self.manifest.blocks.setdefault(name, {})
         try:
             block = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options))
         except DataError as error:
-            self.manifest["blocks"].setdefault(name, {})[spec.label] = {**entry, "refusal": str(error)}
+            records[spec.label] = BlockRecord(fingerprint, refusal=str(error))
             return
         block = block.assign_attrs(fingerprint=fingerprint)
-        entry |= json.loads(block.attrs["provenance"]) | {"seconds": round(time.monotonic() - started, 3)}
         if dropped := int(block.attrs["dropped"]):
-            entry["dropped"] = dropped
-            why = getattr(spec.method, "why_dropped", "left out")
-            _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, why)
-        if versions() != self.manifest["versions"]:
-            entry["versions"] = versions()
-        self.manifest["blocks"].setdefault(name, {})[spec.label] = entry
+            reason = getattr(spec.method, "why_dropped", "left out")
+            _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, reason)
+        records[spec.label] = replace(
+            _block_record(block),
+            seconds=round(time.monotonic() - started, 3),
+            dropped=dropped,
+            versions=versions_since(self.manifest),
+        )
         if self.folder is None:
             self.blocks[name, spec.label] = block
         else:
@@ -173,9 +175,9 @@ class TaskWork:
         """Tell the unpatched runs what the methods will ask of them, so that each is made once."""
         for spec in specs:
             if isinstance(spec.method, CausalMethod):
-                for one in runs:
+                for batch_runs in runs:
                     with contextlib.suppress(DataError):  # roles that do not align: refused by the sweep itself
-                        announce(one, spec.method.intervention, positions=spec.positions, path=self.path)
+                        announce(batch_runs, spec.method.intervention, positions=spec.positions, path=self.path)
 
     def _missing(self, prepared: Prepared) -> Iterator[tuple[MethodSpec, str]]:
         """Methods whose block is not there yet.
@@ -198,8 +200,7 @@ class TaskWork:
                 )
             else:
                 # A run that was stopped between writing the block and the manifest.
-                entry = {"fingerprint": fingerprint, **json.loads(block.attrs["provenance"])}
-                self.manifest["blocks"].setdefault(prepared.task.name, {}).setdefault(spec.label, entry)
+                self.manifest.blocks.setdefault(prepared.task.name, {}).setdefault(spec.label, _block_record(block))
 
     def _fingerprint(self, prepared: Prepared, spec: MethodSpec) -> str:
         return block_fingerprint(
@@ -209,8 +210,13 @@ class TaskWork:
             metrics=self.study.metrics,
         )
 
-    def _save(self, task: Task, entry: dict[str, Any]) -> None:
-        self.manifest["tasks"][task.name] = entry
-        # Nothing is written before there is something to keep: a run whose tasks are all refused leaves no folder.
-        if self.folder is not None and not all(one["refusal"] for one in self.manifest["tasks"].values()):
+    def _save(self, task: Task, record: TaskRecord) -> None:
+        self.manifest.tasks[task.name] = record
+        # Nothing is written before there is something to keep: a run whose tasks are all skipped leaves no folder.
+        if self.folder is not None and len(self.manifest.skipped()) < len(self.manifest.tasks):
             self.folder.write_manifest(self.manifest)
+
+
+def _block_record(block: xr.Dataset) -> BlockRecord:
+    provenance = json.loads(block.attrs["provenance"])
+    return BlockRecord.from_dict({**provenance, "fingerprint": block.attrs["fingerprint"]})

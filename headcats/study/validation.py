@@ -2,11 +2,12 @@
 
 import logging
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from headcats.formatting import format_duration
 from headcats.models import HookedModel, check_model, load_model
+from headcats.results.records import DropCounts, TaskRecord
 from headcats.study.assessment import assess, base_runs
 from headcats.study.estimate import memory_plan, seconds_expected
 from headcats.study.plan import Study, check_options, plan
@@ -67,8 +68,8 @@ def validate(
             entries[task.name] = spoken_entry(study, task, inputs)
             continue
         prepared, started = preparation.prepared[task.name], time.monotonic()
-        entry = task_entry(study, prepared, base_runs(adapted, prepared, memory=memory))
-        entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
+        record = task_record(study, prepared, base_runs(adapted, prepared, memory=memory))
+        entries[task.name] = record.to_dict() | {"seconds": round(time.monotonic() - started, 3)}
     if not study.task_methods:
         return entries
     if expected := memory_plan(adapted, study, preparation, limit=memory, path=path):
@@ -83,17 +84,17 @@ def validate(
     return entries
 
 
-def task_entry(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> dict[str, Any]:
-    """What a manifest, and `validate`, say of a task."""
-    entry: dict[str, Any] = {
-        "category": study.suite.category_of(prepared.task).name,
-        "source": prepared.task.source,
-        "word_pairs": asdict(prepared.words),
-        "prompts": asdict(prepared.prompts),
-        "reference_prompts": asdict(prepared.references),
-        "refusal": prepared.problem,
-    }
-    if not prepared.problem:
-        entry |= assess(study, prepared, runs).as_dict()
-        entry["prompt_hash"] = [batch.fingerprint() for batch in prepared.scored]
-    return entry
+def task_record(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> TaskRecord:
+    """What the manifest, and `validate`, say of a task."""
+    record = TaskRecord(
+        category=study.suite.category_of(prepared.task).name,
+        source=prepared.task.source,
+        word_pairs=DropCounts(**asdict(prepared.words)),
+        prompts=DropCounts(**asdict(prepared.prompts)),
+        reference_prompts=DropCounts(**asdict(prepared.references)),
+        refusal=prepared.problem,
+    )
+    if prepared.problem:
+        return record
+    prompt_hash = tuple(batch.fingerprint() for batch in prepared.scored)
+    return replace(record, prompt_hash=prompt_hash, **asdict(assess(study, prepared, runs)))

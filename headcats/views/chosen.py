@@ -1,8 +1,7 @@
 """Which heads of a category are looked at, and on which of its tasks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,10 +13,9 @@ from headcats.findings.adding import how_to_get
 from headcats.findings.mapping import of_run, tables, title
 from headcats.formatting import pluralize
 from headcats.models import Head
-from headcats.results import Label, suite_blocks, task_nodes
+from headcats.results import Label, Manifest, manifest_of, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.study.evidence_run import chosen_label
-from headcats.study.made_again import manifest_of
 
 BY_WEIGHTS = "ov_relation"
 """The one method over a whole suite whose numbers are of heads and categories, and need no choice of a rule."""
@@ -195,7 +193,7 @@ def _why(members: xr.Dataset, category: str, kind: str, wanted: np.ndarray, show
     return f"No head is in {category} by this rule. Shown are the undecided {those}, of {n}."
 
 
-def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Mapping[str, Any]) -> HeadcatsError:
+def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Manifest) -> HeadcatsError:
     if method == BY_WEIGHTS:
         return UnknownNameError(f"These results hold no {BY_WEIGHTS}: {how_to_get(BY_WEIGHTS, manifest)}")
     if method is not None:
@@ -205,7 +203,7 @@ def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Map
         )
     there = f" (they hold {', '.join(held)})" if held else ""
     how = how_to_get("denoising_patch", manifest)
-    if manifest["plan"].get("n_demos") == 0:
+    if manifest.plan.n_demos == 0:
         how = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
     return DataError(
         f"Attention views show the heads of categories, and these results say nothing about those{there}. A method "

@@ -16,10 +16,11 @@ from headcats.categories.argument_checks import check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.formatting import pluralize
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, ResultsFolder, load, slug
+from headcats.results import MANIFEST, Manifest, load, manifest_of, slug, write_whole
+from headcats.results.whole_file import TEMPORARY
 from headcats.rules import Rule
-from headcats.study.made_again import check_prompts, manifest_of, model_of, study_of
 from headcats.study.preparation import Preparation
+from headcats.study.restore import check_prompts, restored_model, restored_study
 from headcats.views.chosen import Choice, Chosen, choose
 from headcats.views.examples import Example, examples, spread
 from headcats.views.page import GENERATOR, Around, view_page
@@ -123,8 +124,8 @@ def write_views(
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
     check_rule(rule, by="hc.write_views")
-    folder = ResultsFolder(_folder(model, results))
-    tree = load(folder.path)
+    folder = _folder(model, results)
+    tree = load(folder)
     manifest = manifest_of(tree)
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
     with warnings.catch_warnings(record=True) as caught:
@@ -141,8 +142,8 @@ def write_views(
     )
     files = _files([one.category for one in choice.categories])
     around = Around(
-        model=str(manifest["model"].get("name", "")),
-        suite=str(manifest["plan"]["suite"]),
+        model=manifest.model.name,
+        suite=manifest.plan.suite,
         choice=choice,
         files=files,
         notes=list(dict.fromkeys(str(one.message) for one in caught)),
@@ -152,8 +153,8 @@ def write_views(
         found = [example for example in shown[one.category] if isinstance(example, Example)]
         pages[files[one.category]] = view_page(one, found, around).encode("utf-8")
         views.append(_view(one, found, files[one.category]))
-    written = Views(folder.path / VIEWS, choice.by, tuple(views), choice.left_out)
-    _save(folder, pages, written)
+    written = Views(folder / VIEWS, choice.by, tuple(views), choice.left_out)
+    _save(pages, written)
     return written
 
 
@@ -173,16 +174,14 @@ def _folder(model: Any, results: Any) -> Path:
     return Path(results)
 
 
-def _preparation(model: Any, manifest: Mapping[str, Any]) -> Preparation:
+def _preparation(model: Any, manifest: Manifest) -> Preparation:
     """The prompts of a run, on its model."""
-    adapted = model_of(manifest, model)
+    adapted = restored_model(manifest, model)
     check_model(adapted)
-    return Preparation(adapted, study_of(manifest))
+    return Preparation(adapted, restored_study(manifest))
 
 
-def _examples(
-    preparation: Preparation, manifest: Mapping[str, Any], chosen: Chosen, prompts: int
-) -> list[Example] | str:
+def _examples(preparation: Preparation, manifest: Manifest, chosen: Chosen, prompts: int) -> list[Example] | str:
     """Example prompts of a category, or why there are none."""
     heads = [one.head for one in chosen.heads]
     # Of tasks that were not scored, prompts may not be there; each one that is asked takes time.
@@ -191,8 +190,7 @@ def _examples(
         problem = preparation.of(chosen.tasks[0]).problem
         return f"none of its tasks gives a prompt ({chosen.tasks[0]}: {problem})"
     numbers = spread(prompts, usable)
-    entries = {task: manifest["tasks"][task] for task in numbers if task in manifest["tasks"]}
-    check_prompts(preparation, {"plan": manifest["plan"], "tasks": entries})
+    check_prompts(preparation, manifest, tasks=numbers)
     return [
         example
         for task, n in numbers.items()
@@ -217,7 +215,7 @@ def _view(chosen: Chosen, shown: list[Example], file: str) -> View:
     return View(file, chosen.category, heads, tasks, what)
 
 
-def _save(folder: ResultsFolder, pages: Mapping[str, bytes], written: Views) -> None:
+def _save(pages: Mapping[str, bytes], written: Views) -> None:
     """The pages, then the index of them; then what earlier calls have left is removed."""
     index = {
         "by": written.by,
@@ -225,9 +223,9 @@ def _save(folder: ResultsFolder, pages: Mapping[str, bytes], written: Views) -> 
         "left_out": dict(written.left_out),
     }
     for name, data in pages.items():
-        folder.write_bytes(f"{VIEWS}/{name}", data)
-    folder.write_bytes(f"{VIEWS}/{INDEX}", json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))
-    for path in written.folder.glob(".*.tmp"):
+        write_whole(written.folder / name, data)
+    write_whole(written.folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))
+    for path in written.folder.glob(TEMPORARY):
         path.unlink(missing_ok=True)
     for path in written.folder.glob("*.html"):
         if path.name not in pages and _is_ours(path):

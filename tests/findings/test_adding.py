@@ -16,7 +16,7 @@ FOUND = {"token_probe": "token_map", "function_probe": "importance", "head_gatin
 
 def advice(method, *, tasks=None, model=None, of="icl", **changed):
     """What is said where results of a run hold no such method."""
-    known = plan(n_prompts=DEFAULT_PROMPTS).as_passed() | {"suite": of} | changed
+    known = plan(n_prompts=DEFAULT_PROMPTS).record().complete() | {"suite": of} | changed
     names = [task.name for task in suite("icl").tasks] if tasks is None else tasks
     about = {"name": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
     results = xr.DataTree()

@@ -1,32 +1,26 @@
 """The command, or the call, that makes results again."""
 
+from dataclasses import replace
+
 import pytest
 
 from headcats.defaults import LABELS
 from headcats.findings.repeating import command_of
+from headcats.results import Manifest
+from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
 from headcats.tasks import suite
 
 ICL = [task.name for task in suite("icl").tasks]
-MODEL = {"name": "mini", "revision": None, "model_class": "TransformerBridge", "dtype": "float32"}
-PLAN = {
-    "suite": "icl",
-    "metrics": ["logit_diff"],
-    "n_prompts": 64,
-    "n_demos": 5,
-    "template": "arrow",
-    "corruption": "other_task",
-    "seed": 0,
-}
+PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0)
 
 
 def manifest(*, tasks=ICL, methods=LABELS, model=None, **changed):
-    return {
-        "plan": PLAN | changed,
-        "model": MODEL | (model or {}),
-        "methods": list(methods),
-        "tasks": {task: {} for task in tasks},
-        "blocks": {},
-    }
+    return Manifest(
+        plan=replace(PLAN, **changed),
+        model=ModelRecord(**{"name": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
+        methods=tuple(methods),
+        tasks={task: TaskRecord() for task in tasks},
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,7 +34,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, **changed):
             f"headcats run --methods mean_ablation@all,{','.join(LABELS[:3])}",
         ),
         (
-            manifest(tasks=["plural", "successor"], n_prompts=8, metrics=["prob", "kl"], methods=["ov_relation"]),
+            manifest(tasks=["plural", "successor"], n_prompts=8, metrics=("prob", "kl"), methods=["ov_relation"]),
             "headcats run --metrics prob,kl --n-prompts 8 --tasks successor,plural --methods ov_relation",
         ),
         (

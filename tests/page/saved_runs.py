@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
 from figures.examples import gates_of
 
-from headcats.results import SUITE, ResultsFolder
+from headcats.results import SUITE, Manifest, ResultsFolder
+from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
 
 KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}
 TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_two": "Translation"}
@@ -17,18 +17,16 @@ TASKS = {"k_one": "Knowledge", "k_two": "Knowledge", "t_one": "Translation", "t_
 
 def manifest_of(
     per_layer: Mapping[int, int], *, tasks: Mapping[str, str], methods: Sequence[str], kinds: Mapping[str, str] = KINDS
-) -> dict[str, Any]:
+) -> Manifest:
     """What a run leaves, with as little in it as any version of the package has written."""
-    plan = {"suite": "made_up", "metrics": ["logit_diff"], "n_prompts": 14, "n_demos": 2, "template": "arrow"}
-    return {
-        "plan": {**plan, "corruption": "other_task", "seed": 0},
-        "model": {"name": "made-up", "layers": list(per_layer), "heads": list(per_layer.values())},
-        "categories": [{"name": name, "colour": colour} for name, colour in kinds.items()],
-        "methods": list(methods),
-        "tasks": {task: {"category": category, "refusal": ""} for task, category in tasks.items()},
-        "blocks": {task: {label: {} for label in methods} for task in tasks},
-        "checks": {},
-    }
+    return Manifest(
+        plan=PlanRecord("made_up", ("logit_diff",), 14, 2, "arrow", "other_task", 0),
+        model=ModelRecord("made-up", layers=tuple(per_layer), heads=tuple(per_layer.values())),
+        categories=tuple(CategoryRecord(name, colour) for name, colour in kinds.items()),
+        methods=tuple(methods),
+        tasks={task: TaskRecord(category) for task, category in tasks.items()},
+        blocks={task: {label: BlockRecord() for label in methods} for task in tasks},
+    )
 
 
 def scored_run(
@@ -87,6 +85,7 @@ def gated_run(folder: Path, scores: np.ndarray) -> Path:
 def suite_run(folder: Path, label: str, block: xr.Dataset, *, per_layer: Mapping[int, int]) -> Path:
     """A run of one method over the whole suite, with what it found."""
     target, manifest = ResultsFolder(folder), manifest_of(per_layer, tasks={}, methods=[label])
-    target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest["categories"])))
-    target.write_manifest({**manifest, "blocks": {SUITE: {label: {"parts": {}}}}})
+    target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
+    manifest.joint_blocks = {label: JointRecord()}
+    target.write_manifest(manifest)
     return folder

@@ -30,7 +30,6 @@ def test_numbers_against_runs_by_hand(model, preparation):
     assert found.corrupted_accuracy == 0.0
     assert found.n_items == len(set(batch.items)) == 8
     assert (found.metric, found.refusal) == ("logit_diff", "")
-    assert found.as_dict()["gap"] == found.gap
 
 
 def test_a_task_the_model_cannot_do_is_refused(model, preparation):

@@ -7,6 +7,8 @@ import pytest
 
 import headcats as hc
 from headcats.errors import OptionError, UnknownNameError
+from headcats.results import Manifest
+from headcats.results.records import BlockRecord
 from headcats.study.estimate import memory_plan, other_paths, paths_used
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
@@ -53,10 +55,8 @@ def test_an_unknown_path_is_refused(model: Any) -> None:
 
 
 def test_paths_are_counted_per_method() -> None:
-    fast, slow = {"path": "suffix", "self_check": "passed"}, {"path": "hooked"}
-    manifest = {
-        "blocks": {"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": {"refusal": "x"}}}
-    }
+    fast, slow, skipped = BlockRecord(path="suffix", self_check="passed"), BlockRecord(path="hooked"), BlockRecord()
+    manifest = Manifest(blocks={"a": {"m@all": fast}, "b": {"m@all": fast, "n@last": slow}, "c": {"m@all": skipped}})
     assert paths_used(manifest, ["m@all", "n@last"]) == [
         "m@all: 2 tasks by path 'suffix'; self-check passed",
         "n@last: 1 task by path 'hooked'",

@@ -13,11 +13,12 @@ from counting import SUITE, counting_folder
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, StorageError, UnknownNameError
+from headcats.results import manifest_of
 from headcats.scores import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import NODES, run_evidence
-from headcats.study.made_again import study_of
 from headcats.study.preparation import Preparation
+from headcats.study.restore import restored_study
 from headcats.tasks import make_suite
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -91,7 +92,7 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
     with pytest.raises(DataError, match="enough"):
         run_evidence(model, finished, **QUICK, seed=3)
     results = hc.load(finished)
-    study = study_of(json.loads(results.attrs["manifest"]))
+    study = restored_study(manifest_of(results))
     for task, prepared in Preparation(model, study).prepared.items():
         if task not in seen["held"].batches:
             continue

@@ -1,7 +1,7 @@
 """What a folder says of itself, and what counts as another plan."""
 
 import importlib.metadata
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,10 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
+from headcats.results import Manifest, manifest_of
+from headcats.results.records import ModelRecord
 from headcats.study import plan
-from headcats.study.manifest import block_fingerprint, check_same_plan, describe_model, new_manifest, versions
+from headcats.study.manifest import block_fingerprint, check_same_plan, model_record, new_manifest, versions
 
 
 def study(**options):
@@ -19,27 +21,32 @@ def study(**options):
 
 
 def test_the_model_is_described_by_what_its_numbers_depend_on(model, model_folder):
-    described = describe_model(model)
-    assert described == {
-        "name": model_folder.name, "revision": None, "weights_hash": model.weights_hash(),
-        "model_class": "TransformerBridge", "weight_processing": "none", "dtype": "float32", "device": "cpu",
-        "layers": [0, 1], "heads": [4, 4],
-    }  # fmt: skip
+    assert model_record(model) == ModelRecord(
+        name=model_folder.name,
+        revision=None,
+        weights_hash=model.weights_hash(),
+        model_class="TransformerBridge",
+        weight_processing="none",
+        dtype="float32",
+        device="cpu",
+        layers=(0, 1),
+        heads=(4, 4),
+    )
 
 
 def test_a_new_manifest_is_json_and_complete(model):
-    made = new_manifest(model, study())
-    assert json.loads(json.dumps(made)) == made
-    assert made["plan"] == study().as_passed()
-    assert [category["name"] for category in made["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]
-    assert {"tasks", "blocks", "checks"} <= set(made)
-    assert made["created"].endswith("+00:00")
+    manifest = new_manifest(model, study())
+    assert Manifest.from_json(manifest.to_json()) == manifest
+    assert manifest.plan == study().record()
+    assert [category.name for category in manifest.categories] == ["Knowledge", "Linguistic", "Algorithmic"]
+    assert manifest.versions == versions()
+    assert manifest.created.endswith("+00:00")
 
 
 def test_versions_are_those_installed():
-    found = versions()
-    assert found["torch"] == torch.__version__.split("+")[0] or found["torch"] == torch.__version__
-    assert found["transformer-lens"] == importlib.metadata.version("transformer-lens")
+    installed = versions()
+    assert installed["torch"] in (torch.__version__.split("+")[0], torch.__version__)
+    assert installed["transformer-lens"] == importlib.metadata.version("transformer-lens")
 
 
 @pytest.mark.parametrize(
@@ -70,14 +77,14 @@ def test_all_differences_are_named_at_once(model):
 @pytest.mark.parametrize("name", ["weights_hash", "model_class", "weight_processing", "dtype"])
 def test_another_model_is_another_plan(model, name):
     stored = new_manifest(model, study())
-    stored["model"][name] = "other"
+    stored.model = replace(stored.model, **{name: "other"})
     with pytest.raises(PlanError, match=f"model {name}: 'other' there"):
         check_same_plan(stored, model, study(), folder=Path("x"))
 
 
 def test_more_tasks_methods_and_another_machine_are_the_same_plan(model):
     stored = new_manifest(model, study())
-    stored["model"] |= {"device": "cuda:0", "name": "/elsewhere", "revision": "main"}
+    stored.model = replace(stored.model, device="cuda:0", name="/elsewhere", revision="main")
     check_same_plan(stored, model, study(tasks=["always_a"], methods=["zero_ablation"]), folder=Path("x"))
 
 
@@ -90,17 +97,17 @@ def test_the_fingerprint_of_a_block_sees_all_its_parts():
 
 
 def test_the_manifest_of_a_run(finished, model):
-    found = json.loads(hc.load(finished).attrs["manifest"])
-    assert found["plan"]["n_prompts"] == 8
-    assert found["methods"] == ["denoising_patch@last", "mean_ablation@all"]
-    assert list(found["tasks"]) == ["always_a", "always_b", "always_c", "shifted"]
-    entry = found["blocks"]["always_a"]["mean_ablation@all"]
-    assert (entry["path"], entry["reference"], entry["base"]) == ("suffix", "suite", "clean")
-    assert entry["seconds"] >= 0
-    assert set(found["blocks"]) == {"always_a", "always_b", "always_c"}
-    checks = found["checks"]["always_b"]
+    manifest = manifest_of(hc.load(finished))
+    assert manifest.plan.n_prompts == 8
+    assert manifest.methods == ("denoising_patch@last", "mean_ablation@all")
+    assert list(manifest.tasks) == ["always_a", "always_b", "always_c", "shifted"]
+    block = manifest.blocks["always_a"]["mean_ablation@all"]
+    assert (block.path, block.provenance["reference"], block.provenance["base"]) == ("suffix", "suite", "clean")
+    assert block.seconds >= 0
+    assert set(manifest.blocks) == {"always_a", "always_b", "always_c"}
+    checks = manifest.checks["always_b"]
     assert set(checks) == {"hooks", "residual", "clean_unchanged"}
     assert checks["hooks"]["control_difference"] > checks["hooks"]["floor"] >= checks["hooks"]["identity_difference"]
-    assert found["checks"]["model"]["train_mode"] is False
-    assert found["tasks"]["always_a"]["prompt_hash"]
-    assert found["model"]["weights_hash"] == model.weights_hash()
+    assert manifest.checks["model"]["train_mode"] is False
+    assert manifest.tasks["always_a"].prompt_hash
+    assert manifest.model.weights_hash == model.weights_hash()

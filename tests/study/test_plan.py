@@ -4,6 +4,7 @@ import pytest
 from counting import SUITE, counting_suite
 
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.results.records import PlanRecord
 from headcats.study.plan import check_options, plan
 
 
@@ -13,10 +14,7 @@ def make(**options):
 
 def test_defaults():
     study = make()
-    assert study.as_passed() == {
-        "suite": "counting", "metrics": ["logit_diff"], "n_prompts": 4, "n_demos": 5, "template": "arrow",
-        "corruption": "other_task", "seed": 0,
-    }  # fmt: skip
+    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0)
     assert [spec.label for spec in study.methods] == [
         "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
     ]  # fmt: skip

@@ -17,7 +17,8 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 import headcats as hc
 from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
 from headcats.prompts import SecondCorruption
-from headcats.results import ResultsFolder
+from headcats.results import ResultsFolder, manifest_of
+from headcats.results.records import DropCounts
 from headcats.tasks import Task, make_suite
 
 TASKS = ["always_a", "always_b", "always_c"]
@@ -95,11 +96,11 @@ def test_more_tasks_and_methods_extend_a_folder(model, options, finished, tmp_pa
     assert first.items() < second.items() < third.items()
     whole = hc.load(path)
     assert_same_numbers(whole, hc.load(finished))
-    assert set(stored(path)["methods"]) == set(METHODS)
-    assert {task: set(entry) for task, entry in stored(path)["blocks"].items()} == {
+    assert set(stored(path).methods) == set(METHODS)
+    assert {task: set(records) for task, records in stored(path).blocks.items()} == {
         task: set(METHODS) for task in TASKS
     }
-    assert set(stored(path)["checks"]) == {"model", *TASKS}
+    assert set(stored(path).checks) == {"model", *TASKS}
 
 
 # ------------------------------------------------------------------------------------------------------- controls
@@ -114,7 +115,7 @@ def test_a_folder_from_before_takes_the_controls(model, options, finished, tmp_p
     path = tmp_path / "r"
     shutil.copytree(finished, path)
     before = blocks(path)
-    assert {label: entry["fingerprint"] for label, entry in stored(path)["blocks"]["always_a"].items()} == FROZEN
+    assert {label: record.fingerprint for label, record in stored(path).blocks["always_a"].items()} == FROZEN
     plain = {name: value for name, value in options.items() if name != "methods"}
     found = hc.run(model, out=path, **plain)  # the default methods
     assert before.items() < blocks(path).items()
@@ -161,7 +162,7 @@ def test_a_task_without_second_corruptions_is_refused_for_that_block_alone(model
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, suite=task, n_prompts=8, out=tmp_path)
     assert set(found["pairs"].children) == {"denoising_patch@last", "other_item_patch@last", "mean_ablation@all"}
-    refusals = {label: entry.get("refusal", "") for label, entry in stored(tmp_path)["blocks"]["pairs"].items()}
+    refusals = {label: record.refusal for label, record in stored(tmp_path).blocks["pairs"].items()}
     assert "none of the 8 prompts has one" in refusals["second_corruption_patch@last"]
     assert "second_corruption_patch@last is not scored on task pairs" in caplog.text
 
@@ -177,7 +178,7 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
         found = hc.run(model, methods=["denoising_patch", "second_corruption_patch"], **chosen)["some"]
     assert found["denoising_patch@last"].sizes["prompt"] == 8
     assert found["second_corruption_patch@last"].key.values.tolist() == ["pair w0"]
-    assert stored(tmp_path)["blocks"]["some"]["second_corruption_patch@last"]["dropped"] == 7
+    assert stored(tmp_path).blocks["some"]["second_corruption_patch@last"].dropped == 7
     assert "second_corruption_patch@last on task some: 7 prompts have no second corruption" in caplog.text
 
 
@@ -239,8 +240,7 @@ def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, option
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, **options)
     assert list(found.children) == TASKS
-    tasks = json.loads(found.attrs["manifest"])["tasks"]
-    assert [task for task, entry in tasks.items() if entry["refusal"]] == ["shifted"]
+    assert list(manifest_of(found).skipped()) == ["shifted"]
     assert "1 of 4 tasks are not scored" in caplog.text
     assert "shifted: the model cannot do it: accuracy 0.00" in caplog.text
 
@@ -256,11 +256,11 @@ def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
 def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     found = hc.run(model, **options | {"suite": suite, "methods": ["zero_ablation"]}, tasks=["always_a", "long"])
-    entry = json.loads(found.attrs["manifest"])["tasks"]["long"]
-    assert entry["word_pairs"]["kept"] == 0
-    assert entry["word_pairs"]["dropped"] == {"answer of several tokens": 24}
-    assert entry["word_pairs"]["examples"] == {"answer of several tokens": "'w0' -> ' w0,w50'"}
-    assert "no usable word pair (0 kept; 24 answer of several tokens" in entry["refusal"]
+    record = manifest_of(found).tasks["long"]
+    reason = "answer of several tokens"
+    assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})
+    assert "no usable word pair" in record.refusal
+    assert f"24 {reason}" in record.refusal
     assert list(found.children) == ["always_a"]
 
 
@@ -272,7 +272,7 @@ def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(mode
             **options | {"methods": ["noising_patch@x9", "noising_patch"], "tasks": ["always_a"]},
         )
     assert list(found["always_a"].children) == ["noising_patch@last"]
-    refusal = stored(tmp_path / "r")["blocks"]["always_a"]["noising_patch@x9"]["refusal"]
+    refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
     assert "has no role 'x9'" in refusal
     assert "noising_patch@x9 is not scored on task always_a" in caplog.text
 
@@ -493,11 +493,11 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
         assert blocks(path)[name][0] == content, "even the bytes of the files"
     found, expected = stored(path), stored(finished)
     for part in ("plan", "model", "categories", "tasks", "methods", "asked"):
-        assert found[part] == expected[part]
-    assert found["checks"].keys() == expected["checks"].keys()
-    for task, entries in expected["blocks"].items():
-        for label, entry in entries.items():
-            assert found["blocks"][task][label] | {"seconds": 0} == entry | {"seconds": 0}
+        assert getattr(found, part) == getattr(expected, part)
+    assert found.checks.keys() == expected.checks.keys()
+    for task, records in expected.blocks.items():
+        for label, record in records.items():
+            assert replace(found.blocks[task][label], seconds=0) == replace(record, seconds=0)
 
 
 # --------------------------------------------------------------------------------------------------- bundled model

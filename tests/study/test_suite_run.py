@@ -11,7 +11,8 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
 from headcats.methods.options import WholeNumber
-from headcats.results import ResultsFolder, load, merge, suite_blocks, task_nodes
+from headcats.results import ResultsFolder, load, manifest_of, merge, suite_blocks, task_nodes
+from headcats.results.records import JointRecord
 from headcats.study.parts_clock import PartsClock
 
 
@@ -122,13 +123,13 @@ def test_a_part_saved_just_before_the_run_was_killed_is_found(lengths, tmp_path)
     run(tmp_path / "r", tasks=["plural"])
     folder = ResultsFolder(tmp_path / "r")
     whole = folder.read_manifest()
-    entry = whole["blocks"]["_suite"]["lengths"]["parts"].pop("plural")
+    entry = whole.joint_blocks["lengths"].parts["plural"]
+    whole.joint_blocks["lengths"] = JointRecord()
     folder.write_manifest(whole)
     folder.block_path("_suite", "lengths").unlink()
     assert suite_blocks(run(tmp_path / "r", tasks=["plural"]))["lengths"].task.values.tolist() == ["plural"]
     assert lengths.made == ["plural"]
-    found = folder.read_manifest()["blocks"]["_suite"]["lengths"]["parts"]
-    assert found["plural"]["fingerprint"] == entry["fingerprint"]
+    assert folder.read_manifest().joint_blocks["lengths"].parts["plural"].fingerprint == entry.fingerprint
 
 
 def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, tmp_path):
@@ -139,9 +140,9 @@ def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, tmp_path):
         "lengths": ["plural", "antonym"],
         "lengths:extra=1": ["plural"],
     }
-    assert list(json.loads(merged.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]) == ["plural", "antonym"]
-    of_method = json.loads(merged.attrs["manifest"])["blocks"]["_suite"]["lengths"]
-    assert of_method["tasks"] == {"plural": "Linguistic", "antonym": "Linguistic"}, "of both folders"
+    record = manifest_of(merged).joint_blocks["lengths"]
+    assert list(record.parts) == ["plural", "antonym"]
+    assert record.tasks == {"plural": "Linguistic", "antonym": "Linguistic"}, "of both folders"
     before = list(lengths.made)
     resumed = suite_blocks(run(tmp_path / "all", tasks=["plural", "antonym"]))["lengths"]
     assert lengths.made == before
@@ -163,7 +164,7 @@ def test_beside_methods_that_score_tasks(lengths, tmp_path):
     assert list(task_nodes(results)) == ["country_capital"]
     assert list(suite_blocks(results)) == ["lengths:extra=2"]
     assert hc.score(results, method="zero_ablation").task.values.tolist() == ["country_capital"]
-    assert json.loads(results.attrs["manifest"])["methods"] == ["zero_ablation@all", "lengths:extra=2"]
+    assert manifest_of(results).methods == ("zero_ablation@all", "lengths:extra=2")
 
 
 def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
@@ -172,10 +173,9 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
         results = run(tmp_path / "r")
     assert "1 of 3 parts are not scored:\n  lengths plural: plural is too long; shorten it." in caplog.text
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
-    entry = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]["parts"]["plural"]
-    assert entry["refusal"] == "plural is too long; shorten it."
-    of_method = json.loads(results.attrs["manifest"])["blocks"]["_suite"]["lengths"]
-    assert of_method["tasks"]["plural"] == "Linguistic", "a refused one too"
+    record = manifest_of(results).joint_blocks["lengths"]
+    assert record.skipped() == {"plural": "plural is too long; shorten it."}
+    assert record.tasks["plural"] == "Linguistic", "a skipped one too"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.formatting import pluralize
 from headcats.registry import unknown_name_message
-from headcats.results import Label, scored_labels, task_nodes
+from headcats.results import Label, Manifest, find_manifest, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
 
@@ -188,13 +188,12 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
 
 def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:
     """The parts of each results' plan, its tasks among them, that differ from the first one's."""
-    stored = {folder: json.loads(tree.attrs.get("manifest", "{}")) for folder, tree in results.items()}
-    flat: dict[str, dict[str, Any]] = {
-        folder: {key: value for key, value in manifest.get("plan", {}).items() if key != "metrics"}
-        | {key: manifest.get("model", {}).get(key) for key in _MODEL_PARTS}
-        | {"tasks": scored_tasks(results[folder])}
-        for folder, manifest in stored.items()
-    }
+    flat: dict[str, dict[str, Any]] = {}
+    for folder, tree in results.items():
+        manifest = find_manifest(tree) or Manifest()
+        plan, model = manifest.plan.complete(), manifest.model.complete()
+        flat[folder] = {key: value for key, value in plan.items() if key != "metrics"}
+        flat[folder] |= {key: model[key] for key in _MODEL_PARTS} | {"tasks": scored_tasks(tree)}
     first = next(iter(flat.values()), {})
     return {
         folder: {key: value for key, value in plan.items() if value != first.get(key)} for folder, plan in flat.items()
@@ -214,10 +213,7 @@ def _in_words(plan: Mapping[str, Any]) -> str:
 
 
 def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:
-    hashes = {
-        folder: json.loads(tree.attrs.get("manifest", "{}")).get("model", {}).get("weights_hash")
-        for folder, tree in results.items()
-    }
+    hashes = {folder: (find_manifest(tree) or Manifest()).model.weights_hash for folder, tree in results.items()}
     if len(set(hashes.values())) > 1:
         raise DataError(
             f"{' and '.join(hashes)} hold results of different models: their heads do not correspond. Compare the "

@@ -18,7 +18,7 @@ from headcats.evidence.steering.prompts import SteeringSettings, settings_as_tol
 from headcats.evidence.steering.reading import steering_reading
 from headcats.models import Head, adapt
 from headcats.registry import lookup
-from headcats.results import Label, task_nodes
+from headcats.results import Label, Manifest, find_manifest, task_nodes
 from headcats.scores import first_half, function_vector_heads, of_items, score
 from headcats.tasks import Suite, Task
 from headcats.tasks import suite as find_suite
@@ -78,11 +78,11 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
     found = function_vector_heads(scores, n, seed=seed)
     counts = _items_by_task(half)
     found = found.assign(n_items=("task", [counts[str(task)] for task in found["task"].values]))
-    manifest = json.loads(results.attrs.get("manifest", "{}"))
-    plan, model = manifest.get("plan", {}), manifest.get("model", {})
-    told = {"template": plan.get("template"), "n_demos": plan.get("n_demos")}
-    told |= {"model": model.get("name"), "weights_hash": model.get("weights_hash")}
-    return found.assign_attrs({name: value for name, value in told.items() if value is not None})
+    manifest = find_manifest(results) or Manifest()
+    plan, model = manifest.plan, manifest.model
+    attrs = {"template": plan.template, "n_demos": plan.n_demos}
+    attrs |= {"model": model.name, "weights_hash": model.weights_hash}
+    return found.assign_attrs({name: value for name, value in attrs.items() if value not in (None, "")})
 
 
 def _items_by_task(results: xr.DataTree) -> dict[str, int]:

@@ -9,7 +9,7 @@ from headcats.findings.table import Note
 from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
-from headcats.results import Label, unfinished_tasks
+from headcats.results import Label
 from headcats.scores import CONTROLS, screen_label
 
 _BUNDLED = ("mini", "mini-cognitive")
@@ -27,24 +27,22 @@ def caution(material: Material) -> Iterator[Part]:
 
 def _of_run(material: Material) -> Iterator[str]:
     manifest = material.manifest
-    if manifest["model"]["name"] in _BUNDLED and manifest["model"].get("revision") is None:
+    if manifest.model.name in _BUNDLED and manifest.model.revision is None:
         yield (
             "This is a bundled model, small and trained on the kinds of task that it is judged by: it shows how the "
             "tool works, and is no evidence about language models."
         )
-    if left := unfinished_tasks(material.results):
+    if left := manifest.unfinished():
         yield f"The run was stopped before it came to {_named(left)}: the same command goes on with it."
-    refused = [task for task, entry in manifest["tasks"].items() if entry.get("refusal")]
-    if refused:
+    if skipped := list(manifest.skipped()):
         yield (
-            f"{pluralize(len(refused), 'task was', 'tasks were')} refused, and the map is without: "
-            f"{_named(refused)}. "
+            f"{pluralize(len(skipped), 'task was', 'tasks were')} skipped, and the map is without: {_named(skipped)}. "
             "The table of [tasks](#tasks) says why. A model that cannot do a task says nothing about its heads."
         )
     dropped = Counter[str]()
-    for entry in manifest["tasks"].values():
-        for part in ("word_pairs", "prompts"):
-            dropped.update(entry.get(part, {}).get("dropped", {}))
+    for record in manifest.tasks.values():
+        for counts in (record.word_pairs, record.prompts):
+            dropped.update(counts.dropped)
     if dropped:
         why = "; ".join(f"{count} because {reason}" for reason, count in dropped.most_common(3))
         yield f"{pluralize(dropped.total(), 'pair or prompt was', 'pairs and prompts were')} dropped: {why}."
@@ -96,7 +94,7 @@ def _of_map(material: Material) -> Iterator[str]:
         left_out = json.loads(evidence.tree.attrs["left_out"])
         if left_out:
             yield f"The evidence leaves out {_named(list(left_out))}."
-    if min(material.manifest["model"]["heads"], default=0) < LEAST_CONTROLS + 1:
+    if min(material.manifest.model.heads, default=0) < LEAST_CONTROLS + 1:
         yield (
             f"With fewer than {LEAST_CONTROLS + 1} heads in a layer, a category that rests on a single head cannot be "
             "told from chance."

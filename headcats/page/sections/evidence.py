@@ -19,7 +19,7 @@ def evidence(material: Material) -> Iterator[Part]:
     if not material.found:
         return
     # All of the suite: an older test may be of more categories than the map.
-    categories = json.dumps(material.manifest["categories"])
+    categories = json.dumps(material.manifest.category_entries())
     for place, one in enumerate(material.evidence):
         yield from _told(one.tree, f"own_{place}", categories)
     if not material.evidence:

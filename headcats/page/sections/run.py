@@ -15,31 +15,27 @@ from headcats.page.parts import Code, Facts, Heading, Part, section
 def run(material: Material) -> Iterator[Part]:
     """Model, plan, methods with the path that computed them, versions; the command; the lines of Python."""
     manifest = material.manifest
-    model, plan = manifest["model"], manifest["plan"]
+    model = manifest.model
     yield Heading("Model")
-    heads = sorted(set(model["heads"]))
+    heads = sorted(set(model.heads))
     facts = {
-        "name": model["name"],
-        "revision": model.get("revision"),
-        "layers with heads": f"{len(model['layers'])} ({model['layers'][0]} to {model['layers'][-1]})",
+        "name": model.name,
+        "revision": model.revision,
+        "layers with heads": f"{len(model.layers)} ({model.layers[0]} to {model.layers[-1]})",
         "heads per layer": " to ".join(map(str, dict.fromkeys((heads[0], heads[-1])))),
-        "class": model.get("model_class"),
-        "weight processing": model.get("weight_processing"),
-        "number type": model.get("dtype"),
-        "device": model.get("device"),
-        "hash of the weights": model.get("weights_hash"),
+        "class": model.model_class,
+        "weight processing": model.weight_processing,
+        "number type": model.dtype,
+        "device": model.device,
+        "hash of the weights": model.weights_hash,
     }
     yield Facts(tuple((name, str(value)) for name, value in facts.items() if value not in (None, "")))
     yield Heading("Plan")
-    told = {name.replace("_", " "): value for name, value in plan.items()}
+    told = {name.replace("_", " "): value for name, value in manifest.plan.complete().items()}
     yield Facts(tuple((name, _told(value)) for name, value in told.items()))
     yield from _methods(material)
     yield Heading("Versions")
-    versions = {
-        **manifest.get("versions", {}),
-        "git commit": manifest.get("git_commit"),
-        "begun": manifest.get("created"),
-    }
+    versions = {**manifest.versions, "git commit": manifest.git_commit, "begun": manifest.created}
     yield Facts(tuple((name, str(value)) for name, value in versions.items() if value))
     yield Heading("Again")
     again = command_of(manifest)

@@ -33,12 +33,12 @@ def summary(material: Material) -> Iterator[Part]:
 
 
 def _asked(material: Material) -> str:
-    tasks, model, plan = (material.manifest[part] for part in ("tasks", "model", "plan"))
-    scored = sum(not entry.get("refusal") for entry in tasks.values())
-    n_heads = sum(model["heads"])
-    grid = f"{pluralize(len(model['layers']), 'layer')} with {pluralize(n_heads, 'head')}"
+    manifest = material.manifest
+    tasks, model = manifest.tasks, manifest.model
+    scored = len(tasks) - len(manifest.skipped())
+    grid = f"{pluralize(len(model.layers), 'layer')} with {pluralize(sum(model.heads), 'head')}"
     of = f"; its heads were scored on {scored} of {pluralize(len(tasks), 'task')}" if tasks else ""
-    return f"The model {model['name']} has {grid}. It was run on suite {plan['suite']}{of}."
+    return f"The model {model.name} has {grid}. It was run on suite {manifest.plan.suite}{of}."
 
 
 def _heads(material: Material) -> Iterator[Part]:

@@ -1,23 +1,23 @@
 """The tasks: what was kept, what was dropped and why, and whether the model can do them."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 
 from headcats.findings.table import Table
 from headcats.page.material import Material
 from headcats.page.parts import Folded, Part, section
+from headcats.results.records import TaskRecord
 
 
 @section("Tasks")
 def tasks(material: Material) -> Iterator[Part]:
-    """One row per task; below it what was dropped or refused."""
-    entries = material.manifest["tasks"]
-    if entries:
-        metric = material.manifest["plan"]["metrics"][0]
+    """One row per task; below it what was dropped or skipped."""
+    records = material.manifest.tasks
+    if records:
+        metric = material.manifest.plan.metrics[0]
         reliability = _reliability(material)
-        rows = tuple(_row(task, entry, reliability.get(task, "-")) for task, entry in entries.items())
+        rows = tuple(_row(task, record, reliability.get(task, "-")) for task, record in records.items())
         numbers = ("pairs", "prompts", "dropped", "accuracy", "corrupted", f"gap ({metric})", "95 % interval")
         columns = ("task", "category", *numbers, "reliability")
         yield Table("", columns, rows, frozenset(columns[2:]))
@@ -27,35 +27,32 @@ def tasks(material: Material) -> Iterator[Part]:
             "between clean and corrupted prompts. reliability: how far two halves of the prompts agree on the effects "
             "of the heads, 0 to 1 (Spearman-Brown)."
         )
-        lines = tuple(line for task, entry in entries.items() for line in _dropped(task, entry))
+        lines = tuple(line for task, record in records.items() for line in _dropped(task, record))
         if lines:
-            yield Folded("Dropped and refused", (Table("", ("task", "why"), lines),))
-        sources = tuple((task, str(entry["source"])) for task, entry in entries.items() if entry.get("source"))
+            yield Folded("Dropped and skipped", (Table("", ("task", "why"), lines),))
+        sources = tuple((task, record.source) for task, record in records.items() if record.source)
         if sources:
             yield Folded("Where the words come from", (Table("", ("task", "source"), sources),))
-    refused = tuple(
-        (part, label, str(one["refusal"]))
-        for label, entry in material.manifest["blocks"].get("_suite", {}).items()
-        for part, one in entry.get("parts", {}).items()
-        if one.get("refusal")
+    skipped = tuple(
+        (part, label, reason)
+        for label, record in material.manifest.joint_blocks.items()
+        for part, reason in record.skipped().items()
     )
-    if refused:
+    if skipped:
         yield Folded(
-            f"Parts of methods over the whole suite that were refused ({len(refused)})",
-            (Table("", ("part", "method", "why"), refused),),
+            f"Skipped parts of joint methods ({len(skipped)})", (Table("", ("part", "method", "why"), skipped),)
         )
 
 
-def _row(task: str, entry: Mapping[str, Any], reliability: str) -> tuple[str, ...]:
-    dropped = sum(sum(entry.get(part, {}).get("dropped", {}).values()) for part in ("word_pairs", "prompts"))
-    kept = [str(entry.get(part, {}).get("kept", "-")) for part in ("word_pairs", "prompts")]
-    numbers = [
-        f"{entry[name]:.2f}" if entry.get(name) is not None else "-"
-        for name in ("accuracy", "corrupted_accuracy", "gap")
-    ]
-    interval = f"{entry['low']:.2f} to {entry['high']:.2f}" if entry.get("low") is not None else "-"
-    named = f"{task} (refused)" if entry.get("refusal") else task
-    return named, str(entry["category"]), *kept, str(dropped), *numbers, interval, reliability
+def _row(task: str, record: TaskRecord, reliability: str) -> tuple[str, ...]:
+    counts = (record.word_pairs, record.prompts)
+    kept = ["-" if count.kept is None else str(count.kept) for count in counts]
+    dropped = sum(sum(count.dropped.values()) for count in counts)
+    means = (record.accuracy, record.corrupted_accuracy, record.gap)
+    numbers = ["-" if mean is None else f"{mean:.2f}" for mean in means]
+    interval = "-" if record.low is None else f"{record.low:.2f} to {record.high:.2f}"
+    name = f"{task} (skipped)" if record.refusal else task
+    return name, record.category, *kept, str(dropped), *numbers, interval, reliability
 
 
 def _reliability(material: Material) -> dict[str, str]:
@@ -66,11 +63,15 @@ def _reliability(material: Material) -> dict[str, str]:
     return {task: f"{value:.2f}" for task, value in values if np.isfinite(value)}
 
 
-def _dropped(task: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for part in ("word_pairs", "prompts", "reference_prompts"):
-        for reason, count in entry.get(part, {}).get("dropped", {}).items():
-            example = entry[part].get("examples", {}).get(reason)
-            such = f" (such as {example})" if example else ""
-            yield task, f"{count} {part.replace('_', ' ')} dropped: {reason}{such}"
-    if entry.get("refusal"):
-        yield task, f"refused: {entry['refusal']}"
+def _dropped(task: str, record: TaskRecord) -> Iterator[tuple[str, str]]:
+    counts = {
+        "word pairs": record.word_pairs,
+        "prompts": record.prompts,
+        "reference prompts": record.reference_prompts,
+    }
+    for noun, count in counts.items():
+        for reason, number in count.dropped.items():
+            example = f" (such as {count.examples[reason]})" if reason in count.examples else ""
+            yield task, f"{number} {noun} dropped: {reason}{example}"
+    if record.refusal:
+        yield task, f"skipped: {record.refusal}"

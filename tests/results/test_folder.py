@@ -13,57 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from results.folders import LABEL, block, files, folder, manifest
+
 import headcats as hc
-from headcats.errors import DataError, PlanError, StorageError
-from headcats.results import ResultsFolder, load, merge, slug, tree
-from headcats.results import folder as folder_files
-
-CATEGORIES = [{"name": "Knowledge", "colour": "#ff7f0e"}]
-LABEL = "denoising_patch@last"
-
-
-def block(values=None, *, fingerprint="f", items=("é", "→"), metric=("logit_diff",)):
-    patched = np.arange(len(metric) * len(items) * 6, dtype=np.float32) if values is None else values
-    patched = patched.reshape(len(metric), len(items), 2, 3)
-    return xr.Dataset(
-        {
-            "patched": (("metric", "prompt", "layer", "head"), patched),
-            "clean": (("metric", "prompt"), patched[:, :, 0, 0]),
-        },
-        coords={"metric": list(metric), "item": ("prompt", list(items)), "layer": [0, 2], "head": [0, 1, 2]},
-        attrs={"fingerprint": fingerprint, "method": "denoising_patch"},
-    )
-
-
-def manifest(*tasks, **changes):
-    made = {
-        "plan": {"seed": 0, "n_prompts": 2},
-        "model": {"name": "toy", "device": "cpu", "revision": None, "weights_hash": "h"},
-        "categories": CATEGORIES,
-        "methods": [LABEL],
-        "tasks": {task: {"category": "Knowledge", "refusal": ""} for task in tasks},
-        "blocks": {task: {LABEL: {"fingerprint": "f"}} for task in tasks},
-        "checks": {task: {"hooks": {}} for task in tasks},
-    }
-    return made | changes
-
-
-def folder(path, *tasks, fingerprint="f", **changes):
-    made = ResultsFolder(path)
-    for task in tasks:
-        made.write_block(task, LABEL, block(fingerprint=fingerprint))
-    made.write_manifest(manifest(*tasks, **changes))
-    return path
-
-
-def files(path):
-    """Every file with its content and the time it was written."""
-    return {
-        str(file.relative_to(path)): (file.read_bytes(), file.stat().st_mtime_ns)
-        for file in sorted(Path(path).rglob("*"))
-        if file.is_file()
-    }
-
+from headcats.errors import DataError, StorageError
+from headcats.results import ResultsFolder, load, slug, scored_labels, tree, whole_file, write_whole
 
 # ----------------------------------------------------------------------------------------------------- round trip
 names = st.text(st.sampled_from(string.ascii_letters + "éß→日-_.=2"), min_size=1, max_size=12).filter(
@@ -87,11 +41,11 @@ def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items
     ((key, found),) = made.read_blocks().items()
     assert key == (task, label)
     xr.testing.assert_equal(found, written)
-    assert made.read_manifest() == {"format": 1, **manifest(task)}
+    assert made.read_manifest() == manifest(task)
     loaded = load(made.path)
     xr.testing.assert_equal(loaded[task][label].to_dataset(), written)
     assert loaded[task].attrs["category"] == "Knowledge"
-    assert json.loads(loaded.attrs["categories"]) == CATEGORIES
+    assert json.loads(loaded.attrs["categories"]) == [{"name": "Knowledge", "colour": "#ff7f0e"}]
 
 
 def test_text_files_are_utf8_and_readable(tmp_path):
@@ -114,10 +68,10 @@ def test_a_folder_reads_the_same_as_the_tree_in_memory(tmp_path):
 
 # ----------------------------------------------------------------------------------------------------------- names
 @given(st.sets(names, max_size=6))
-def test_different_names_are_different_files_even_without_regard_to_case(found):
-    made = [slug(name) for name in found]
-    assert len({one.casefold() for one in made}) == len(found)
-    assert all(one == one.lower() and one.isascii() and not one.startswith(".") for one in made)
+def test_different_names_are_different_files_even_without_regard_to_case(task_names):
+    slugs = [slug(name) for name in task_names]
+    assert len({text.casefold() for text in slugs}) == len(task_names)
+    assert all(text == text.lower() and text.isascii() and not text.startswith(".") for text in slugs)
 
 
 def test_plain_names_stay_as_they_are():
@@ -149,7 +103,7 @@ def full_disk(request, monkeypatch):
             raise OSError(errno.ENOSPC, "No space left on device")
 
         if request.param == "open":
-            monkeypatch.setattr(folder_files, "open", fail, raising=False)
+            monkeypatch.setattr(whole_file, "open", fail, raising=False)
         else:
             monkeypatch.setattr(os, request.param, fail)
 
@@ -159,7 +113,7 @@ def full_disk(request, monkeypatch):
 def test_a_full_disk_leaves_a_new_folder_as_if_nothing_had_been(tmp_path, full_disk):
     full_disk()
     for write in (lambda r: r.write_block("a", LABEL, block()), lambda r: r.write_manifest(manifest("a"))):
-        with pytest.raises(StorageError, match=r"Cannot write .*: No space left on device. Free space or choose"):
+        with pytest.raises(StorageError, match=r"Cannot write .*: No space left .*Free space"):
             write(ResultsFolder(tmp_path / "new" / "results"))
         assert list(tmp_path.iterdir()) == []
 
@@ -221,19 +175,19 @@ def test_no_results_yet(tmp_path):
     assert ResultsFolder(tmp_path / "hidden").read_manifest() is None
     assert ResultsFolder(tmp_path / "absent").read_block("a", LABEL) is None
     assert ResultsFolder(tmp_path / "absent").read_blocks() == {}
-    with pytest.raises(StorageError, match=r"is no results folder .it has no manifest.json.; run `headcats run"):
+    with pytest.raises(StorageError, match=r"no manifest.json.*headcats run"):
         load(tmp_path / "absent")
 
 
 def test_somebody_elses_folder_is_refused(tmp_path):
     (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"is not empty and holds no manifest.json; name a new or a results"):
+    with pytest.raises(StorageError, match=r"not empty"):
         ResultsFolder(tmp_path).read_manifest()
-    with pytest.raises(StorageError, match=r"is no results folder .it has no manifest.json.; run `headcats run"):
+    with pytest.raises(StorageError, match=r"no manifest.json.*headcats run"):
         load(tmp_path)
-    with pytest.raises(StorageError, match=r"thesis.tex is a file; a results folder is a folder"):
+    with pytest.raises(StorageError, match=r"thesis.tex is a file"):
         load(tmp_path / "thesis.tex")
-    with pytest.raises(StorageError, match=r"thesis.tex is a file; a results folder is a folder"):
+    with pytest.raises(StorageError, match=r"thesis.tex is a file"):
         ResultsFolder(tmp_path / "thesis.tex").read_manifest()
 
 
@@ -241,7 +195,7 @@ def test_a_folder_of_results_folders_names_them(tmp_path):
     for name in ("b", "a"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "manifest.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"there are some in it: \S+/a, \S+/b\. Name one of these"):
+    with pytest.raises(StorageError, match=r": \S+/a, \S+/b\."):
         load(tmp_path)
 
 
@@ -249,28 +203,9 @@ def test_a_place_without_permission_is_not_full(tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise PermissionError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr("headcats.results.folder.os.replace", refuse)
-    with pytest.raises(StorageError, match=r"Permission denied\. Make it writable or choose another folder"):
-        ResultsFolder(tmp_path).write_bytes("x", b"x")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "cannot be read: .* Move the folder away"),
-        (b"{", "cannot be read: "),
-        (b"\xff\xfe", "cannot be read: "),
-        (b"[]", "has format None; this version of headcats reads format 1"),
-        (b"{}", "has format None"),
-        (b'{"format": 2}', "has format 2"),
-        (b'{"format": 1, "plan": {}}', "is damaged: it lacks model, categories"),
-    ],
-)
-def test_a_damaged_manifest_is_named(tmp_path, content, message):
-    (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(StorageError, match=message) as problem:
-        load(tmp_path)
-    assert "manifest.json" in str(problem.value)
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StorageError, match=r"denied.* writable"):
+        write_whole(tmp_path / "x", b"x")
 
 
 @pytest.mark.parametrize("damage", ["empty", "half", "other"])
@@ -283,91 +218,15 @@ def test_a_damaged_block_is_named_by_load_and_made_anew_by_a_run(tmp_path, damag
     else:
         file.write_bytes(b"" if damage == "empty" else whole[: len(whole) // 2])
         assert ResultsFolder(path).read_block("a", LABEL) is None
-    with pytest.raises(StorageError, match=f"{LABEL}.nc cannot be read: .* Run again: it will be made anew"):
+    with pytest.raises(StorageError, match=rf"{LABEL}\.nc cannot be read"):
         load(path)
 
 
 def test_a_block_of_an_unknown_task_is_refused(tmp_path):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_block("stranger", LABEL, block())
-    with pytest.raises(DataError, match="'denoising_patch@last' is of task 'stranger'"):
+    with pytest.raises(DataError, match="'denoising_patch@last'.* 'stranger'"):
         load(path)
-
-
-# ---------------------------------------------------------------------------------------------------------- merge
-def test_merge_is_the_union(tmp_path):
-    first, second = folder(tmp_path / "1", "a", "b"), folder(tmp_path / "2", "b", "c")
-    before = files(first), files(second)
-    merged = merge([first, second], out=tmp_path / "all")
-    assert list(merged.children) == ["a", "b", "c"]
-    xr.testing.assert_equal(merged, load(tmp_path / "all"))
-    found = json.loads(merged.attrs["manifest"])
-    assert list(found["tasks"]) == list(found["blocks"]) == ["a", "b", "c"]
-    assert found["checks"].keys() == {"a", "b", "c"}
-    assert (files(first), files(second)) == before
-
-
-def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
-    first = folder(tmp_path / "1", "a")
-    second = ResultsFolder(tmp_path / "2")
-    second.write_block("a", "zero_ablation@all", block(fingerprint="z"))
-    model = manifest()["model"] | {"device": "cuda:0", "name": "elsewhere", "revision": "main"}
-    second.write_manifest(
-        manifest("a", model=model, methods=["zero_ablation@all"], blocks={"a": {"zero_ablation@all": {}}})
-    )
-    merged = merge([first, second.path], out=tmp_path / "all")
-    assert set(merged["a"].children) == {LABEL, "zero_ablation@all"}
-    found = json.loads(merged.attrs["manifest"])
-    assert found["methods"] == [LABEL, "zero_ablation@all"]
-    assert set(found["blocks"]["a"]) == {LABEL, "zero_ablation@all"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"plan": {"seed": 1, "n_prompts": 2}}, r"another plan than .*: seed 1 against 0\."),
-        ({"model": manifest()["model"] | {"weights_hash": "x"}}, "another model than .*'x'.* against .*'h'"),
-        ({"categories": [{"name": "Other", "colour": "#000000"}]}, "another categories than"),
-        ({"fingerprint": "g"}, "Block 'denoising_patch@last' of task 'a' in .* was made with other prompts"),
-    ],
-)
-def test_what_does_not_belong_together_is_not_merged(tmp_path, changes, message):
-    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "a", **changes)
-    with pytest.raises(PlanError, match=message):
-        merge([first, second], out=tmp_path / "all")
-    assert not (tmp_path / "all").exists()
-
-
-def test_merge_needs_folders_and_a_free_place(tmp_path):
-    first = folder(tmp_path / "1", "a")
-    before = files(first)
-    with pytest.raises(StorageError, match="Nothing to merge"):
-        merge([], out=tmp_path / "all")
-    with pytest.raises(StorageError, match="holds results already; merge into a new folder"):
-        merge([first], out=first)
-    with pytest.raises(StorageError, match="absent is no results folder"):
-        merge([first, tmp_path / "absent"], out=tmp_path / "all")
-    assert not (tmp_path / "all").exists()
-    assert files(first) == before
-
-
-def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):
-    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
-    (tmp_path / "mine").mkdir()
-    replace, calls = os.replace, []
-
-    def fill_up(source, target):
-        calls.append(target)
-        if len(calls) % 2 == 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        replace(source, target)
-
-    monkeypatch.setattr(os, "replace", fill_up)
-    for out in ("new", "mine"):
-        with pytest.raises(StorageError, match="No space left"):
-            merge([first, second], out=tmp_path / out)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "mine"]
-    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
@@ -376,3 +235,10 @@ def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
     read = made.read_parts("method")["short"]
     made.write_part("method", "both", xr.concat([read, xr.Dataset({"name": ("task", ["abcdef"])})], dim="task"))
     assert made.read_parts("method")["both"].name.values.tolist() == ["ab", "abcdef"]
+
+
+def test_labels_are_in_the_order_of_the_run():
+    blocks = {("a", "a@last"): block(), ("a", "b@last"): block(), ("c", "new@last"): block()}
+    labels = scored_labels(tree(blocks, manifest("a", "c", methods=("b@last", "a@last"))))
+    assert list(map(str, labels)) == ["b@last", "a@last", "new@last"]
+    assert scored_labels(xr.DataTree()) == []

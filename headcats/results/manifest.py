@@ -1,0 +1,185 @@
+"""The manifest of a results folder: what was run, on which model, and what became of every task and block."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from headcats.errors import StorageError
+from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+SUITE = "_suite"
+"""Key of joint methods, in place of a task. No task can have this name."""
+_REQUIRED = ("format", "plan", "model", "categories", "methods", "tasks", "blocks", "checks")
+
+
+@dataclass
+class Manifest:
+    """What a results folder says of itself; a run extends it with every task and block.
+
+    Attributes:
+        plan: What all blocks share.
+        model: The model.
+        categories: Categories of the suite, in the order of the figures.
+        methods: Methods as `name[:option=value][@positions]`, in the order in which they were asked for.
+        asked: Tasks that were asked for, finished or not.
+        tasks: Task -> its record, skipped ones too.
+        blocks: Task -> method@positions -> its record.
+        joint_blocks: Joint method -> its record.
+        checks: Task, or "model" -> what the checks of the model gave.
+        versions: Versions of Python and of the packages whose numbers matter.
+        git_commit: Commit of headcats; None for an installed package.
+        created: When the folder was begun (ISO 8601, UTC).
+    """
+
+    plan: PlanRecord = field(default_factory=PlanRecord)
+    model: ModelRecord = field(default_factory=ModelRecord)
+    categories: tuple[CategoryRecord, ...] = ()
+    methods: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
+    tasks: dict[str, TaskRecord] = field(default_factory=dict)
+    blocks: dict[str, dict[str, BlockRecord]] = field(default_factory=dict)
+    joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
+    checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    git_commit: str | None = None
+    created: str = ""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The manifest in a file.
+
+        Raises:
+            StorageError: It cannot be read, has a newer format, or lacks parts, which the message names.
+        """
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            raise _unreadable(str(path), error) from None
+        stored = _parse(text, source=str(path))
+        if lacking := [part for part in _REQUIRED if part not in stored]:
+            raise _damaged(str(path), f"it lacks {', '.join(lacking)}")
+        return cls._from_dict(stored, source=str(path))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The manifest in the attributes of results; what the text lacks has its default.
+
+        Raises:
+            StorageError: The text is no manifest, or one of a newer format.
+        """
+        source = "The manifest of these results"
+        return cls._from_dict(_parse(text, source=source), source=source)
+
+    @classmethod
+    def _from_dict(cls, stored: Mapping[str, Any], *, source: str) -> Self:
+        try:
+            blocks = dict(stored.get("blocks", {}))
+            joint = blocks.pop(SUITE, {})
+            return cls(
+                plan=PlanRecord.from_dict(stored.get("plan", {})),
+                model=ModelRecord.from_dict(stored.get("model", {})),
+                categories=tuple(CategoryRecord.from_dict(entry) for entry in stored.get("categories", ())),
+                methods=tuple(stored.get("methods", ())),
+                asked=tuple(stored.get("asked", ())),
+                tasks={task: TaskRecord.from_dict(entry) for task, entry in stored.get("tasks", {}).items()},
+                blocks={
+                    task: {label: BlockRecord.from_dict(entry) for label, entry in entries.items()}
+                    for task, entries in blocks.items()
+                },
+                joint_blocks={label: JointRecord.from_dict(entry) for label, entry in joint.items()},
+                checks=dict(stored.get("checks", {})),
+                versions=dict(stored.get("versions", {})),
+                git_commit=stored.get("git_commit"),
+                created=stored.get("created", ""),
+            )
+        except (AttributeError, TypeError, ValueError) as error:
+            raise _damaged(source, str(error)) from None
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The text of the file, and of the attribute `manifest` of results."""
+        blocks: dict[str, Any] = {
+            task: {label: record.to_dict() for label, record in records.items()}
+            for task, records in self.blocks.items()
+        }
+        if self.joint_blocks:
+            blocks[SUITE] = {label: record.to_dict() for label, record in self.joint_blocks.items()}
+        stored = {
+            "format": FORMAT,
+            "plan": self.plan.complete(),
+            "model": self.model.complete(),
+            "categories": self.category_entries(),
+            "methods": self.methods,
+            "asked": self.asked,
+            "tasks": {task: record.to_dict() for task, record in self.tasks.items()},
+            "blocks": blocks,
+            "checks": self.checks,
+            "versions": self.versions,
+            "git_commit": self.git_commit,
+            "created": self.created,
+        }
+        return json.dumps(stored, indent=indent, ensure_ascii=False)
+
+    def category_entries(self) -> list[dict[str, str]]:
+        """Names and colours, as in the attribute `categories` of results."""
+        return [category.complete() for category in self.categories]
+
+    def skipped(self) -> dict[str, str]:
+        """Task -> why it was skipped."""
+        return {task: record.refusal for task, record in self.tasks.items() if record.refusal}
+
+    def unfinished(self) -> list[str]:
+        """Tasks that were asked for and are still to come, since the run was stopped."""
+        return [task for task in self.asked if task not in self.tasks]
+
+    def extend(
+        self, *, methods: Iterable[str], asked: Iterable[str], categories: Iterable[CategoryRecord] = ()
+    ) -> None:
+        """Add methods and tasks that are asked for, and categories of new names."""
+        self.methods = tuple(dict.fromkeys([*self.methods, *methods]))
+        self.asked = tuple(dict.fromkeys([*self.asked, *asked]))
+        names = {category.name for category in self.categories}
+        self.categories += tuple(category for category in categories if category.name not in names)
+
+    def join(self, second: Self) -> None:
+        """Add tasks, methods, blocks and parts of a second folder of the same plan."""
+        self.extend(methods=second.methods, asked=second.asked)
+        self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
+        self.checks |= second.checks
+        for task, records in second.blocks.items():
+            self.blocks[task] = self.blocks.get(task, {}) | records
+        for label, record in second.joint_blocks.items():
+            first = self.joint_blocks.get(label, JointRecord())
+            self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
+
+
+def _parse(text: str, *, source: str) -> dict[str, Any]:
+    """The JSON object, of a format that this version reads."""
+    try:
+        stored = json.loads(text)
+    except ValueError as error:
+        raise _unreadable(source, error) from None
+    if not isinstance(stored, dict):
+        raise _damaged(source, f"it holds a {type(stored).__name__}")
+    version = stored.get("format", FORMAT)  # results in memory had none in version 0.1
+    if version != FORMAT:
+        newer = " A newer version of headcats wrote it: install that one." if _is_newer(version) else ""
+        raise StorageError(
+            f"{source} has format {version!r}; this version of headcats reads format {FORMAT}.{newer}"
+        )
+    return stored
+
+
+def _is_newer(version: Any) -> bool:
+    return isinstance(version, int) and version > FORMAT
+
+
+def _unreadable(source: str, error: Exception) -> StorageError:
+    return StorageError(f"{source} cannot be read: {error}. Move the folder away and run again.")
+
+
+def _damaged(source: str, problem: str) -> StorageError:
+    return StorageError(f"{source} is damaged: {problem}. Move the folder away and run again.")

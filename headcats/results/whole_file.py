@@ -1,0 +1,58 @@
+"""The one writer of files: each appears complete or not at all."""
+
+import errno
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from headcats.errors import StorageError
+
+TEMPORARY = ".*.tmp"
+"""Pattern of the names that files have until they are complete."""
+
+
+def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file under a temporary name, flush it to the disk, and rename it; its folder is made.
+
+    Raises:
+        StorageError: The folder cannot be made or written, or the disk is full. Nothing is left behind, and a file that
+            was there stays as it was.
+    """
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}.tmp")
+    absent = [folder for folder in target.parents if not folder.exists()]
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with open(temporary, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        remove_empty(absent)
+        if problem := below_a_file(target.parent):
+            raise StorageError(f"Cannot write {target}: {problem}") from None
+        advice = "Free space" if error.errno == errno.ENOSPC else "Make it writable"
+        raise StorageError(
+            f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written before "
+            "are complete, and the same command goes on from them."
+        ) from None
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders, innermost first, up to the first that holds something."""
+    for folder in folders:
+        try:
+            folder.rmdir()
+        except OSError:
+            return
+
+
+def below_a_file(folder: Path) -> str:
+    """Why a folder cannot be made, where part of its path is a file; "" for any other."""
+    obstacle = next((part for part in (folder, *folder.parents) if part.is_file()), None)
+    return "" if obstacle is None else f"{obstacle} is a file, and no folder can be below it. Name another folder."

@@ -1,0 +1,89 @@
+"""Rebuild model, suite and prompts of a finished run."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from headcats.errors import PlanError, UnknownNameError
+from headcats.models import HookedModel, load_model
+from headcats.results import Manifest
+from headcats.results.records import ModelRecord
+from headcats.study.manifest import model_differences
+from headcats.study.plan import Study, plan
+from headcats.study.preparation import Preparation
+from headcats.tasks import suite
+
+
+def restored_model(manifest: Manifest, source: Any) -> HookedModel:
+    """The model of a manifest.
+
+    Args:
+        manifest: That of the results.
+        source: What `hc.load_model` takes; a name or folder is loaded with the class and dtype of the results, and the
+            revision too where it is the name in the manifest.
+
+    Raises:
+        ModelError: It cannot be loaded.
+        PlanError: It is another model.
+    """
+    model = _loaded(source, manifest.model)
+    if differences := model_differences(manifest, model):
+        raise PlanError(
+            f"The results are of model {manifest.model.name!r}, and {model.name!r} is another one "
+            f"({'; '.join(differences)}). Heads are tested on the model they were found in."
+        )
+    return model
+
+
+def _loaded(source: Any, record: ModelRecord) -> HookedModel:
+    if not isinstance(source, str | os.PathLike):
+        return load_model(source)
+    return load_model(
+        source,
+        dtype=record.dtype or "float32",
+        backend="hooked" if record.model_class == "HookedTransformer" else "bridge",
+        revision=record.revision if os.fspath(source) == record.name else None,
+    )
+
+
+def restored_study(manifest: Manifest) -> Study:
+    """The study of a manifest, to make more of its prompts.
+
+    Raises:
+        PlanError: Its suite is not registered.
+    """
+    options = asdict(manifest.plan)
+    name = options.pop("suite")
+    try:
+        registered = suite(name)
+    except UnknownNameError as error:
+        raise PlanError(
+            f"The results are of suite {name!r}, which is not registered in this process ({error}) Import what "
+            "registers it, or register it under this name with headcats.registry.register('suite', name, function)."
+        ) from None
+    return plan(suite_source=registered, **options)
+
+
+def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterable[str] | None = None) -> None:
+    """Held-out prompts are only new if the prompts of the run can be made again.
+
+    Args:
+        preparation: The prompts as they are made now.
+        manifest: That of the results.
+        tasks: Tasks that are compared; None for all.
+
+    Raises:
+        PlanError: A task gives other prompts than in the run.
+    """
+    registered = {task.name for task in preparation.study.suite.tasks}
+    for task in manifest.tasks if tasks is None else tasks:
+        record = manifest.tasks.get(task)
+        if record is None or record.prompt_hash is None:
+            continue
+        prepared = preparation.of(task) if task in registered else None
+        if prepared is None or tuple(batch.fingerprint() for batch in prepared.scored) != record.prompt_hash:
+            raise PlanError(
+                f"Task {task!r} gives other prompts than it gave in this run: suite {manifest.plan.suite!r} (its tasks "
+                "or word pairs) or the tokenizer has changed. Run it again into another folder."
+            )

@@ -1,0 +1,85 @@
+"""Folders of one plan become one; folders of different plans do not."""
+
+import errno
+import os
+
+import pytest
+import xarray as xr
+from results.folders import LABEL, block, files, folder, manifest
+
+from headcats.errors import PlanError, StorageError
+from headcats.results import ResultsFolder, load, manifest_of, merge
+from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
+
+
+def test_merge_is_the_union(tmp_path):
+    first, second = folder(tmp_path / "1", "a", "b"), folder(tmp_path / "2", "b", "c")
+    before = files(first), files(second)
+    merged = merge([first, second], out=tmp_path / "all")
+    assert list(merged.children) == ["a", "b", "c"]
+    xr.testing.assert_equal(merged, load(tmp_path / "all"))
+    joined = manifest_of(merged)
+    assert list(joined.tasks) == list(joined.blocks) == ["a", "b", "c"]
+    assert joined.checks.keys() == {"a", "b", "c"}
+    assert (files(first), files(second)) == before
+
+
+def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
+    first = folder(tmp_path / "1", "a")
+    second = ResultsFolder(tmp_path / "2")
+    second.write_block("a", "zero_ablation@all", block(fingerprint="z"))
+    model = ModelRecord("elsewhere", "main", "h", device="cuda:0")
+    records = {"a": {"zero_ablation@all": BlockRecord("z")}}
+    second.write_manifest(manifest("a", model=model, methods=("zero_ablation@all",), blocks=records))
+    merged = merge([first, second.path], out=tmp_path / "all")
+    assert set(merged["a"].children) == {LABEL, "zero_ablation@all"}
+    assert manifest_of(merged).methods == (LABEL, "zero_ablation@all")
+    assert set(manifest_of(merged).blocks["a"]) == {LABEL, "zero_ablation@all"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"plan": PlanRecord(n_prompts=2, seed=1)}, r"plan .*: seed 1 against 0\."),
+        ({"model": ModelRecord("toy", weights_hash="x")}, "model .*: weights_hash 'x' against 'h'"),
+        ({"categories": (CategoryRecord("Other", "#000000"),)}, r"categories .*\['Other'\]"),
+        ({"fingerprint": "g"}, "Block 'denoising_patch@last' of task 'a'"),
+    ],
+)
+def test_what_does_not_belong_together_is_not_merged(tmp_path, changes, message):
+    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "a", **changes)
+    with pytest.raises(PlanError, match=message):
+        merge([first, second], out=tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
+def test_merge_needs_folders_and_a_free_place(tmp_path):
+    first = folder(tmp_path / "1", "a")
+    before = files(first)
+    with pytest.raises(StorageError, match="Nothing to merge"):
+        merge([], out=tmp_path / "all")
+    with pytest.raises(StorageError, match="holds results already"):
+        merge([first], out=first)
+    with pytest.raises(StorageError, match=r"absent is no"):
+        merge([first, tmp_path / "absent"], out=tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+    assert files(first) == before
+
+
+def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):
+    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
+    (tmp_path / "mine").mkdir()
+    replace, calls = os.replace, []
+
+    def fill_up(source, target):
+        calls.append(target)
+        if len(calls) % 2 == 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", fill_up)
+    for out in ("new", "mine"):
+        with pytest.raises(StorageError, match="No space left"):
+            merge([first, second], out=tmp_path / out)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "2", "mine"]
+    assert list((tmp_path / "mine").iterdir()) == []
