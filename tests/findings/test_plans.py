@@ -17,7 +17,7 @@ def test_values_stay_what_they_are():
     two = {"a": results("x", seed=0, metrics=["kl"]), "b": results("x", "y", seed=1, metrics=["kl"], n_demos=5)}
     assert differences(two) == {"plan seed": [0, 1], "plan n_demos": [None, 5], "tasks": [["x"], ["x", "y"]]}
     (table,) = plan_findings(two)
-    assert table.rows == (("plan seed", "0", "1"), ("plan n_demos", "None", "5"), ("tasks", "1, without y", "2"))
+    assert table.rows == (("plan n_demos", "None", "5"), ("plan seed", "0", "1"), ("tasks", "1, without y", "2"))
 
 
 def test_runs_of_one_plan_differ_in_nothing():

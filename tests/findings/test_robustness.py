@@ -10,7 +10,7 @@ from simulated import block, tree
 import headcats as hc
 from headcats.errors import HeadcatsWarning, StorageError
 from headcats.findings.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
-from headcats.results import ResultsFolder
+from headcats.results import write_whole
 
 WHERE = "evidence/robustness"
 
@@ -76,15 +76,14 @@ def test_what_is_not_the_default_is_in_the_name():
 
 def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustness, tmp_path: Path, monkeypatch):
     save_robustness(tmp_path, WHERE, found)
-    write = ResultsFolder.write_bytes
 
-    def stopped(folder: ResultsFolder, name: str, data: bytes) -> None:
-        if name.endswith("agreement.nc"):
+    def stopped(path: Path, data: bytes) -> None:
+        if path.name == "agreement.nc":
             raise KeyboardInterrupt
-        write(folder, name, data)
+        write_whole(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ResultsFolder, "write_bytes", stopped)
+        patched.setattr(robustness, "write_whole", stopped)
         with pytest.raises(KeyboardInterrupt):
             save_robustness(tmp_path, WHERE, found)
     assert saved_robustness(tmp_path, WHERE) is None

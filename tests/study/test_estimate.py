@@ -69,5 +69,5 @@ def test_a_path_that_changes_nothing_is_said(model: Any, tmp_path: Any, caplog: 
     with caplog.at_level(logging.WARNING, logger="headcats"):
         hc.run(model, out=tmp_path, path="hooked", **study)
     assert "path='hooked' did nothing for denoising_patch@last: scored before by another path" in caplog.text
-    made = {"a": {"m@all": {"path": "suffix"}, "n@last": {"path": "hooked"}, "o@all": {"refusal": "x"}}}
-    assert other_paths({"blocks": made}, ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]
+    records = {"m@all": BlockRecord(path="suffix"), "n@last": BlockRecord(path="hooked"), "o@all": BlockRecord()}
+    assert other_paths(Manifest(blocks={"a": records}), ["m@all", "n@last", "o@all"], "hooked") == ["m@all"]
