@@ -9,6 +9,7 @@ from simulated import block, tree
 
 import headcats as hc
 from headcats.errors import HeadcatsWarning, StorageError
+from headcats.findings import robustness
 from headcats.findings.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
 from headcats.results import write_whole
 
