@@ -83,9 +83,9 @@ def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):
 
 def test_tasks_tell_what_was_refused_and_why(page: Path):
     said = section(page.read_text(encoding="utf-8"), "tasks")
-    assert "shifted (refused) Algorithmic" in said
-    assert "refused: the model cannot do it: accuracy 0.00" in said
-    assert "1 task was refused" in section(page.read_text(encoding="utf-8"), "caution")
+    assert "shifted (skipped) Algorithmic" in said
+    assert "skipped: the model cannot do it" in said
+    assert "1 task was skipped" in section(page.read_text(encoding="utf-8"), "caution")
 
 
 def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Path, copied: Path):
