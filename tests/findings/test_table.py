@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from headcats.findings.table import Note, Paragraph, Table, table
 
 ALONE = """
