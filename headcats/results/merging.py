@@ -121,8 +121,8 @@ def _check_same_plan(first: Manifest, second: Manifest, *, paths: tuple[Any, Any
     }
     for part, values in differences.items():
         if values:
-            listed = ", ".join(f"{name} {after!r} against {before!r}" for name, (before, after) in values.items())
-            raise PlanError(f"{paths[1]} has another {part} than {paths[0]}: {listed}.")
+            described = ", ".join(f"{name} {after!r} against {before!r}" for name, (before, after) in values.items())
+            raise PlanError(f"{paths[1]} has another {part} than {paths[0]}: {described}.")
     if first.categories != second.categories:
         names = [[category.name for category in manifest.categories] for manifest in (second, first)]
         raise PlanError(f"{paths[1]} has other categories than {paths[0]}: {names[0]} against {names[1]}.")

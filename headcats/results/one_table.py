@@ -39,11 +39,11 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
     """
     tables: Mapping[Any, Any] | None = None
     if isinstance(data, xr.DataTree):
-        came = "a part of results, an xarray.DataTree"
+        kind = "a part of results, an xarray.DataTree"
         if SUITE in data.children or "manifest" in data.attrs:
-            came, tables = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
+            kind, tables = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
     elif isinstance(data, Mapping) and data and all(isinstance(entry, xr.Dataset) for entry in data.values()):
-        came, tables = f"a {type(data).__name__} of tables", data
+        kind, tables = f"a {type(data).__name__} of tables", data
     else:
         return
     contents = ""
@@ -51,4 +51,4 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
         labels = [str(label) for label in tables]
         contents = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no joint method was run'}."
         table = _TABLE.sub(lambda match: " or ".join(tables_of(match[1], labels)) or match[0], table)
-    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {came}. Pass {table}.{contents}")
+    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {kind}. Pass {table}.{contents}")

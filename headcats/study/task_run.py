@@ -109,10 +109,10 @@ class TaskWork:
         """One log record that lists what is not scored and why; an error when that is everything."""
         names = [task.name for task in self.study.tasks]
         reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
-        listed = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
+        lines = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
         if len(reasons) == len(names) and not self.study.suite_methods:
             raise DataError(
-                f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{listed}"
+                f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
             )
         few = {
             name: self.preparation.prepared[name].references.kept
@@ -128,7 +128,7 @@ class TaskWork:
                 counts,
             )
         if reasons:
-            _log.warning("%d of %d tasks are not scored:\n%s", len(reasons), len(names), listed)
+            _log.warning("%d of %d tasks are not scored:\n%s", len(reasons), len(names), lines)
         for name in names:
             for label, record in self.manifest.blocks.get(name, {}).items():
                 if record.refusal:
