@@ -38,8 +38,8 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
             raise StorageError(f"Cannot write {target}: {problem}") from None
         advice = "Free space" if error.errno == errno.ENOSPC else "Make it writable"
         raise StorageError(
-            f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written before "
-            "are complete, and the same command goes on from them."
+            f"Cannot write {target}: {error.strerror or error}. {advice} or choose another folder. Files written "
+            "before are complete, and the same command goes on from them."
         ) from None
 
 
