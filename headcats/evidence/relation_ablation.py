@@ -1,4 +1,4 @@
-"""Do the heads whose weights implement a relation carry it? They are taken out one after the other."""
+"""Do the heads whose weights implement a relation carry it? Accuracy as they are zeroed one after the other."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -74,29 +74,30 @@ def relation_ablation(
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965 (causal effect of relation heads on the model's predictions).
     """
-    chosen = settings_of(settings)
+    resolved = settings_of(settings)
     adapted = adapt(model)
     dropped: dict[str, str] = {}
     tasks: dict[str, _Task] = {}
     for name in _scored_tasks(relations, adapted):
         try:
-            made = _prepared(adapted, name, relations["score"].sel(task=name), prompts.get(name, ()), chosen)
+            scores = relations["score"].sel(task=name)
+            tasks[name] = _prepared(adapted, name, scores, prompts.get(name, ()), resolved)
         except DataError as problem:
             dropped[name] = str(problem)
-            continue
-        tasks[name] = made
-    ablated = {name: one for name, one in tasks.items() if one.heads}
+    ablated = {name: task for name, task in tasks.items() if task.heads}
     dropped |= {name: "no head has a score above 0" for name in tasks if name not in ablated}
     if not ablated:
-        listed = "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
-        raise DataError(f"No relation can be ablated. {listed or 'No relation was scored.'}")
-    random = {name: _random(adapted, one.heads, name, n=chosen.random_sets, seed=seed) for name, one in ablated.items()}
-    controls = {name: _controls(name, tasks, chosen) for name in ablated}
-    curves = {
-        name: one.curves(adapted, [*_sequences(name, ablated, random, controls)], memory=memory)
-        for name, one in tasks.items()
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
+        raise DataError(f"No relation can be ablated. {reasons or 'No relation was scored.'}")
+    random = {
+        name: _random(adapted, task.heads, name, n=resolved.random_sets, seed=seed) for name, task in ablated.items()
     }
-    return _labelled(ablated, random, controls, curves, chosen, dropped, adapted)
+    controls = {name: _controls(name, tasks, resolved) for name in ablated}
+    curves = {
+        name: task.curves(adapted, [*_sequences(name, ablated, random, controls)], memory=memory)
+        for name, task in tasks.items()
+    }
+    return _labelled(ablated, random, controls, curves, resolved, dropped, adapted)
 
 
 @dataclass(frozen=True)
@@ -115,19 +116,19 @@ class _Task:
         self, model: HookedModel, sequences: list[Heads], *, memory: str | int | None
     ) -> dict[Heads, Float[np.ndarray, " k"]]:
         """Accuracy after none, one, two, ... of the heads of each sequence."""
-        sets = list(dict.fromkeys(tuple(sorted(grown)) for one in sequences for grown in cumulative(one)))
+        sets = list(dict.fromkeys(tuple(sorted(heads)) for sequence in sequences for heads in cumulative(sequence)))
         if not sets:
-            return {one: np.array([self.accuracy]) for one in sequences}
+            return {sequence: np.array([self.accuracy]) for sequence in sequences}
         right = np.zeros(len(sets))
         for batch in self.batches:
-            found = joint_sweep(
+            swept = joint_sweep(
                 model, batch, "zero_ablation", sets, metrics=("accuracy",), positions="last", memory=memory
             )
-            right += found["patched"].sel(metric="accuracy").sum("prompt").values
+            right += swept["patched"].sel(metric="accuracy").sum("prompt").values
         after = dict(zip(sets, right / self.n_prompts, strict=True))
         return {
-            one: np.array([self.accuracy, *(after[tuple(sorted(grown))] for grown in cumulative(one))])
-            for one in sequences
+            sequence: np.array([self.accuracy, *(after[tuple(sorted(heads))] for heads in cumulative(sequence))])
+            for sequence in sequences
         }
 
 
@@ -173,14 +174,14 @@ def _ends_in_one_token(batch: AnsweredBatch, place: int) -> bool:
 
 
 def _prompts(batch: AnsweredBatch, task: str, d_vocab: int) -> PromptBatch:
-    """As sweeps take them. Neither corrupted prompts nor distractors play a part in a zero ablation of clean runs."""
+    """For a zero ablation of clean runs, which reads neither corrupted prompts nor distractors."""
     tokens, answer = batch.tokens[:, :-1], batch.tokens[:, -1]
     return PromptBatch.from_tokens(tokens, tokens.clone(), answer, (answer + 1) % d_vocab)
 
 
 def _right(model: HookedModel, batch: PromptBatch) -> int:
-    found = [model.logits(tokens).argmax(-1).cpu() for tokens in batch.clean.split(_PROMPTS_AT_ONCE)]
-    return int((torch.cat(found) == batch.answer).sum())
+    predicted = [model.logits(tokens).argmax(-1).cpu() for tokens in batch.clean.split(_PROMPTS_AT_ONCE)]
+    return int((torch.cat(predicted) == batch.answer).sum())
 
 
 def _ranked(scores: xr.DataArray, most: int) -> Heads:
@@ -192,37 +193,37 @@ def _ranked(scores: xr.DataArray, most: int) -> Heads:
 
 
 def _random(model: HookedModel, heads: Heads, task: str, *, n: int, seed: int) -> list[Heads]:
-    """Sequences of heads that are not among these: as many, or all others where they are fewer."""
-    others = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    others = [head for head in others if head not in heads]
-    drawn = []
-    for number in range(n if others else 0):
-        order = stream(seed, task, "random heads", str(number)).permutation(len(others))[: len(heads)]
-        drawn.append(tuple(others[place] for place in order))
-    return drawn
+    """Sequences of as many heads that are not among these, or of all such heads if there are fewer."""
+    pool = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    pool = [head for head in pool if head not in heads]
+    sequences = []
+    for number in range(n if pool else 0):
+        order = stream(seed, task, "random heads", str(number)).permutation(len(pool))[: len(heads)]
+        sequences.append(tuple(pool[place] for place in order))
+    return sequences
 
 
 def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings) -> list[str]:
-    mine = tasks[name]
+    target = tasks[name]
     shared = {
-        other: len(set(mine.heads) & set(one.heads)) / len(mine.heads)
-        for other, one in tasks.items()
-        if other != name and abs(one.accuracy - mine.accuracy) <= settings.control_accuracy
+        control: len(set(target.heads) & set(task.heads)) / len(target.heads)
+        for control, task in tasks.items()
+        if control != name and abs(task.accuracy - target.accuracy) <= settings.control_accuracy
     }
-    few = [other for other, share in shared.items() if share < settings.control_overlap]
-    return sorted(few, key=lambda other: shared[other])[: settings.control_tasks]
+    few = [control for control, share in shared.items() if share < settings.control_overlap]
+    return sorted(few, key=shared.__getitem__)[: settings.control_tasks]
 
 
 def _sequences(
     task: str, ablated: Mapping[str, _Task], random: Mapping[str, list[Heads]], controls: Mapping[str, list[str]]
 ) -> Iterator[Heads]:
-    """What is ablated on the prompts of a task: its own heads, random ones, and those of tasks it is a control of."""
+    """The heads to ablate on the prompts of a task: its own, random ones, and those of tasks it is a control of."""
     if task in ablated:
         yield ablated[task].heads
         yield from random[task]
-    for other, chosen in controls.items():
-        if task in chosen:
-            yield ablated[other].heads
+    for relation, names in controls.items():
+        if task in names:
+            yield ablated[relation].heads
 
 
 def _labelled(
@@ -234,19 +235,20 @@ def _labelled(
     dropped: Mapping[str, str],
     model: HookedModel,
 ) -> xr.Dataset:
-    longest = max(len(one.heads) for one in ablated.values())
+    longest = max(len(task.heads) for task in ablated.values())
     accuracy = np.full((len(ablated), longest + 1), np.nan)
     by_chance = np.full((len(ablated), settings.random_sets, longest + 1), np.nan)
     elsewhere = np.full((len(ablated), settings.control_tasks, longest + 1), np.nan)
     heads = np.full(accuracy.shape, "", dtype=object)
     names = np.full(elsewhere.shape[:2], "", dtype=object)
-    for row, (name, one) in enumerate(ablated.items()):
-        accuracy[row, : len(one.heads) + 1] = curves[name][one.heads]
-        heads[row, 1 : len(one.heads) + 1] = [str(head) for head in one.heads]
+    for row, (name, task) in enumerate(ablated.items()):
+        n = len(task.heads) + 1
+        accuracy[row, :n] = curves[name][task.heads]
+        heads[row, 1:n] = [str(head) for head in task.heads]
         for place, sequence in enumerate(random[name]):
             by_chance[row, place, : len(sequence) + 1] = curves[name][sequence]
         for place, control in enumerate(controls[name]):
-            elsewhere[row, place, : len(one.heads) + 1] = curves[control][one.heads]
+            elsewhere[row, place, :n] = curves[control][task.heads]
             names[row, place] = control
     text = json.dumps(dict(dropped), ensure_ascii=False)
     return xr.Dataset(
@@ -256,8 +258,8 @@ def _labelled(
             "control": (("task", "other", "k"), elsewhere),
             "head": (("task", "k"), heads.astype(str)),
             "control_task": (("task", "other"), names.astype(str)),
-            "n_heads": ("task", [len(one.heads) for one in ablated.values()]),
-            "n_prompts": ("task", [one.n_prompts for one in ablated.values()]),
+            "n_heads": ("task", [len(task.heads) for task in ablated.values()]),
+            "n_prompts": ("task", [task.n_prompts for task in ablated.values()]),
         },
         coords={"task": list(ablated), "k": np.arange(longest + 1)},
         attrs={"method": "relation_ablation", "model": model.name, "dropped": text},

@@ -50,7 +50,7 @@ def test_accuracy_falls_when_the_last_of_the_heads_is_gone(copier):
     assert found["head"].values.tolist() == [["", "L1H2", "L0H1", "L1H0"]]
     assert found.accuracy.values.tolist() == [[1.0, 1.0, 0.0, 0.0]]
     assert found.random.shape == (1, 5, 4)
-    assert (found.random == 1).all(), "random heads are others"
+    assert (found.random == 1).all()
     assert found.control.isnull().all()
     assert found.control_task.values.tolist() == [[""] * 5]
     assert (found.n_heads.item(), found.n_prompts.item()) == (3, 12)
@@ -60,7 +60,7 @@ def test_random_heads_end_where_there_are_no_more(copier):
     scored = relations(copier, copying={(layer, head): 0.5 for layer in (0, 1) for head in (0, 1, 2)})
     found = relation_ablation(copier, scored, {"copying": COPIES})
     assert found["head"].values[0, 1:].tolist() == ["L0H0", "L0H1", "L0H2", "L1H0", "L1H1", "L1H2"], "ties in order"
-    assert found.random.notnull().sum("k").values.tolist() == [[3] * 5], "k = 0, and the two heads that are left"
+    assert found.random.notnull().sum("k").values.tolist() == [[3] * 5]  # k = 0, and the two heads left
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -159,17 +159,17 @@ def test_relations_that_cannot_be_ablated_are_listed(copier):
     assert found.task.values.tolist() == ["copying"]
     assert found.n_prompts.item() == 12
     dropped = json.loads(found.attrs["dropped"])
-    assert dropped["hard"] == "the model answers 0% rightly, less than 10%"
-    assert dropped["nothing"] == "no head has a score above 0"
-    assert dropped["absent"] == "no prompts were given"
-    assert "1 answer is not the last token alone" in dropped["long"]
-    with pytest.raises(DataError, match=r"No relation can be ablated. hard: the model answers 0%"):
+    assert "answers 0%" in dropped["hard"]
+    assert "above 0" in dropped["nothing"]
+    assert "no prompts" in dropped["absent"]
+    assert "last token alone" in dropped["long"]
+    with pytest.raises(DataError, match=r"No relation .* hard:"):
         relation_ablation(copier, scored.sel(task=["hard"]), prompts)
 
 
 def test_scores_of_another_model_are_refused(copier):
     scored = relations(copier, copying={(0, 1): 1})
-    with pytest.raises(DataError, match="other layers or heads"):
+    with pytest.raises(DataError, match="other layers"):
         relation_ablation(copier, scored.isel(head=[0, 1]), {"copying": COPIES})
     with pytest.raises(DataError, match="ov_relation returns"):
         relation_ablation(copier, xr.Dataset(), {"copying": COPIES})

@@ -1,4 +1,4 @@
-"""How often a model is right with a vector added to its residual stream."""
+"""Accuracy with a vector added to the residual stream."""
 
 from collections.abc import Sequence
 
@@ -89,7 +89,7 @@ def steered_task(
     steered, random = right[0], right[1:]
     differences = np.concatenate([steered - base[:, None], steered - random.mean(0)], axis=1)
     items = np.array([item for rows in asked for item in rows.items])
-    found = statistics.estimate(
+    estimate = statistics.estimate(
         PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), "")),
         task=task, seed=seed, draws=None,
     )  # fmt: skip
@@ -97,7 +97,7 @@ def steered_task(
         f"{name}{bound}": ("layer", values)
         for bound in ("", "_low", "_high")
         for name, values in zip(
-            ("gain", "excess"), np.split(getattr(found, bound.strip("_") or "effect"), 2), strict=True
+            ("gain", "excess"), np.split(getattr(estimate, bound.strip("_") or "effect"), 2), strict=True
         )
     }
     p_value = np.maximum(*np.split(_sign_test(differences), 2))
@@ -133,7 +133,7 @@ def _unsteered(model: HookedModel, batches: Sequence[Rows]) -> Float[np.ndarray,
 
 
 def _sign_test(differences: Float[np.ndarray, "prompt column"]) -> Float[np.ndarray, " column"]:
-    """One-sided p that no more prompts are above 0 than below; ties say nothing."""
+    """One-sided p that no more prompts are above 0 than below; ties are left out."""
     above, below = (differences > 0).sum(0), (differences < 0).sum(0)
     return stats.binom.sf(above - 1, above + below, 0.5)
 

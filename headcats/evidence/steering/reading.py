@@ -1,4 +1,4 @@
-"""What steering showed, in words."""
+"""Sentences on the result of steering."""
 
 import json
 
@@ -36,17 +36,19 @@ def steering_reading(table: xr.Dataset) -> list[str]:
     gains = np.where(called, table["gain"].values, -np.inf)
     raised = [row for row in np.argsort(-gains.max(axis=1), kind="stable") if called[row].any()]
     draws = pluralize(table.sizes["draw"], "random set")
-    what = f"above the unsteered model and above the mean of {draws} at some block (q <= {LEVEL:g} over tasks x blocks)"
+    criterion = (
+        f"above the unsteered model and above the mean of {draws} at some block (q <= {LEVEL:g} over tasks x blocks)"
+    )
     if not raised:
-        return [*lines, f"No task is {what}. {_thin(table)}", *_left_out(table)]
-    named = [
+        return [*lines, f"No task is {criterion}. {_thin(table)}", *_left_out(table)]
+    largest = [
         f"{tasks[row]} {_share(float(table['base'].values[row]))} to "
         f"{_share(float(table['accuracy'].values[row, gains[row].argmax()]))} (block {layers[gains[row].argmax()]})"
         for row in raised[:_NAMED]
     ]
     more = f" and {len(raised) - _NAMED} more" if len(raised) > _NAMED else ""
-    lines.append(f"{len(raised)} of {pluralize(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {what}: "
-                 f"{', '.join(named)}{more}.")  # fmt: skip
+    lines.append(f"{len(raised)} of {pluralize(len(tasks), 'task')} {'is' if len(raised) == 1 else 'are'} {criterion}: "
+                 f"{', '.join(largest)}{more}.")  # fmt: skip
     if len(raised) < len(tasks):
         lines.append(
             f"The other {len(tasks) - len(raised)} show no such gain that these queries could tell from chance."
@@ -55,7 +57,7 @@ def steering_reading(table: xr.Dataset) -> list[str]:
 
 
 def _ranked_on(table: xr.Dataset) -> list[str]:
-    """How much the choice of the heads rests on, where the heads told it."""
+    """How many query items the heads were ranked on, if their attributes hold it."""
     counts = json.loads(table.attrs.get("ranked_on", "[]"))
     if not counts:
         return []
@@ -65,8 +67,9 @@ def _ranked_on(table: xr.Dataset) -> list[str]:
 
 
 def _too_few(counts: list[int]) -> str:
-    said = f"; with fewer than {_FEW_ITEMS} of a task, other items may rank other heads: a run with more prompts tells"
-    return said if min(counts) < _FEW_ITEMS else ""
+    if min(counts) >= _FEW_ITEMS:
+        return ""
+    return f"; with fewer than {_FEW_ITEMS} of a task, other items may rank other heads: a run with more prompts tells"
 
 
 def _thin(table: xr.Dataset) -> str:

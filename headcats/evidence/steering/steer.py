@@ -75,14 +75,14 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         # Of gaps: raw effects are not divided by them.
         warnings.simplefilter("ignore", StatisticsWarning)
         scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
-    found = function_vector_heads(scores, n, seed=seed)
+    heads = function_vector_heads(scores, n, seed=seed)
     counts = _items_by_task(half)
-    found = found.assign(n_items=("task", [counts[str(task)] for task in found["task"].values]))
+    heads = heads.assign(n_items=("task", [counts[str(task)] for task in heads["task"].values]))
     manifest = find_manifest(results) or Manifest()
     plan, model = manifest.plan, manifest.model
     attrs = {"template": plan.template, "n_demos": plan.n_demos}
     attrs |= {"model": model.name, "weights_hash": model.weights_hash}
-    return found.assign_attrs({name: value for name, value in attrs.items() if value not in (None, "")})
+    return heads.assign_attrs({name: value for name, value in attrs.items() if value not in (None, "")})
 
 
 def _items_by_task(results: xr.DataTree) -> dict[str, int]:
@@ -93,17 +93,17 @@ def _items_by_task(results: xr.DataTree) -> dict[str, int]:
 def _metric_of(results: xr.DataTree) -> str:
     """The paper's metric, or the first that the results hold."""
     blocks = [node[_LABEL].to_dataset() for node in task_nodes(results).values() if _LABEL in node.children]
-    held = [str(name) for name in blocks[0]["metric"].values] if blocks else []
-    if not held or PAPERS_METRIC in held:
+    metrics = [str(name) for name in blocks[0]["metric"].values] if blocks else []
+    if not metrics or PAPERS_METRIC in metrics:
         return PAPERS_METRIC
     warnings.warn(
-        f"These results hold no {PAPERS_METRIC!r}, by which the paper ranks heads; they are ranked by {held[0]!r}. "
+        f"These results hold no {PAPERS_METRIC!r}, by which the paper ranks heads; they are ranked by {metrics[0]!r}. "
         "Unless that lies between 0 and 1, tasks with large numbers weigh more. For the paper's ranking, run with "
-        f"--metrics {','.join([*held, PAPERS_METRIC])} (metrics={[*held, PAPERS_METRIC]}) into a new folder.",
+        f"--metrics {','.join([*metrics, PAPERS_METRIC])} (metrics={[*metrics, PAPERS_METRIC]}) into a new folder.",
         StatisticsWarning,
         stacklevel=3,
     )
-    return held[0]
+    return metrics[0]
 
 
 def steer(
@@ -168,44 +168,44 @@ def steer(
     References:
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """
-    adapted, found = adapt(model), find_suite(suite)
+    adapted, resolved = adapt(model), find_suite(suite)
     if adapted.tokenizer is None:
         raise ModelError(f"Model {adapted.name!r} has no tokenizer, so tasks cannot be written as tokens.")
-    wanted = found.named(tasks)
-    _check_answers(wanted)
-    told = heads.attrs if isinstance(heads, xr.Dataset) else {}
-    settings = settings_as_told(settings, told)
+    selected = resolved.named(tasks)
+    _check_answers(selected)
+    settings = settings_as_told(settings, heads.attrs if isinstance(heads, xr.Dataset) else {})
     lookup("template", str(settings.template))  # an unknown one is no fault of every task
-    chosen = named_heads(heads, adapted)
-    sets = [chosen, *other_heads(chosen, adapted, draws=settings.n_draws, seed=seed)]
+    members = named_heads(heads, adapted)
+    sets = [members, *other_heads(members, adapted, draws=settings.n_draws, seed=seed)]
     steered: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     dropped: dict[str, dict[str, int]] = {}
-    for task in wanted:
+    for task in selected:
         _log.info("Steering %s.", task.name)
         try:
             prompts = steering_prompts(task, adapted, settings, seed=seed)
         except DataError as problem:
             left_out[task.name] = str(problem)
             continue
-        made = steered_task(adapted, prompts.shown, prompts.asked, sets, task=task.name, seed=seed)
+        result = steered_task(adapted, prompts.shown, prompts.asked, sets, task=task.name, seed=seed)
         if prompts.dropped:
             dropped[task.name] = prompts.dropped
-        steered[task.name] = made.expand_dims(task=[task.name])
+        steered[task.name] = result.expand_dims(task=[task.name])
     if not steered:
-        raise DataError("No task can be steered:" + "".join(f"\n- {task}: {why}" for task, why in left_out.items()))
+        reasons = "".join(f"\n- {task}: {reason}" for task, reason in left_out.items())
+        raise DataError(f"No task can be steered:{reasons}")
     table = xr.concat(list(steered.values()), dim="task", join="exact")
-    categories = [found.category_of(task).name for task in found.tasks if task.name in steered]
+    categories = [resolved.category_of(task).name for task in resolved.tasks if task.name in steered]
     table = table.assign_coords(category=("task", categories))
     table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
-    listed = ", ".join(map(str, chosen))
-    how = {"heads": listed, "model": adapted.name, "suite": found.name, "seed": seed, **asdict(settings)}
+    names = ", ".join(map(str, members))
+    provenance = {"heads": names, "model": adapted.name, "suite": resolved.name, "seed": seed, **asdict(settings)}
     table.attrs = {
-        "heads": listed,
-        "controls": "\n".join(", ".join(map(str, drawn)) for drawn in sets[1:]),
+        "heads": names,
+        "controls": "\n".join(", ".join(map(str, control)) for control in sets[1:]),
         "left_out": json.dumps(left_out, ensure_ascii=False),
         "dropped": json.dumps(dropped, ensure_ascii=False),
-        "provenance": json.dumps(how, ensure_ascii=False),
+        "provenance": json.dumps(provenance, ensure_ascii=False),
     }
     if isinstance(heads, xr.Dataset) and "n_items" in heads:
         table.attrs["ranked_on"] = json.dumps([int(n) for n in heads["n_items"].values])
