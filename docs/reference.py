@@ -20,7 +20,7 @@ import pdoc.render
 from jinja2 import pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
-from pdoc.render_helpers import format_signature, relative_link
+from pdoc.render_helpers import format_signature, relative_link, to_html
 from public_names import NAMESPACES, PublicName, public_names
 from signatures import short_signature
 
@@ -28,6 +28,8 @@ import headcats
 
 HERE = Path(__file__).parent
 PAGES = ("headcats", *(f"headcats.{name}" for name in NAMESPACES), "headcats.errors")
+GUIDES = {"schema": "Data at each step", "glossary": "Glossary"}
+"""Name of a file beside this one -> title of its page."""
 _NAMES = {public.name for public in public_names()}
 
 
@@ -88,11 +90,15 @@ def write_reference(folder: Path) -> None:
         short_signature(signature), colon
     )
     environment.filters["with_links"] = _with_links
-    environment.globals["constructor"] = _constructor
+    environment.globals |= {"constructor": _constructor, "guides": GUIDES, "relative_link": relative_link}
     for name, module in PAGE_OF.items():
         path = folder.joinpath(*name.split(".")).with_suffix(".html")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(pdoc.render.html_module(module, PAGE_OF), encoding="utf-8")
+    for name, title in GUIDES.items():
+        text = (HERE / f"{name}.md").read_text(encoding="utf-8").replace(".md)", ".html)")
+        html = environment.get_template("guide.html.jinja2").render(title=title, body=_linked(to_html(text), page=name))
+        (folder / f"{name}.html").write_text(html, encoding="utf-8")
     (folder / "index.html").write_text(pdoc.render.html_index(PAGE_OF), encoding="utf-8")
     (folder / "search.js").write_text(pdoc.render.search_index(PAGE_OF), encoding="utf-8")
 
@@ -132,17 +138,21 @@ def _constructor(shown: pdoc.doc.Class) -> inspect.Signature | None:
 
 @pass_context
 def _with_links(context: Context, words: Markup) -> Markup:
-    """Names as users write them, `hc.rules.fdr`, lead to their place; pdoc does it for whole names of modules."""
+    return _linked(words, page=context["module"].modulename)
+
+
+def _linked(words: str, *, page: str) -> Markup:
+    """Link names as users write them, `hc.rules.fdr`; pdoc links whole names of modules."""
 
     def link(match: re.Match[str]) -> str:
         name = match[1]
         if name not in _NAMES:
             return match[0]
         above, _, last = name.partition(".")
-        page, place = (f"headcats.{above}", last) if above in (*NAMESPACES, "errors") else ("headcats", name)
+        target, place = (f"headcats.{above}", last) if above in (*NAMESPACES, "errors") else ("headcats", name)
         if not place:
             return match[0]
-        return f'<a href="{relative_link(context["module"].modulename, page)}#{place}">{match[0]}</a>'
+        return f'<a href="{relative_link(page, target)}#{place}">{match[0]}</a>'
 
     return Markup(re.sub(r"<code>hc\.([\w.]+)</code>", link, words))
 

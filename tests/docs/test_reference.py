@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from figures.chromium import measure
 from public_names import NAMESPACES, PublicName, public_names
-from reference import PAGES, write_reference
+from reference import GUIDES, PAGES, write_reference
 
 import headcats as hc
 
@@ -79,9 +79,13 @@ def test_every_public_name_is_there_with_its_words(site: Path) -> None:
 
 
 def test_no_module_and_nothing_private_is_shown(site: Path) -> None:
-    pages = {str(path.relative_to(site)) for path in site.rglob("*.html")}
-    assert pages == {"index.html", *(f"{page.replace('.', '/')}.html" for page in PAGES)}
-    for page in pages - {"index.html"}:
+    pages = {f"{page.replace('.', '/')}.html" for page in PAGES}
+    assert {str(path.relative_to(site)) for path in site.rglob("*.html")} == {
+        "index.html",
+        *(f"{guide}.html" for guide in GUIDES),
+        *pages,
+    }
+    for page in pages:
         ids = re.findall(r'<(?:section|div) id="([^"]+)"', (site / page).read_text(encoding="utf-8"))
         assert not [name for name in ids if any(part.startswith("_") for part in name.split("."))]
         assert len(ids) == len(set(ids))
