@@ -26,18 +26,12 @@ def memory_plan(
     """
     budget = memory.budget(limit, model.device)
     rows = sum(model.n_heads.values())
+    path = path if _replayable(model) else "hooked"
     plans = [
         spec.method.memory_plan(model, batch, n_metrics=len(study.metrics), budget=budget)
         if hasattr(spec.method, "memory_plan")
         else memory.plan(
-            model,
-            prompts=len(batch),
-            length=batch.length,
-            first=_first(spec, batch),
-            rows=rows,
-            path="hooked" if path == "hooked" or not _replayable(model) else "replayed",
-            budget=budget,
-            runs=3 if getattr(getattr(spec.method, "intervention", None), "uses_second", False) else 2,
+            memory.Footprint(model, len(batch), batch.length, _first(spec, batch), path), rows=rows, budget=budget
         )
         for batch in _shapes(study, preparation)
         for spec in study.task_methods

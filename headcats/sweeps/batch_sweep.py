@@ -118,9 +118,9 @@ def sweep_runs(
         advance: Called with the number of heads done.
     """
     model, batch = runs.model, runs.batch
-    where = positions or intervention.positions
+    used_positions = positions or intervention.positions
     names = tuple(metrics)
-    replacements, choice = prepare(runs, intervention, positions=where, reference=reference, path=path)
+    replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
     heads = every_head(model)
     values = measure_sets(
         runs,
@@ -139,7 +139,7 @@ def sweep_runs(
         names,
         patched,
         {"layer": list(model.layers), "head": list(range(model.max_heads))},
-        provenance(runs, intervention, positions=where, choice=choice, reference=reference),
+        provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference),
         with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)

@@ -85,8 +85,8 @@ def find_intervention(method: "str | Intervention") -> Intervention:
             f"as arguments of their own. The short form is for hc.run."
         )
     item = lookup("method", method) if isinstance(method, str) else method
-    found = getattr(item, "intervention", None)
-    if not isinstance(found, Intervention):
+    intervention = getattr(item, "intervention", None)
+    if not isinstance(intervention, Intervention):
         if not isinstance(method, str):
             raise OptionError(
                 f"The method of a sweep is a name such as 'denoising_patch' or an Intervention; got a "
@@ -95,7 +95,7 @@ def find_intervention(method: "str | Intervention") -> Intervention:
         raise OptionError(
             f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
         )
-    return found
+    return intervention
 
 
 def _check_ids(model: HookedModel, batch: PromptBatch, name: str, ids: Tensor) -> None:

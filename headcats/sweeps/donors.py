@@ -54,7 +54,7 @@ def choose_by_role(
     assert batch.labels is not None
     by_roles: dict[frozenset[str], list[tuple[int, int]]] = {}
     draws = stream(seed, batch.task, _STREAMS[of])
-    chosen: list[tuple[int, int]] = []
+    donors: list[tuple[int, int]] = []
     uncovered: list[int] = []
     for prompt, labels in enumerate(batch.labels):
         needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
@@ -63,19 +63,19 @@ def choose_by_role(
                 (number, row)
                 for number, source in enumerate(batches)
                 if (source.task == batch.task) == (of == "another item")
-                for row, found in enumerate(labels_of(source))
-                if needed <= set(found)
+                for row, source_labels in enumerate(labels_of(source))
+                if needed <= set(source_labels)
             ]
         candidates = by_roles[needed]
         if of == "another item":
             item = batch.items[prompt]
             candidates = [(number, row) for number, row in candidates if batches[number].items[row] != item]
         if candidates:
-            chosen.append(candidates[draws.integers(len(candidates))])
+            donors.append(candidates[draws.integers(len(candidates))])
         else:
             uncovered.append(prompt)
     _check_covered(batch, uncovered, of)
-    return chosen
+    return donors
 
 
 def choose_by_index(

@@ -4,9 +4,7 @@ It is read from zeros that are added to z. They are the only leaf tensors asked 
 `.grad` stay as they are.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,8 +17,7 @@ from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
-from headcats.sweeps.footprint import weights_bytes
-from headcats.sweeps.running_out import OutOfMemory, halving, running_out
+from headcats.sweeps.in_parts import in_parts, is_out_of_memory
 from headcats.sweeps.runs import BaseRuns
 
 _EMBEDDINGS = "blocks.0.hook_resid_pre"
@@ -65,8 +62,8 @@ def estimated_changes(
     n, heads = len(batch), sum(model.n_heads.values())
     clean_logits = runs.clean.logits
 
-    def work(start: int, count: int) -> Tensor:
-        part, rows = batch.select(range(start, start + count)), slice(start, start + count)
+    def changes(rows: slice) -> Tensor:
+        part = batch.select(range(rows.start, rows.stop))
         targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
         return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
 
@@ -75,16 +72,10 @@ def estimated_changes(
             _check_path(model, batch)
         shape = (len(metrics), n, len(model.layers), model.max_heads)
         estimate = torch.empty(shape, dtype=torch.float32, device="cpu")
-        most = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
-        start = 0
-        while start < n:
-            found = halving(functools.partial(work, start), min(most, n - start), device=model.device)
-            stop = start + found.shape[1]
-            # What did not fit now would not fit next time either.
-            most = min(most, found.shape[1]) if stop < n else most
-            estimate[:, start:stop] = found
-            advance(heads * stop // n - heads * start // n)
-            start = stop
+        at_a_time = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
+        for rows, part in in_parts(changes, n, at_a_time, device=model.device):
+            estimate[:, rows] = part
+            advance(heads * rows.stop // n - heads * rows.start // n)
     return estimate
 
 
@@ -103,8 +94,8 @@ def _changes(
     _, corrupted = model.capture(batch.corrupted, first=first)
     difference = {}
     for layer in model.layers:
-        here = mask[:, first:, None, None].to(clean[layer].device)
-        difference[layer] = torch.where(here, clean[layer].float() - corrupted[layer].float(), 0.0)
+        counts = mask[:, first:, None, None].to(clean[layer].device)
+        difference[layer] = torch.where(counts, clean[layer].float() - corrupted[layer].float(), 0.0)
     del clean, corrupted
     shape = (len(metrics), len(batch), len(model.layers), model.max_heads)
     total = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
@@ -143,13 +134,13 @@ def _gradients(
                 )
         gradients = []
         for value in values:
-            found = torch.autograd.grad(
+            layer_gradients = torch.autograd.grad(
                 value, list(zeros.values()), retain_graph=value is not values[-1], allow_unused=True
             )
-            missing = [layer for layer, gradient in zip(zeros, found, strict=True) if gradient is None]
+            missing = [layer for layer, gradient in zip(zeros, layer_gradients, strict=True) if gradient is None]
             if missing:
                 raise ModelError(_no_gradient(model, f"the heads of layer {missing[0]}"))
-            gradients.append(dict(zip(zeros, found, strict=True)))
+            gradients.append(dict(zip(zeros, layer_gradients, strict=True)))
     return gradients
 
 
@@ -187,14 +178,14 @@ def _start_at(point: Tensor) -> Edit:
 
 
 def _embeddings(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Float[Tensor, "prompt pos d_model"]:
-    found = []
+    embeddings = []
 
     def keep(value: Tensor) -> Tensor:
-        found.append(value.detach().clone())
+        embeddings.append(value.detach().clone())
         return value
 
     model.run(tokens, hooks={_EMBEDDINGS: keep})
-    return found[0]
+    return embeddings[0]
 
 
 def _check_path(model: HookedModel, batch: PromptBatch) -> None:
@@ -214,10 +205,14 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
         OptionError: Not even one prompt fits.
     """
     n, measured = len(batch), list[int]()
-    with leaving_no_graph(model), suppress(OutOfMemory):
+    with leaving_no_graph(model):
         for k in range(1, min(n, 2) + 1):
-            with running_out():
+            try:
                 measured.append(_bytes_kept(model, batch.select(range(k)), n_metrics=n_metrics))
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error):
+                    raise
+                break
     if not measured or measured[0] > budget:
         needs = f"about {memory.readable_bytes(measured[0])}" if measured else "more than there is"
         raise OptionError(
@@ -225,28 +220,23 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
             f"{model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, memory=...), take "
             f"shorter prompts, or use denoising_patch, which keeps none."
         )
-    one = measured[0]
+    first, room = measured[0], min(budget, KEPT_BYTES)
     # Where two prompts were too many, one at a time.
-    each = max(1, measured[1] - one) if len(measured) > 1 else max(one, min(budget, KEPT_BYTES))
-    fit = 1 + max(0, min(budget, KEPT_BYTES) - one) // each
+    each = max(1, measured[1] - first) if len(measured) > 1 else max(first, room)
+    fit = 1 + max(0, room - first) // each
     prompts = n if fit >= n else 1 << (fit.bit_length() - 1)
     return memory.MemoryPlan(
-        prompts=prompts,
-        rows=1,
-        readouts=prompts,
-        budget=budget,
-        peak=one + (prompts - 1) * each,
-        weights=weights_bytes(model),
+        prompts=prompts, rows=1, budget=budget, peak=first + (prompts - 1) * each, weights=memory.weights_bytes(model)
     )
 
 
 def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> int:
     """What prompts keep until their backward passes are over, measured on a forward pass."""
-    with model.lock, torch.enable_grad(), counting_kept(model) as kept:
+    with model.lock, torch.enable_grad(), counting_kept(model) as sizes:
         logits, zeros = _traced(model, batch.corrupted, {})
     # Also the zeros and their gradients, and the gradient of the logits of all positions, of which one is read.
     of_zeros = (1 + n_metrics) * sum(z.nbytes for z in zeros.values())
-    return int(_BESIDE * (sum(kept.values()) + of_zeros + batch.length * logits.nbytes))
+    return int(_BESIDE * (sum(sizes.values()) + of_zeros + batch.length * logits.nbytes))
 
 
 def _no_gradient(model: HookedModel, what: str) -> str:

@@ -54,11 +54,11 @@ def edits(sets: Sequence[HeadSet], new_z: Callable[[int], Z], mask: Bool[Tensor,
 def _replace(replaced: list[tuple[int, int]], n_sets: int, new: Z, mask: Bool[Tensor, "prompt pos"]) -> Edit:
     def edit(z: Tensor) -> Tensor:
         values = new.to(z.device, z.dtype)
-        where = mask.to(z.device)[..., None]
+        replaces = mask.to(z.device)[..., None]
         edited = z.unflatten(0, (n_sets, -1)).clone()
         part = edited[:, :, z.shape[1] - mask.shape[1] :]
         for place, head in replaced:
-            part[place, :, :, head] = torch.where(where, values[:, :, head], part[place, :, :, head])
+            part[place, :, :, head] = torch.where(replaces, values[:, :, head], part[place, :, :, head])
         return edited.flatten(0, 1)
 
     return edit

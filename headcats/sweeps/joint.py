@@ -76,30 +76,30 @@ def joint_sweep(
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
-    listed = [_heads(runs.model, heads) for heads in sets]
-    chosen: list[HeadSet] = [tuple(sorted(heads)) for heads in listed]
-    if not chosen:
+    ordered = [_heads(runs.model, heads) for heads in sets]
+    sorted_sets: list[HeadSet] = [tuple(sorted(heads)) for heads in ordered]
+    if not sorted_sets:
         raise DataError("joint_sweep needs at least one set of heads.")
-    where = positions or intervention.positions
+    used_positions = positions or intervention.positions
     used = as_reference(reference, batch)
-    replacements, choice = prepare(runs, intervention, positions=where, reference=used, path=path)
+    replacements, choice = prepare(runs, intervention, positions=used_positions, reference=used, path=path)
     names = tuple(metrics)
     base = runs.of(intervention.base)
-    filled = [heads for heads in dict.fromkeys(chosen) if heads]
+    filled = [heads for heads in dict.fromkeys(sorted_sets) if heads]
     values: dict[HeadSet, Tensor] = {(): measure(names, base.logits, runs.targets).cpu()}
     if filled:
-        found = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
-        values |= {heads: found[:, :, place] for place, heads in enumerate(filled)}
+        metrics_of_sets = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
+        values |= {heads: metrics_of_sets[:, :, place] for place, heads in enumerate(filled)}
     ds = labelled(
         runs,
         names,
-        torch.stack([values[heads] for heads in chosen], -1),
-        {"set": [_label(heads) for heads in listed]},
-        provenance(runs, intervention, positions=where, choice=choice, reference=used),
+        torch.stack([values[heads] for heads in sorted_sets], -1),
+        {"set": [_label(heads) for heads in ordered]},
+        provenance(runs, intervention, positions=used_positions, choice=choice, reference=used),
         with_second=intervention.uses_second,
     )
     noise = measured_noise(runs, intervention.base, names, first=replacements.first, choice=choice)
-    return mark_noise(ds.assign_coords(size=("set", [len(heads) for heads in chosen])), noise)
+    return mark_noise(ds.assign_coords(size=("set", [len(heads) for heads in sorted_sets])), noise)
 
 
 def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
@@ -138,14 +138,14 @@ def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
         raise DataError(
             f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."
         )
-    found = tuple(dict.fromkeys(_head(head) for head in heads))
-    for head in found:
+    members = tuple(dict.fromkeys(_head(head) for head in heads))
+    for head in members:
         if not 0 <= head.head < model.n_heads.get(head.layer, 0):
             raise DataError(
                 f"Model {model.name!r} has no head {head}: its layers {model.layers[0]} to {model.layers[-1]} have up "
                 f"to {model.max_heads} heads, counted from 0."
             )
-    return found
+    return members
 
 
 def _head(head: AnyHead) -> Head:

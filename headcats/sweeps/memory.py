@@ -1,39 +1,39 @@
-"""The memory plan of a sweep: how much work at a time stays below a limit.
+"""Memory of a sweep: how much there is, how much the work needs, and how many prompts and rows fit at a time.
 
-Work is cut where its estimate (see `headcats.sweeps.footprint`) would exceed the limit, in powers of two below the
-whole, so that a little more or less free memory cuts it in the same places.
+The need is estimated from shapes. It is meant as an upper bound: never below measured peaks, and up to 3.5 times as
+much, 6 times in tiny models (`tests/sweeps/test_footprint.py`). Where memory runs out all the same, `in_parts` goes on
+with half as much; on a CPU there is only the estimate, because a process that takes too much is ended without an error.
+
+Prompts and rows are cut into powers of two, so that a little more or less free memory cuts them in the same places.
 """
 
+import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+import psutil
 import torch
 
 from headcats.errors import OptionError
 from headcats.formatting import pluralize
+from headcats.metrics.measuring import LOGITS_AT_A_TIME
 from headcats.models import HookedModel
-from headcats.sweeps.footprint import (
-    forward_bytes,
-    left_by_forward,
-    left_by_replay,
-    readout_bytes,
-    record_bytes,
-    recording_bytes,
-    replay_bytes,
-    weights_bytes,
-    z_bytes,
-)
-from headcats.sweeps.free_memory import free_memory
 
-# Activations of more rows at a time than these bring nothing: about a thousand tokens keep a processor busy (measured
-# on CPUs: less than 3 % between 1,000 and 6,000), and what leaves its caches is slower again.
+# More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
+# 1,000 and 6,000), and what leaves its caches is slower again.
 ENOUGH_BYTES = 1 << 28
 
+# Copies that are held together at the peak of a block: streams as wide as the model (residual, norms, queries, keys,
+# values, z), hidden units of the MLP (GELU by its formula makes five), scores (with the pattern and the copies that
+# hooks make; in fp32 whatever the dtype, as transformers takes its softmax), and fp32 logits while `kl` is computed.
+_STREAMS, _HIDDEN, _SCORES, _LOGITS = 10, 5, 4.5, 8
+
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
-_BINARY_UNITS = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b?\s*|\s*(\d+(?:\.\d+)?)\s*(?:b(?:ytes)?)?\s*", re.IGNORECASE)
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
+_CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def budget(memory: str | int | None, device: torch.device) -> int:
@@ -49,23 +49,158 @@ def budget(memory: str | int | None, device: torch.device) -> int:
     """
     if memory is None:
         return free_memory(device) // 2
-    wanted = (
-        f"memory must be a number of bytes or a text such as '4GB', '512 MB' or '1.5GiB'; got {memory!r}. Leave it out "
-        "for half of what is free."
-    )
-    if isinstance(memory, bool) or not isinstance(memory, str | int):
-        raise OptionError(wanted)
-    if isinstance(memory, str):
-        match = _AMOUNT.fullmatch(memory)
-        if match is None:
-            raise OptionError(wanted)
-        number, unit, binary, plain = match.groups()
-        size = int(float(plain or number) * (_BINARY_UNITS if binary else _UNITS)[(unit or "").lower()])
-    else:
+    size = 0
+    if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
+        number, unit, binary = match.groups(default="")
+        size = int(float(number) * (2 ** (10 * "kmgt".index(unit.lower()) + 10) if binary else _UNITS[unit.lower()]))
+    elif isinstance(memory, int) and not isinstance(memory, bool):
         size = memory
     if size <= 0:
-        raise OptionError(wanted)
+        raise OptionError(
+            f"memory must be a number of bytes or a text such as '4GB', '512 MB' or '1.5GiB'; got {memory!r}. Leave it "
+            "out for half of what is free."
+        )
     return size
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes that a computation on `device` can still take, with those that torch holds but does not use.
+
+    On a CPU: what the system can give without swapping, and no more than the limits of the container it runs in.
+    """
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    if device.type == "mps":
+        return max(0, torch.mps.recommended_max_memory() - torch.mps.current_allocated_memory())
+    return max(0, min([psutil.virtual_memory().available, *_container_limits()]))
+
+
+def _container_limits() -> Iterator[int]:
+    """What each enclosing control group of Linux leaves, in version 2 and in version 1."""
+    with contextlib.suppress(OSError):
+        for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers == "":
+                root, limit, used, cached = _CGROUPS, "memory.max", "memory.current", "inactive_file"
+            elif "memory" in controllers.split(","):
+                root, limit, used = _CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+                cached = "total_inactive_file"
+            else:
+                continue
+            # Inside a container the path may be that of the host: then only the root is there.
+            inner = Path(path.lstrip("/"))
+            for folder in (root / inner, *(root / parent for parent in inner.parents)):
+                with contextlib.suppress(OSError, ValueError, KeyError):
+                    # Cached files count as used, but make room when asked to.
+                    statistics = dict(row.split() for row in (folder / "memory.stat").read_text("utf-8").splitlines())
+                    room = int((folder / limit).read_text("utf-8")) - int((folder / used).read_text("utf-8"))
+                    yield room + int(statistics[cached])
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Bytes that a sweep takes beside the weights, estimated from shapes.
+
+    Attributes:
+        model: The model.
+        prompts: Prompts of the batch.
+        length: Their tokens.
+        first: First position that can change.
+        path: "hooked", or anything else for a path that replays a recording.
+    """
+
+    model: HookedModel
+    prompts: int
+    length: int
+    first: int
+    path: str
+
+    def peak(self, part: int, rows: int, *, budget: int) -> int:
+        """Of prompts in parts, with some variants (rows) of each prompt at a time."""
+        return self._kept(part, budget) + self._work(part, rows)
+
+    def keeps_recordings(self, budget: int) -> bool:
+        """Whether recordings of both runs of all prompts take less than half of the budget; else of one part."""
+        return 2 * (self._z + 2 * self._recording(self.prompts) + self._work(1, 1)) <= budget
+
+    def chunk(self, part: int, rows: int) -> int:
+        """While that many rows of each prompt of a part are computed."""
+        if self.path == "hooked":
+            return self._forward(part * rows)
+        model, width = self.model, self.length - self.first
+        # In a bridge, all rows of one position are columns of each other's scores; longer rows get copies of the
+        # earlier keys and values.
+        bridge = model.model_class == "TransformerBridge"
+        columns = self.length + rows * (bridge and width == 1)
+        copies = 2 * self.length * (self._d_kv + self._d_z) * self._number if bridge and width > 1 else 0
+        return max(self._block(part * rows, width, columns) + part * rows * copies, self._readout(part * rows))
+
+    def _kept(self, part: int, budget: int) -> int:
+        if self.path == "hooked":
+            return self._z
+        return self._z + (2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part))
+
+    def _work(self, part: int, rows: int) -> int:
+        recorded = 0 if self.path == "hooked" else self._recording(part)
+        return max(self._forward(part) + recorded, self.chunk(part, rows))
+
+    @property
+    def _z(self) -> int:
+        """Head outputs of two runs of all prompts and what replaces them (or a third run), with their last logits."""
+        model, width = self.model, self.length - self.first
+        return 3 * self.prompts * (len(model.layers) * width * self._d_z * self._number + 4 * model.d_vocab)
+
+    def _recording(self, prompts: int) -> int:
+        """What a recording keeps beside z: residual streams, and keys and values before them."""
+        numbers = 2 * self.first * self._d_kv + (self.length - self.first) * self.model.d_model
+        return prompts * len(self.model.layers) * numbers * self._number
+
+    def _forward(self, rows: int) -> int:
+        """An ordinary hooked forward pass of some rows and what metrics make of its logits."""
+        model = self.model
+        hooked = model.model_class == "HookedTransformer"
+        # A HookedTransformer reorders its weights as it goes; a bridge fills a cache of keys and values.
+        weights = max(model.d_vocab, 3 * self._d_z) * model.d_model * self._number if hooked else 0
+        cache = 0 if hooked else len(model.layers) * 2 * self.length * self._d_kv * self._number
+        last = model.forward_options(torch.zeros(1, 1, dtype=torch.long)).get("logits_to_keep")
+        logits = rows * (last or self.length) * model.d_vocab * self._number + self._readout(rows)
+        return weights + rows * cache + max(self._block(rows, self.length, self.length), logits)
+
+    def _block(self, rows: int, width: int, columns: int) -> int:
+        """Rows in a block, and the attention patterns that modules of some bridges keep of them in every block."""
+        model, cfg, number = self.model, self.model.model.cfg, self._number
+        positions = in_mlp = rows * width
+        scores = held_scores = positions * model.max_heads * columns
+        if model.model_class == "HookedTransformer" and self.path != "hooked":
+            # Its blocks are computed from their weights: 2,048 positions of an MLP at a time, and 2^20 scores (2^26 on
+            # a GPU) with their pattern (`headcats.models.replay`).
+            in_mlp = min(positions, 1 << 11)
+            held_scores = min(scores, 1 << (20 if model.device.type == "cpu" else 26)) // 2
+        d_mlp = (getattr(cfg, "d_mlp", None) or 4 * model.d_model) * (getattr(cfg, "experts_per_token", None) or 1)
+        streams = _STREAMS * positions * max(model.d_model, self._d_z)
+        blocks = (model.model.blocks[layer] for layer in model.layers)
+        patterns = scores * sum(getattr(block.attn, "_pattern", None) is not None for block in blocks)
+        return (streams + _HIDDEN * in_mlp * d_mlp + patterns) * number + int(_SCORES * held_scores) * max(4, number)
+
+    def _readout(self, rows: int) -> int:
+        vocab = self.model.d_vocab
+        copies = 8 * min(rows, readouts(vocab)) * vocab
+        return copies + 4 * _LOGITS * min(rows * vocab, max(LOGITS_AT_A_TIME, vocab))
+
+    @property
+    def _number(self) -> int:
+        return torch.finfo(self.model.dtype).bits // 8
+
+    @property
+    def _d_z(self) -> int:
+        return max(heads * self.model.d_head[layer] for layer, heads in self.model.n_heads.items())
+
+    @property
+    def _d_kv(self) -> int:
+        # None where it equals the number of query heads.
+        heads = getattr(self.model.model.cfg, "n_key_value_heads", None) or self.model.max_heads
+        return min(heads, self.model.max_heads) * max(self.model.d_head.values())
 
 
 @dataclass(frozen=True)
@@ -75,7 +210,6 @@ class MemoryPlan:
     Attributes:
         prompts: Prompts per part.
         rows: Variants of each of these prompts that are computed at a time.
-        readouts: Rows whose logits over the whole vocabulary are held at a time.
         budget: Bytes that may be used beside the weights.
         peak: Bytes that are used beside the weights at most, by estimate.
         weights: Bytes of the weights.
@@ -83,7 +217,6 @@ class MemoryPlan:
 
     prompts: int
     rows: int
-    readouts: int
     budget: int
     peak: int
     weights: int
@@ -97,161 +230,60 @@ class MemoryPlan:
         )
 
 
-def plan(
-    model: HookedModel,
-    *,
-    prompts: int,
-    length: int,
-    first: int,
-    rows: int,
-    path: str,
-    budget: int,
-    metrics: Sequence[str] = (),
-    runs: int = 2,
-) -> MemoryPlan:
+def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
     """The largest pieces of work that fit.
 
     Args:
-        model: The model.
-        prompts: Prompts of the batch.
-        length: Their tokens.
-        first: First position that can change.
+        footprint: The model and the prompts.
         rows: Variants of each prompt (heads or sets of heads).
-        path: "hooked", or anything else for a path that replays a recording.
         budget: Bytes beside the weights.
-        metrics: What is read; none named counts as the one that needs most.
-        runs: Unpatched runs that keep their z meanwhile.
 
     Raises:
         OptionError: Not even one variant of one prompt fits; the message says what it needs.
     """
-    most = prompts_per_part(model, prompts, length, first=first, budget=budget, records=path != "hooked", runs=runs)
-    for part in _steps(most):
-        count, readouts, peak = _cut(
-            model,
-            prompts,
-            part,
-            length=length,
-            first=first,
-            rows=rows,
-            path=path,
-            budget=budget,
-            metrics=metrics,
-            runs=runs,
-        )
-        if peak <= budget:
-            break
-    weights = weights_bytes(model)
+    model, part = footprint.model, prompts_per_part(footprint, budget=budget)
+    count = _largest(rows, lambda count: _fits(footprint, part, count, budget))
+    peak = footprint.peak(part, count, budget=budget)
     if peak > budget:
+        suggested = f"{math.ceil(peak / 1e8) / 10:g}GB"
         raise OptionError(
-            f"A sweep of {pluralize(prompts, 'prompt')} of {length} tokens needs at least about {readable_bytes(peak)} "
-            f"beside the {readable_bytes(weights)} of weights of model {model.name!r}; the limit is "
-            f"{readable_bytes(budget)}. Raise it with --memory {_suggested(peak)} (memory={_suggested(peak)!r}), free "
-            "memory, or take fewer or shorter prompts."
+            f"A sweep of {pluralize(footprint.prompts, 'prompt')} of {footprint.length} tokens needs at least about "
+            f"{readable_bytes(peak)} beside the {readable_bytes(weights_bytes(model))} of weights of model "
+            f"{model.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "
+            f"(memory={suggested!r}), free memory, or take fewer or shorter prompts."
         )
-    return MemoryPlan(part, count, readouts, budget, peak, weights)
+    return MemoryPlan(part, count, budget, peak, weights_bytes(model))
 
 
-def _cut(
-    model: HookedModel,
-    prompts: int,
-    part: int,
-    *,
-    length: int,
-    first: int,
-    rows: int,
-    path: str,
-    budget: int,
-    metrics: Sequence[str],
-    runs: int,
-) -> tuple[int, int, int]:
-    """Rows and readouts at a time for parts of that many prompts, and the peak by estimate."""
-    kept = _kept_bytes(model, prompts, part, length, first, budget, runs=runs)
-
-    def chunk_bytes(count: int) -> tuple[int, int]:
-        """What is at work at a time, and what piles up meanwhile."""
-        if path == "hooked":
-            return forward_bytes(model, part * count, length), left_by_forward(model, part * count, length)
-        shape = {"length": length, "first": first}
-        return replay_bytes(model, part, count, **shape), left_by_replay(model, part, count, **shape)
-
-    def fits(active: int, left: int) -> bool:
-        return active <= ENOUGH_BYTES and kept + left + active <= budget
-
-    count = _largest(rows, lambda count: fits(*chunk_bytes(count)))
-    active, left = chunk_bytes(count)
-    readouts = _largest(part * count, lambda many: fits(readout_bytes(model, many, metrics), left))
-    chunk = left + max(active, readout_bytes(model, readouts, metrics))
-    unpatched = _unpatched_peak(model, prompts, part, length, first, budget, records=path != "hooked", runs=runs)
-    return count, readouts, max(kept + chunk, unpatched)
+def prompts_per_part(footprint: Footprint, *, budget: int) -> int:
+    """Prompts whose unpatched run and first rows fit; at least one."""
+    return _largest(footprint.prompts, lambda part: _fits(footprint, part, 1, budget))
 
 
-def keeps_recordings(model: HookedModel, prompts: int, length: int, *, first: int, budget: int) -> bool:
-    """Whether recordings of both runs of a batch are kept, with as much room again for the rows."""
-    return 4 * recording_bytes(model, prompts, length, first) <= budget
+def readouts(d_vocab: int) -> int:
+    """Residual streams whose logits over the whole vocabulary are read at a time."""
+    return max(1, ENOUGH_BYTES // (8 * d_vocab))
 
 
-def prompts_per_part(
-    model: HookedModel, prompts: int, length: int, *, first: int, budget: int, records: bool, runs: int = 2
-) -> int:
-    """Prompts whose unpatched run and first rows fit; at least one. `records`: the run is a recording."""
-
-    def fits(part: int) -> bool:
-        rows = replay_bytes(model, part, 1, length=length, first=first)
-        left = left_by_replay(model, part, 1, length=length, first=first)
-        return (
-            keeps_recordings(model, part, length, first=first, budget=budget)
-            and _unpatched_peak(model, prompts, part, length, first, budget, records=records, runs=runs) <= budget
-            and _kept_bytes(model, prompts, part, length, first, budget, runs=runs) + left + rows <= budget
-            and rows <= ENOUGH_BYTES
-        )
-
-    return _largest(prompts, fits)
+def weights_bytes(model: HookedModel) -> int:
+    """Bytes of all parameters and buffers; tied weights count once."""
+    storages = (tensor.untyped_storage() for tensor in (*model.model.parameters(), *model.model.buffers()))
+    return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 def readable_bytes(size: int) -> str:
     """`1.2 GB`, `34 MB`, `10 kB`, `7 B`."""
-    for unit, scale in (("TB", 1e12), ("GB", 1e9)):
+    for unit, scale, digits in (("TB", 1e12, 1), ("GB", 1e9, 1), ("MB", 1e6, 0), ("kB", 1e3, 0)):
         if size >= 0.9995 * scale:
-            return f"{size / scale:.1f} {unit}"
-    for unit, scale in (("MB", 1e6), ("kB", 1e3)):
-        if size >= 0.9995 * scale:
-            return f"{round(size / scale)} {unit}"
+            return f"{size / scale:.{digits}f} {unit}"
     return f"{size} B"
 
 
-def _kept_bytes(model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, runs: int) -> int:
-    """What stays while rows are computed: z of the runs, and recordings of all prompts or of one part.
-
-    Of the clean and the corrupted run alone recordings are kept.
-    """
-    z = z_bytes(model, prompts, length - first)
-    if keeps_recordings(model, prompts, length, first=first, budget=budget):
-        return 2 * recording_bytes(model, prompts, length, first) + (runs - 2) * z
-    return runs * z + recording_bytes(model, part, length, first)
-
-
-def _unpatched_peak(
-    model: HookedModel, prompts: int, part: int, length: int, first: int, budget: int, *, records: bool, runs: int
-) -> int:
-    """While the last of the unpatched runs is made: a recording like the first one, or an ordinary forward pass."""
-    z = z_bytes(model, prompts, length - first)
-    if not records:
-        return runs * z + forward_bytes(model, part, length) + left_by_forward(model, part, length)
-    keeps = keeps_recordings(model, prompts, length, first=first, budget=budget)
-    kept = recording_bytes(model, prompts, length, first) if keeps else z
-    return kept + (runs - 1) * z + record_bytes(model, part, length, first)
+def _fits(footprint: Footprint, part: int, rows: int, budget: int) -> bool:
+    return footprint.chunk(part, rows) <= ENOUGH_BYTES and footprint.peak(part, rows, budget=budget) <= budget
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:
-    return next((step for step in _steps(whole) if step == 1 or fits(step)), 1)
-
-
-def _steps(whole: int) -> Iterator[int]:
-    """The whole, then the powers of two below it, downwards."""
-    yield whole
-    yield from (2**power for power in reversed(range(max(0, math.ceil(math.log2(max(1, whole)))))))
-
-
-def _suggested(size: int) -> str:
-    return f"{math.ceil(size / 1e8) / 10:g}GB"
+    """The whole, or the largest power of two below it that fits; at least one."""
+    powers = (2**power for power in reversed(range((whole - 1).bit_length())))
+    return next((size for size in (whole, *powers) if fits(size)), 1)

@@ -75,13 +75,17 @@ class Reference:
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
         rows = []
         uncovered: dict[int, str] = {}
-        for prompt, (all_labels, wanted) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
+        for prompt, (all_labels, masked) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
             labels = all_labels[first:]
-            here = [means.get(label) if want else zero for label, want in zip(labels, wanted, strict=True)]
-            if any(mean is None for mean in here):
-                uncovered[prompt] = next(label for label, mean in zip(labels, here, strict=True) if mean is None)
+            rows_of_prompt = [
+                means.get(label) if is_masked else zero for label, is_masked in zip(labels, masked, strict=True)
+            ]
+            if any(mean is None for mean in rows_of_prompt):
+                uncovered[prompt] = next(
+                    label for label, mean in zip(labels, rows_of_prompt, strict=True) if mean is None
+                )
             else:
-                rows.append(torch.stack([mean for mean in here if mean is not None]))
+                rows.append(torch.stack([mean for mean in rows_of_prompt if mean is not None]))
         if uncovered:
             prompt, label = next(iter(uncovered.items()))
             raise UncoveredRoles(
@@ -114,13 +118,13 @@ class Reference:
             items = [item for source in self.batches for item in source.items]
             tokens = choose_by_index(self._tokens_by_index(batch), items, batch, seed=self.seed, of=of)
             return model.capture(tokens, first=first)[1]
-        chosen = choose_by_role(self.batches, self._labels, batch, mask, seed=self.seed, of=of)
+        donor_rows = choose_by_role(self.batches, self._labels, batch, mask, seed=self.seed, of=of)
         z: dict[int, Tensor] = {}
         by_batch: dict[int, list[int]] = defaultdict(list)
-        for prompt, (source, _) in enumerate(chosen):
+        for prompt, (source, _) in enumerate(donor_rows):
             by_batch[source].append(prompt)
         for source, prompts in by_batch.items():
-            donor_batch = self.batches[source].select([chosen[prompt][1] for prompt in prompts])
+            donor_batch = self.batches[source].select([donor_rows[prompt][1] for prompt in prompts])
             places, sources = [], []
             for prompt, labels in zip(prompts, self._labels(donor_batch), strict=True):
                 place_of = {label: place for place, label in enumerate(labels)}
@@ -132,8 +136,8 @@ class Reference:
             for layer, value in donor_z.items():
                 z.setdefault(layer, value.new_zeros(len(batch), batch.length - first, *value.shape[2:]))
                 for row, prompt in enumerate(prompts):
-                    kept = [place - first for place in places[row]]
-                    z[layer][prompt, kept] = value[row, [place - start for place in sources[row]]]
+                    offsets = [place - first for place in places[row]]
+                    z[layer][prompt, offsets] = value[row, [place - start for place in sources[row]]]
         return z
 
     def _tokens(self, batch: PromptBatch) -> Tensor:
@@ -167,13 +171,13 @@ class Reference:
         }
 
     def _tokens_by_index(self, batch: PromptBatch) -> Tensor:
-        lengths = {one.length for one in self.batches}
+        lengths = {source.length for source in self.batches}
         if lengths != {batch.length}:
             raise DataError(
                 f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
                 "roles both must be equally long."
             )
-        return torch.cat([self._tokens(one) for one in self.batches])
+        return torch.cat([self._tokens(source) for source in self.batches])
 
     def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int, first: int) -> Tensor:
         key = (model.model, batch.length, first)
@@ -209,7 +213,7 @@ def _role_sums(
         for start in range(0, len(tokens), _ROWS):
             rows = slice(start, start + _ROWS)
             _, z = model.capture(tokens[rows])
-            labels = [label for one in roles[rows] for label in one]
+            labels = [label for prompt_labels in roles[rows] for label in prompt_labels]
             names = list(dict.fromkeys(labels))
             index = torch.tensor([names.index(label) for label in labels])
             for label in labels:

@@ -14,10 +14,50 @@ from torch import Tensor
 from headcats.metrics import Targets, measure, metric_traits
 from headcats.models.replay import Recording, RowEdit
 from headcats.sweeps.intervention import Z
+from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet, Step, grow
 
 
 def replayed(
+    recording: Recording,
+    sets: Sequence[HeadSet],
+    *,
+    new_z: Callable[[int], Z],
+    mask: Bool[Tensor, "prompt pos"],
+    names: tuple[str, ...],
+    targets: Targets,
+    n_layers: int,
+) -> Float[Tensor, "metric prompt set"]:
+    """Metrics of the prompts of a recording with each set of heads replaced.
+
+    Args:
+        recording: Run of the prompts.
+        sets: Heads that are replaced together, none of them empty.
+        new_z: As in `replayed_residual`, like `mask` and `n_layers`.
+        mask: Where z is replaced.
+        names: Metrics, all read from the same logits.
+        targets: One per prompt.
+        n_layers: Blocks of the model.
+    """
+    residual = replayed_residual(recording, sets, new_z, mask=mask, n_layers=n_layers)
+    prompts = len(residual)
+    if all(metric_traits(name).reads == "pair" for name in names):
+        ids = torch.stack([targets.answer, targets.distractor], 1)
+        pair = recording.read_some(residual, ids)
+        if pair is not None:
+            flat = pair.flatten(0, 1)
+            place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
+            clean = targets.clean_logits.gather(1, ids.to(targets.clean_logits.device)).repeat_interleave(len(sets), 0)
+            return measure(names, flat, Targets(place, place + 1, clean)).unflatten(1, (prompts, -1))
+    size = readouts(recording.logits.shape[1])
+    parts = zip(
+        residual.flatten(0, 1).split(size), torch.arange(prompts).repeat_interleave(len(sets)).split(size), strict=True
+    )
+    values = [measure(names, recording.read(part), targets, of=prompt) for part, prompt in parts]
+    return torch.cat(values, 1).unflatten(1, (prompts, -1))
+
+
+def replayed_residual(
     recording: Recording,
     sets: Sequence[HeadSet],
     new_z: Callable[[int], Z],
@@ -49,45 +89,18 @@ def replayed(
     return rows[:, torch.tensor(tree.row_of, device=rows.device)]
 
 
-def measured(
-    recording: Recording,
-    residual: Float[Tensor, "prompt set d_model"],
-    names: tuple[str, ...],
-    targets: Targets,
-    *,
-    readouts: int,
-) -> Float[Tensor, "metric prompt set"]:
-    """Metrics of residual streams, `readouts` of them at a time where the whole vocabulary is read."""
-    prompts, sets = residual.shape[:2]
-    if all(metric_traits(name).reads == "pair" for name in names):
-        ids = torch.stack([targets.answer, targets.distractor], 1)
-        pair = recording.read_some(residual, ids)
-        if pair is not None:
-            flat = pair.flatten(0, 1)
-            place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
-            clean = targets.clean_logits.gather(1, ids.to(targets.clean_logits.device)).repeat_interleave(sets, 0)
-            return measure(names, flat, Targets(place, place + 1, clean)).unflatten(1, (prompts, sets))
-    flat = residual.flatten(0, 1)
-    prompt = torch.arange(prompts).repeat_interleave(sets)
-    parts = [
-        measure(names, recording.read(flat[start : start + readouts]), targets, of=prompt[start : start + readouts])
-        for start in range(0, len(flat), readouts)
-    ]
-    return torch.cat(parts, 1).unflatten(1, (prompts, sets))
-
-
 def _edit(step: Step, new: Z, mask: Bool[Tensor, "prompt pos"]) -> RowEdit:
     rows, heads = torch.tensor(step.rows), torch.tensor(step.heads)
     everywhere = bool(mask.all())
 
     def edit(z: Tensor) -> Tensor:
-        at, which = rows.to(z.device), heads.to(z.device)
+        row, head = rows.to(z.device), heads.to(z.device)
         width = z.shape[2]
-        chosen = new[:, -width:].to(z.device, z.dtype)[:, :, which].movedim(2, 0)
+        values = new[:, -width:].to(z.device, z.dtype)[:, :, head].movedim(2, 0)
         if not everywhere:
-            where = mask[:, -width:].to(z.device)[None, ..., None]
-            chosen = torch.where(where, chosen, z[:, at, :, which])
-        z[:, at, :, which] = chosen
+            replaces = mask[:, -width:].to(z.device)[None, ..., None]
+            values = torch.where(replaces, values, z[:, row, :, head])
+        z[:, row, :, head] = values
         return z
 
     return edit

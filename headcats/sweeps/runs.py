@@ -1,7 +1,8 @@
 """The unpatched runs of a batch, made once and shared by every intervention on it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import TypeVar
 
 import torch
 from jaxtyping import Float, Int
@@ -13,8 +14,10 @@ from headcats.models import HookedModel
 from headcats.models.replay import Recording, Unreplayable, record
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
+from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
-from headcats.sweeps.running_out import halving
+
+T = TypeVar("T")
 
 
 class Run:
@@ -26,18 +29,15 @@ class Run:
     Attributes:
         model: The model.
         tokens: The prompts.
-        beside: How many runs of the batch keep their z at the same time, this one included; for the memory plan.
     """
 
     def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
         self.model = model
         self.tokens = tokens
-        self.beside = 2
         self._budget = budget
         self._first = tokens.shape[1] - 1
         self._records = False
         self._replays = False
-        self._part = len(tokens)
         self._made: tuple[Tensor, dict[int, Tensor]] | None = None
         self._recordings: list[tuple[slice, Recording]] = []
 
@@ -80,68 +80,43 @@ class Run:
         """
         self.replay(first)
         self._results()
-        if first != self._first:
-            # Wider rows than needed would cost more than another unpatched run.
-            yield from self._record_again(first)
-            return
-        yield from self._recordings or self._record_again(first)
+        # Wider rows than needed would cost more than another unpatched run.
+        yield from (self._recordings if first == self._first else []) or self._record(first)
 
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
         if self._made is None:
-            planned = memory.prompts_per_part(
-                self.model,
-                *self.tokens.shape,
-                first=self._first,
-                budget=self._budget,
-                records=self._records,
-                runs=self.beside,
-            )
-            self._made = halving(self._make, planned, device=self.model.device)
+            if self._records:
+                try:
+                    self._made = self._recorded()
+                except Unreplayable:
+                    self._records = self._replays = False
+            if self._made is None:
+                captured = self._in_parts(lambda part: self.model.capture(self.tokens[part], first=self._first))
+                self._made = _joined([part for _, part in captured])
         return self._made
 
-    def _make(self, prompts: int) -> tuple[Tensor, dict[int, Tensor]]:
-        self._part = prompts
-        return self._recorded() if self._records else self._captured()
-
     def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
-        parts, kept = [], []
-        try:
-            for prompts, recording in self._record(self._first):
-                parts.append((recording.logits, dict(recording.z)))
-                if self._replays and self._keeps_recordings:
-                    kept.append((prompts, recording))
-        except Unreplayable:
-            self._records = self._replays = False
-            return self._captured()
-        self._recordings = kept
+        keeps = self._replays and self._footprint.keeps_recordings(self._budget)
+        parts, recordings = [], []
+        for prompts, recording in self._record(self._first):
+            parts.append((recording.logits, dict(recording.z)))
+            if keeps:
+                recordings.append((prompts, recording))
+        self._recordings = recordings
         return _joined(parts)
 
-    def _captured(self) -> tuple[Tensor, dict[int, Tensor]]:
-        return _joined([self.model.capture(self.tokens[part], first=self._first) for part in self._parts])
-
     def _record(self, first: int) -> Iterator[tuple[slice, Recording]]:
-        for part in self._parts:
-            yield part, record(self.model, self.tokens[part], first=first)
+        return self._in_parts(lambda part: record(self.model, self.tokens[part], first=first))
 
-    def _record_again(self, first: int) -> Iterator[tuple[slice, Recording]]:
-        start, most = 0, self._part
-
-        def recorded(count: int) -> Recording:
-            return record(self.model, self.tokens[start : start + count], first=first)
-
-        while start < len(self.tokens):
-            recording = halving(recorded, min(most, len(self.tokens) - start), device=self.model.device)
-            most = min(most, len(recording.tokens))
-            yield slice(start, start + len(recording.tokens)), recording
-            start += len(recording.tokens)
+    def _in_parts(self, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
+        planned = memory.prompts_per_part(self._footprint, budget=self._budget)
+        return in_parts(work, len(self.tokens), planned, device=self.model.device)
 
     @property
-    def _parts(self) -> list[slice]:
-        return [slice(start, start + self._part) for start in range(0, len(self.tokens), self._part)]
-
-    @property
-    def _keeps_recordings(self) -> bool:
-        return memory.keeps_recordings(self.model, *self.tokens.shape, first=self._first, budget=self._budget)
+    def _footprint(self) -> memory.Footprint:
+        path = "replayed" if self._records else "hooked"
+        prompts, length = self.tokens.shape
+        return memory.Footprint(self.model, prompts, length, self._first, path)
 
     def _forget(self) -> None:
         self._made = None
@@ -179,10 +154,7 @@ class BaseRuns:
                 "No prompt of this batch has a second corruption. Give one: "
                 "hc.PromptBatch.from_tokens(..., second=...)."
             )
-        run = Run(self.model, self.batch.second, budget=self.budget)
-        for one in (self.clean, self.corrupted, run):
-            one.beside = 3
-        return run
+        return Run(self.model, self.batch.second, budget=self.budget)
 
     def of(self, base: str) -> Run:
         """The clean or the corrupted run, by name."""

@@ -16,8 +16,8 @@ from torch import Tensor
 from headcats.models import Head, HookedModel
 from headcats.models.replay import Unreplayable, record
 from headcats.sweeps.hooked import edits
-from headcats.sweeps.replayed import replayed
-from headcats.sweeps.running_out import is_out_of_memory
+from headcats.sweeps.in_parts import is_out_of_memory
+from headcats.sweeps.replayed import replayed_residual
 from headcats.sweeps.tree import HeadSet
 
 Path = Literal["last_position", "suffix"]
@@ -64,12 +64,12 @@ def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: 
     length = tokens.shape[1]
     precision = (str(model.dtype), str(model.device))
     kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), *precision, _torch_hooks(model))
-    known = _outcomes.setdefault(model.model, {})
-    if kind in known and known[kind][0] >= length:
-        return known[kind][1]
+    checks = _outcomes.setdefault(model.model, {})
+    if kind in checks and checks[kind][0] >= length:
+        return checks[kind][1]
     outcome = _check(model, tokens[:_CHECKED_PROMPTS], first)
     if outcome.lasting:
-        known[kind] = length, outcome
+        checks[kind] = length, outcome
     return outcome
 
 
@@ -95,10 +95,10 @@ def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
         recording = record(model, tokens, first=first)
         # The negative of z is never z itself, and no larger.
         new = {layer: -recording.z[layer] for layer in layers}
-        residual = replayed(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
+        residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
         fast = recording.read(residual.flatten(0, 1)).unflatten(0, residual.shape[:2])
         ids = fast[:, 0].topk(2).indices
-        some = recording.read_some(residual, ids)
+        few_logits = recording.read_some(residual, ids)
     except Unreplayable as problem:
         return Outcome(False, str(problem))
     except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
@@ -110,10 +110,12 @@ def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
     effect = float((exact - base[:, None]).abs().max())
     limit = _limit(model, tokens, sets, new, mask, exact, effect)
     differences = [(fast.to(exact.device) - exact).abs().max(), (recording.logits.to(base.device) - base).abs().max()]
-    if some is not None:
+    if few_logits is not None:
         expected = exact.gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
-        differences.append((some.to(exact.device) - expected).abs().max())
-    difference = float(torch.stack([one.cpu() for one in differences]).max())  # NaN stays NaN
+        differences.append((few_logits.to(exact.device) - expected).abs().max())
+    difference = float(
+        torch.stack([difference_of_path.cpu() for difference_of_path in differences]).max()
+    )  # NaN stays NaN
     if not effect > limit:
         reason = f"the check is empty, since replacing heads changes logits by {effect:.1e} only"
     elif not difference <= limit:

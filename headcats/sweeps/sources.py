@@ -66,8 +66,8 @@ class LayerSources(Sources):
         if (of, self._layer) not in self._donors:
             runs = self._runs
             with torch.no_grad():
-                found = self._reference.donors(runs.model, runs.batch, self._mask, first=self._first, of=of)
-            self._donors.update({(of, layer): z for layer, z in found.items()})
+                donated = self._reference.donors(runs.model, runs.batch, self._mask, first=self._first, of=of)
+            self._donors.update({(of, layer): z for layer, z in donated.items()})
         return self._donors[of, self._layer]
 
 
@@ -119,16 +119,16 @@ class Replacements:
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:
     """Tell the unpatched runs what a sweep will ask of them, so that each is made in one forward pass."""
     base = runs.of(intervention.base)
-    other = runs.clean if base is runs.corrupted else runs.corrupted
+    other_run = runs.clean if base is runs.corrupted else runs.corrupted
     if replays:
         base.replay(first)
-        other.record()
+        other_run.record()
     if intervention.uses_second:
         if replays:
             runs.second.record()
         runs.second.keep(first)
     elif not intervention.uses_reference:
-        other.keep(first)
+        other_run.keep(first)
 
 
 def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"]) -> int:
@@ -140,9 +140,9 @@ def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tens
     masked = int(mask.any(0).nonzero()[0])
     if not intervention.keeps_agreement:
         return masked
-    one, other = batch.clean, batch.corrupted
+    base_tokens, new_tokens = batch.clean, batch.corrupted
     if intervention.uses_second:
         base = batch.corrupted if intervention.base == "corrupted" else batch.clean
-        one, other = base, base if batch.second is None else batch.second
-    different = (one != other.to(one.device)).any(0).nonzero()
+        base_tokens, new_tokens = base, base if batch.second is None else batch.second
+    different = (base_tokens != new_tokens.to(base_tokens.device)).any(0).nonzero()
     return max(masked, int(different[0]) if len(different) else batch.length - 1)

@@ -95,7 +95,7 @@ class TestReferences:
         default = sweep(model, batch, "mean_ablation").patched
         given = sweep(model, batch, "mean_ablation", reference=batch.without_roles()).patched
         assert np.array_equal(default.values, given.values)
-        with pytest.raises(DataError, match="occurs in 4 reference prompts"):
+        with pytest.raises(DataError, match=" 4 reference prompts"):
             sweep(model, batch, "mean_ablation", reference=batch)
 
     def test_resampling_is_the_same_every_time(self, model: Any) -> None:
@@ -172,14 +172,14 @@ class TestRefused:
     def test_roles_that_do_not_align(self, model: Any, positions: str) -> None:
         other = ("bos", "y1", "x1", "between1", "x_query", "last")
         batch = changed(random_role_batch(task="t"), corrupted_labels=(ROLES, ROLES, other, ROLES))
-        with pytest.raises(DataError, match=rf"Positions '{positions}' need .* not in 't 2' \(1 of 4 prompts\)"):
+        with pytest.raises(DataError, match=r"'t 2' \(1 of 4"):
             sweep(model, batch, "denoising_patch", positions=positions)
         sweep(model, batch, "denoising_patch", positions="last")
 
     def test_unknown_roles(self, model: Any) -> None:
-        with pytest.raises(DataError, match=r"'t 0' has no role 'x2'; its roles: last, all, bos, x1, y1"):
+        with pytest.raises(DataError, match="'x2'; its roles: last"):
             sweep(model, random_role_batch(task="t"), "denoising_patch", positions="x2")
-        with pytest.raises(DataError, match="Positions 'x1' name a role, but this batch has no roles"):
+        with pytest.raises(DataError, match=r"'x1' .* no roles"):
             sweep(model, random_batch(), "denoising_patch", positions="x1")
 
     @pytest.mark.parametrize(
@@ -198,13 +198,13 @@ class TestRefused:
 
     @pytest.mark.parametrize("metrics", ["logit_diff", []])
     def test_metrics_that_are_no_list(self, model: Any, metrics: Any) -> None:
-        with pytest.raises(OptionError, match=r"metrics must be a list of metric names, such as \['logit_diff'\]"):
+        with pytest.raises(OptionError, match=r"list .*\['logit_diff'\]"):
             sweep(model, random_batch(), "denoising_patch", metrics=metrics)
 
     def test_a_method_that_edits_no_head(self, model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
         registry.register("method", "weights_only", lambda model: None)
-        with pytest.raises(OptionError, match=r"'weights_only' does not intervene on heads.*hc.methods.weights_only"):
+        with pytest.raises(OptionError, match=r"hc\.methods\.weights_only"):
             sweep(model, random_batch(), "weights_only")
 
     def test_nan_in_the_weights(self) -> None:
@@ -212,19 +212,19 @@ class TestRefused:
         weight = next(p for n, p in broken.named_parameters() if ".1." in n and p.ndim == 2)
         with torch.no_grad():
             weight[0, 0] = float("nan")
-        with pytest.raises(ModelError, match=r"Weight '.*1.*' of model 'toy' holds NaN"):
+        with pytest.raises(ModelError, match=r"'.*1.*' .* NaN"):
             sweep(broken, random_batch(), "denoising_patch")
 
     def test_train_mode_with_dropout(self) -> None:
         trained = tiny_model("gpt2", n_layers=2, dropout=0.1).model
         trained.train()
-        with pytest.raises(ModelError, match=r"train mode with dropout.*call .eval\(\)"):
+        with pytest.raises(ModelError, match=r"dropout.*\.eval\(\)"):
             sweep(trained, random_batch(), "denoising_patch")
         trained.eval()
         sweep(trained, random_batch(), "denoising_patch")
 
     def test_other_objects(self, toy: Toy) -> None:
-        with pytest.raises(ModelError, match="Expected a HookedTransformer or a TransformerBridge"):
+        with pytest.raises(ModelError, match="HookedTransformer or a TransformerBridge"):
             sweep(toy.oracle, random_batch(), "denoising_patch")
 
 
@@ -267,7 +267,7 @@ class TestZeroAblationOfProcessedWeights:
         return model.eval()
 
     def test_warns(self, processed: Any) -> None:
-        with pytest.warns(ModelWarning, match="zero_ablation depends on weight processing"):
+        with pytest.warns(ModelWarning, match="weight processing"):
             sweep(processed, random_batch(), "zero_ablation")
 
     def test_other_methods_do_not_and_give_what_raw_weights_give(self, processed: Any) -> None:
@@ -296,7 +296,7 @@ def test_both_model_classes_agree(layout: Any, method: str) -> None:
 def test_patches_between_the_same_prompts_are_warned_of(model: Any) -> None:
     batch = random_batch(3)
     same = changed(batch, corrupted=batch.clean)
-    with pytest.warns(ModelWarning, match="prompts are the same, so denoising_patch changes nothing"):
+    with pytest.warns(ModelWarning, match="denoising_patch changes nothing"):
         sweep(model, same, "denoising_patch")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -305,13 +305,13 @@ def test_patches_between_the_same_prompts_are_warned_of(model: Any) -> None:
 
 @pytest.mark.parametrize("method", ["mean_ablation:reference=task", "denoising_patch@all"])
 def test_the_short_form_of_a_run_is_refused_with_a_hint(model: Any, method: str) -> None:
-    with pytest.raises(OptionError, match="give positions=, reference= and other options as arguments"):
+    with pytest.raises(OptionError, match="positions=, reference="):
         sweep(model, random_batch(3), method)
 
 
 def test_a_tensor_is_no_batch(model: Any) -> None:
     unchecked = inspect.unwrap(checked_runs)  # without the type checks of the tests
-    with pytest.raises(DataError, match=r"must be a PromptBatch; got a Tensor.*PromptBatch\.from_tokens"):
+    with pytest.raises(DataError, match="got a Tensor"):
         unchecked(model, random_batch(3).clean, metrics=["kl"], path="auto", memory=None)
 
 

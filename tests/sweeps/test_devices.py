@@ -12,7 +12,7 @@ from toys import BACKENDS, LAYOUTS, Layout, tiny_model
 from headcats.methods import attribution_patch
 from headcats.models import HookedModel, adapt
 from headcats.sweeps import cumulative, joint_sweep, memory, sweep
-from headcats.sweeps.free_memory import free_memory
+from headcats.sweeps.memory import free_memory
 
 METRICS = ["logit_diff", "log_prob", "kl"]
 # Other kernels sum in another order; a GPU may also multiply fp32 numbers in its own way.

@@ -57,12 +57,12 @@ class TestAnotherItem:
         found = donated(reference, scored, last)
         assert not found[:, :2].any()
         assert set(found[:, 2].tolist()) <= {3.0, 4.0}
-        with pytest.raises(UncoveredRoles, match="'a 0': no reference prompt of the same task with another query"):
+        with pytest.raises(UncoveredRoles, match=r"'a 0': .* another query"):
             donated(reference, scored)
 
     def test_prompts_without_another_item_are_named(self) -> None:
         scored, reference = of_items([0, 1, 0], task="a"), Reference(of_items([0, 0], task="a"))
-        with pytest.raises(UncoveredRoles, match=r"2 of 3 prompts\). .*more reference prompts of this task") as caught:
+        with pytest.raises(UncoveredRoles, match="2 of 3 prompts") as caught:
             donated(reference, scored)
         assert caught.value.prompts == (0, 2)
         with pytest.raises(UncoveredRoles):

@@ -240,9 +240,7 @@ class TestParts:
         assert np.abs(limited - estimate(model, batch)).max() < 2e-6
 
     def test_a_limit_below_one_prompt_is_refused(self, toy: Toy) -> None:
-        with pytest.raises(
-            OptionError, match=r"gradient of one prompt of 6 tokens keeps .* limit is .*\(--memory, memory="
-        ):
+        with pytest.raises(OptionError, match=r"6 tokens keeps .* limit is"):
             estimate(toy.model, random_batch(2, 6), limit=10)
 
     @pytest.mark.parametrize("room", [0, 1])
@@ -259,7 +257,7 @@ class TestParts:
         if room:
             assert np.abs(estimate(toy.model, batch) - whole).max() < 2e-5
         else:
-            with pytest.raises(OptionError, match="gradient of one prompt of 6 tokens keeps more than there is"):
+            with pytest.raises(OptionError, match="6 tokens keeps more"):
                 estimate(toy.model, batch)
 
     def test_what_did_not_fit_is_not_tried_again(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:

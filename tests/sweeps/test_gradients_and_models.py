@@ -99,19 +99,19 @@ class TestRefusals:
         def top(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
             return logits.argmax(-1).float()
 
-        with pytest.raises(OptionError, match=r"'top' gives no gradient: declare it with @metric\(smooth=False\)"):
+        with pytest.raises(OptionError, match=r"'top' .*smooth=False"):
             estimate(toy.model, random_batch(2, 5), "logit_diff", "top")
 
     def test_a_model_without_gradient(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(toy.model, "run_with_hooks", torch.no_grad()(toy.model.run_with_hooks))
-        with pytest.raises(ModelError, match="'toy' gives no gradient with respect to any head: part of its forward"):
+        with pytest.raises(ModelError, match=r"'toy' .* any head"):
             estimate(toy.model, random_batch(2, 5))
 
     def test_a_layer_that_is_cut_off(self, toy: Toy) -> None:
         point = toy.model.hook_dict["blocks.1.hook_resid_pre"]
         point.add_hook(lambda value, hook: value.detach())
         try:
-            with pytest.raises(ModelError, match="no gradient with respect to the heads of layer 0"):
+            with pytest.raises(ModelError, match="heads of layer 0"):
                 estimate(toy.model, random_batch(2, 5))
         finally:
             point.remove_hooks()
@@ -121,7 +121,7 @@ class TestRefusals:
         def steep(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
             return (logits[:, 0] - logits[:, 0].detach()).abs().sqrt()
 
-        with pytest.raises(ModelError, match=r"Gradients of 'steep' hold NaN .* the metric has none there"):
+        with pytest.raises(ModelError, match="'steep' hold NaN"):
             estimate(toy.model, random_batch(2, 5), "steep")
 
     def test_a_path_that_does_not_lead_to_the_clean_run(self, toy: Toy) -> None:
@@ -133,7 +133,7 @@ class TestRefusals:
         model.hook_dict["blocks.1.hook_resid_pre"].add_hook(lambda value, hook: value + seen[-1])
         try:
             assert np.isfinite(estimate(model, random_batch(2, 5))).all()
-            with pytest.raises(ModelError, match="reads its tokens on another way too"):
+            with pytest.raises(ModelError, match="another way"):
                 estimate(model, random_batch(2, 5), ig_steps=1)
         finally:
             model.reset_hooks()

@@ -22,7 +22,7 @@ from headcats.sweeps.joint import cumulative, joint_sweep
 
 METRICS = ("logit_diff", "log_prob")
 LIMIT = 1e-5
-TIGHT = [120_000, 200_000, "0.4 MB", "1GB"]
+TIGHT = [300_000, 500_000, "0.8 MB", "1GB"]
 """Limits of memory: from a few rows of one prompt at a time to all there are."""
 N_LAYERS = 3
 Shape = tuple[int, int, int, int]

@@ -68,9 +68,9 @@ class TestMean:
         often = repeated([2, 6], ["x", "z"], times=20, task="b")
         scored = role_batch([[1, 1]], [["x", "y"]])
         reference = Reference([rare, often], name="suite")
-        with pytest.raises(DataError, match=r"role 'y' of .* occurs in 15 reference prompts \(suite\).* at least 16"):
+        with pytest.raises(DataError, match=r"'y' .* 15 reference prompts .* 16"):
             reference.mean(model, scored, 0, everywhere(scored))
-        with pytest.raises(HeadcatsError, match=r"role 'unheard' of .* occurs in 0 reference prompts"):
+        with pytest.raises(HeadcatsError, match=r"'unheard' .* 0 reference"):
             reference.mean(model, role_batch([[1, 1]], [["x", "unheard"]]), 0, everywhere(scored))
         # Where it is not asked for, it does not matter; tokens that are not asked for are zero.
         only_x = torch.tensor([[True, False]])
@@ -79,7 +79,7 @@ class TestMean:
     def test_fifteen_prompts_of_two_tasks_each_are_too_few(self, model: TokenModel) -> None:
         batches = [repeated([2], ["x"], times=15, task=task) for task in "ab"]
         scored = role_batch([[1]], [["x"]])
-        with pytest.raises(DataError, match="occurs in 15 reference prompts"):
+        with pytest.raises(DataError, match=" 15 reference prompts"):
             Reference(batches).mean(model, scored, 0, everywhere(scored))
 
     def test_the_corrupted_run(self, model: TokenModel) -> None:
@@ -135,7 +135,7 @@ class TestMean:
         assert found.shape == (1, 2, 2, 2)
 
     def test_without_roles_lengths_must_agree(self, model: TokenModel) -> None:
-        with pytest.raises(DataError, match=r"Reference prompts have \[5\] tokens and the scored prompts 7"):
+        with pytest.raises(DataError, match=r"\[5\] tokens .* 7"):
             Reference(random_batch(3, 5)).mean(model, random_batch(3, 7), 0, everywhere(random_batch(3, 7)))
 
     def test_roles_on_one_side_only_are_matched_by_index(self, model: TokenModel) -> None:
@@ -146,7 +146,7 @@ class TestMean:
             assert found[0, :, 0, 0].tolist() == [2.0, 3.0]
 
     def test_an_empty_reference_is_refused(self) -> None:
-        with pytest.raises(DataError, match="at least one prompt"):
+        with pytest.raises(DataError, match="one prompt"):
             Reference([])
 
 
@@ -181,12 +181,12 @@ class TestDonors:
         found = Reference(self.batches()).donors(model, scored, last)[0]
         assert found[0, -1, 0, 0] >= 4
         assert not found[0, :2].any()
-        with pytest.raises(DataError, match="'a 0': no reference prompt of another task has the same token roles"):
+        with pytest.raises(DataError, match=r"'a 0': .* another task"):
             Reference(self.batches()).donors(model, scored, everywhere(scored))
 
     def test_a_suite_of_one_task_has_no_donors(self, model: TokenModel) -> None:
         batch = self.batches()[0]
-        with pytest.raises(HeadcatsError, match="'a 0': no reference prompt of another task"):
+        with pytest.raises(HeadcatsError, match=r"'a 0': .* another task"):
             Reference(batch).donors(model, batch, everywhere(batch))
 
     def test_the_seed_decides_and_nothing_else(self, model: TokenModel) -> None:
@@ -226,7 +226,7 @@ class TestDonors:
 
     def test_a_single_prompt_has_no_other(self, model: TokenModel) -> None:
         batch = PromptBatch.from_tokens([[1, 2]], [[0, 0]], [1], [2])
-        with pytest.raises(DataError, match="needs at least 2 prompts"):
+        with pytest.raises(DataError, match="at least 2"):
             Reference(batch).donors(model, batch, everywhere(batch))
 
 

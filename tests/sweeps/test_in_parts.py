@@ -15,7 +15,7 @@ from headcats.errors import DataError, ModelError
 from headcats.metrics import Targets, metric
 from headcats.models import HookedModel, adapt
 from headcats.sweeps import engine, joint_sweep, memory, self_check, sweep
-from headcats.sweeps.running_out import halving, is_out_of_memory
+from headcats.sweeps.in_parts import in_parts, is_out_of_memory
 from headcats.sweeps.runs import Run
 
 
@@ -86,7 +86,7 @@ def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: py
 
     tried: list[int] = []
     monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 8)
-    monkeypatch.setattr(Run, "_keeps_recordings", False)
+    monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: False)
     run = Run(adapt(toy.model), random_batch(8).clean, budget=10**9)
     run.replay(6)
     assert run.logits is not None  # made with all the memory there was
@@ -96,28 +96,12 @@ def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: py
     assert tried == [8, 4, 2, 2, 2, 2]
 
 
-def test_not_even_one_row(toy: Toy) -> None:
-    def never(size: int) -> int:
-        raise RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")
-
-    with pytest.raises(ModelError, match="ran out with one row at a time"):
-        halving(never, 8, device=torch.device("cpu"))
-
-
-def test_other_errors_are_no_lack_of_memory() -> None:
-    def wrong(size: int) -> int:
-        raise RuntimeError("shapes do not match")
-
-    with pytest.raises(RuntimeError, match="shapes do not match"):
-        halving(wrong, 8, device=torch.device("cpu"))
-
-
 def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     model = adapt(toy.model)
     with monkeypatch.context() as patch:
         patch.setattr(self_check, "record", tired(self_check.record, 0, [], lambda args, options: 1))
         self_check.forget(model)
-        assert self_check.self_check(model, random_batch().clean, first=6).reason == "memory ran out during its check"
+        assert "memory" in self_check.self_check(model, random_batch().clean, first=6).reason
     assert self_check.self_check(model, random_batch().clean, first=6).passed
 
 
@@ -142,16 +126,8 @@ def test_a_metric_of_the_pair_may_read_the_clean_logits(toy: Toy, positions: str
 
 @pytest.mark.parametrize("sets", [["L0H1"], ["L0H1", ["L1H1"]]])
 def test_a_head_is_no_set(toy: Toy, sets: Any) -> None:
-    with pytest.raises(DataError, match="takes sets of heads"):
+    with pytest.raises(DataError, match="sets of heads"):
         joint_sweep(toy.model, random_batch(), "denoising_patch", sets)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [("4GB", 4 * 10**9), ("512 MB", 512 * 10**6), ("1.5GiB", 3 * 2**29), ("2g", 2 * 10**9), ("4000000", 4000000)],
-)
-def test_memory_as_people_write_it(text: str, size: int) -> None:
-    assert memory.budget(text, torch.device("cpu")) == size
 
 
 CPU = torch.device("cpu")
@@ -163,75 +139,75 @@ def out_of_memory(
     return RuntimeError(text)
 
 
-class TestHalving:
+class TestParts:
     def test_work_that_fits_is_done_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        tried: list[int] = []
-        assert halving(lambda size: tried.append(size) or size, 48, device=CPU) == 48
-        assert tried == [48]
+        assert list(in_parts(lambda part: part.stop, 48, 48, device=CPU)) == [(slice(0, 48), 48)]
         assert not caplog.records
 
     def test_half_and_half_again_with_one_warning(self, caplog: pytest.LogCaptureFixture) -> None:
-        tried: list[int] = []
+        tried: list[tuple[int, int]] = []
 
-        def work(size: int) -> str:
-            tried.append(size)
-            if size > 7:
+        def work(part: slice) -> int:
+            tried.append((part.start, part.stop))
+            if part.stop - part.start > (7 if part.start < 12 else 3):
                 raise out_of_memory()
-            return f"did {size}"
+            return part.start
 
         with caplog.at_level(logging.WARNING, "headcats"):
-            assert halving(work, 48, device=CPU) == "did 6"
-        assert tried == [48, 24, 12, 6]
+            results = list(in_parts(work, 16, 24, device=CPU))
+        assert tried == [(0, 16), (0, 8), (0, 4), (4, 8), (8, 12), (12, 16), (12, 14), (14, 16)]
+        assert results == [(slice(*part), part[0]) for part in (*tried[2:5], *tried[6:])]
         (record,) = caplog.records
-        assert record.getMessage().startswith("Memory of cpu ran out with 48 rows at a time: going on with fewer.")
+        assert record.args == (CPU, 16)
 
     @pytest.mark.parametrize("size", [1, 5])
     def test_the_smallest_piece_too_large(self, size: int) -> None:
         tried: list[int] = []
 
-        def work(size: int) -> None:
-            tried.append(size)
+        def work(part: slice) -> None:
+            tried.append(part.stop)
             raise out_of_memory()
 
-        with pytest.raises(ModelError, match=r"ran out with one row at a time. Use fewer or shorter prompts"):
-            halving(work, size, device=CPU)
+        with pytest.raises(ModelError, match="Memory of cpu"):
+            list(in_parts(work, size, size, device=CPU))
         assert tried == {1: [1], 5: [5, 2, 1]}[size]
 
     def test_other_errors_pass(self) -> None:
-        def work(size: int) -> None:
+        def work(part: slice) -> None:
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
         with pytest.raises(RuntimeError, match="mat1 and mat2"):
-            halving(work, 8, device=CPU)
+            list(in_parts(work, 8, 8, device=CPU))
 
-    def test_what_the_failed_attempt_held_is_gone_before_the_next(self) -> None:
-        held: list[weakref.ref[torch.Tensor]] = []
+    def test_what_an_earlier_attempt_or_part_held_is_gone_before_the_next(self) -> None:
+        tensors: list[weakref.ref[torch.Tensor]] = []
 
-        def work(size: int) -> bool:
-            before = [ref() is None for ref in held]
-            big = torch.zeros(size)
-            held.append(weakref.ref(big))
-            if size > 2:
+        def work(part: slice) -> torch.Tensor:
+            assert all(ref() is None for ref in tensors)
+            big = torch.zeros(part.stop - part.start)
+            tensors.append(weakref.ref(big))
+            if len(big) > 2:
                 raise out_of_memory()
-            return all(before)
+            return big
 
         gc.disable()
         try:
-            assert halving(work, 8, device=CPU)
+            parts = in_parts(work, 8, 8, device=CPU)
+            assert [len(next(parts)[1]) for _ in range(4)] == [2] * 4
         finally:
             gc.enable()
-        assert len(held) == 3
+        assert len(tensors) == 6
 
     def test_a_real_one(self) -> None:
         """An allocation that no machine can make."""
         sizes: list[int] = []
 
-        def work(size: int) -> int:
-            sizes.append(size)
-            return len(torch.empty(1 << 50 if size > 1 else 1))
+        def work(part: slice) -> int:
+            sizes.append(part.stop - part.start)
+            return len(torch.empty(1 << 50 if sizes[-1] > 1 else 1))
 
-        assert halving(work, 4, device=CPU) == 1
-        assert sizes == [4, 2, 1]
+        assert [value for _, value in in_parts(work, 4, 4, device=CPU)] == [1] * 4
+        assert sizes == [4, 2, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -260,11 +236,11 @@ def test_caches_of_the_device_are_given_back(kind: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(getattr(torch, name), "empty_cache", lambda name=name: emptied.append(name))
     sizes: list[int] = []
 
-    def work(size: int) -> None:
-        sizes.append(size)
-        if size > 1:
+    def work(part: slice) -> None:
+        sizes.append(part.stop - part.start)
+        if sizes[-1] > 1:
             raise torch.OutOfMemoryError("out of memory")
 
-    halving(work, 2, device=torch.device(kind))
-    assert sizes == [2, 1]
+    list(in_parts(work, 2, 2, device=torch.device(kind)))
+    assert sizes == [2, 1, 1]
     assert emptied == [kind]

@@ -1,9 +1,8 @@
-"""What is done where memory runs out all the same: half as much work at a time."""
+"""Work in parts, which are halved where memory runs out all the same."""
 
 import gc
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TypeVar
 
 import torch
@@ -19,56 +18,54 @@ _log = logging.getLogger("headcats")
 T = TypeVar("T")
 
 
-def halving(work: Callable[[int], T], size: int, *, device: torch.device) -> T:
-    """`work(size)`; where memory runs out, `work` of half the size, down to 1.
+def in_parts(
+    work: Callable[[slice], T], size: int, at_a_time: int, *, device: torch.device
+) -> Iterator[tuple[slice, T]]:
+    """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
 
     One warning is logged.
 
     Args:
-        work: Does as much work at a time as it is told.
-        size: How much to try first.
-        device: Whose memory is given back in between.
+        work: Called with one part.
+        size: How much there is to do.
+        at_a_time: How large a part is at first.
+        device: Whose memory is given back before smaller parts are tried.
 
     Raises:
-        ModelError: It runs out with the smallest piece of work too.
+        ModelError: It runs out with the smallest part too.
     """
-    at_first = size
-    while True:
+    start, warned = 0, False
+    while start < size:
+        part = slice(start, min(start + at_a_time, size))
+        results = []
         try:
-            return work(size)
+            results.append(work(part))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
         # Out of the `except` block, so that the traceback does not keep the tensors of the failed attempt alive.
-        if size == 1:
+        if results:
+            start = part.stop
+            yield part, results.pop()
+            continue
+        at_a_time = part.stop - part.start
+        if at_a_time == 1:
             raise ModelError(
                 f"Memory of {device} ran out with one row at a time. Use fewer or shorter prompts, a smaller model, "
                 "dtype bfloat16, or another device; close what else uses the memory."
             )
-        if size == at_first:
+        if not warned:
             _log.warning(
                 "Memory of %s ran out with %d rows at a time: going on with fewer. A limit (--memory, memory=...) "
                 "avoids the attempt.",
                 device,
-                size,
+                at_a_time,
             )
-        _give_back(device)
-        size = max(1, size // 2)
-
-
-class OutOfMemory(Exception):
-    """Memory ran out, on any kind of device; `__cause__` is the error of PyTorch."""
-
-
-@contextmanager
-def running_out() -> Iterator[None]:
-    """Where memory runs out inside, an `OutOfMemory` comes out, whatever PyTorch calls it on this device."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as error:
-        if is_out_of_memory(error):
-            raise OutOfMemory(str(error)) from error
-        raise
+        warned = True
+        gc.collect()
+        if device.type in ("cuda", "mps"):
+            getattr(torch, device.type).empty_cache()
+        at_a_time //= 2
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -78,11 +75,3 @@ def is_out_of_memory(error: BaseException) -> bool:
     # Allocators of CPUs and of Apple's processors, and cuBLAS, have no error class of their own.
     text = str(error).lower()
     return isinstance(error, RuntimeError) and any(words in text for words in _OUT_OF_MEMORY)
-
-
-def _give_back(device: torch.device) -> None:
-    gc.collect()
-    if device.type == "cuda":
-        torch.cuda.empty_cache()
-    elif device.type == "mps":
-        torch.mps.empty_cache()
