@@ -18,7 +18,7 @@ from headcats.scores import CONTROLS, first_exact, score, screen_label
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
 # Where a method over the whole suite says what categories its numbers are of.
 _CATEGORY_AXES = ("category", "dataset", "function")
-_UNDECIDED = Rule("undecided", {}, lambda scores: xr.zeros_like(scores["effect"], dtype=int))
+_UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 
 
 def parse_min_tasks(text: str | int) -> int | str:

@@ -1,8 +1,8 @@
 """Rules: estimates to three outcomes, 1 in, 0 undecided, -1 out. Every file of this package is discovered.
 
-`hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05))`: a function of this page takes the options and gives a rule,
-which is called on the table of scores. It judges helping heads; suppressing ones are the same rule on the negated
-scores, and the two are never merged.
+`hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05))`: a function of this page takes the options and returns a rule,
+which is called on scores. It judges helping heads; suppressing ones are the same rule on the negated scores, and the
+two are never merged.
 
 ## Rules
 
@@ -11,8 +11,8 @@ scores, and the two are never merged.
 
 ## Add one
 
-`rule` makes one of a function; below it, `with_check` checks its options, `with_cutoffs` says what a head must reach
-(`Cutoffs`), and `reads` names what else it needs. `negate` turns scores round. What is called on scores is a `Rule`.
+`rule` registers a function of the options that returns a `Rule`: what judges scores and, for a rule that looks at more
+than effects, what a head must reach (`Cutoffs`). `negate` turns scores round.
 """
 
 import importlib
@@ -20,9 +20,8 @@ import pkgutil
 
 from headcats import registry
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
-from headcats.rules.declared import Cutoffs, reads, with_check, with_cutoffs
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Rule, negate, rule
+from headcats.rules.rule import Cutoffs, Rule, negate, rule
 
 __all__ = [
     "Cutoffs",
@@ -31,13 +30,10 @@ __all__ = [
     "fdr",
     "negate",
     "null_calibrated",
-    "reads",
     "rule",
     "sd_above_mean",
     "threshold",
     "top_fraction",
-    "with_check",
-    "with_cutoffs",
 ]
 
 # The rules above are imported for type checkers; those of other files are bound here.

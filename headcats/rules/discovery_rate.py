@@ -7,49 +7,27 @@ import xarray as xr
 
 from headcats import statistics
 from headcats.errors import OptionError, TooFewItemsError
-from headcats.rules.declared import Cutoffs, with_check, with_cutoffs
-from headcats.rules.rule import rule
+from headcats.rules.rule import Cutoffs, Rule, rule
 
 # From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
 _DRAWN = 15
 
 
-def _reached(scores: xr.Dataset, *, alpha: float, min_effect: float | int) -> Cutoffs:
-    # The largest p that was called; where none was, the one that a single discovery would have needed.
-    p_value, effect = scores["p_value"], scores["effect"]
-    q_value = statistics.benjamini_hochberg(p_value.values)
-    called = p_value.values[q_value <= alpha]
-    largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value.values).sum()))
-    n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
-    return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
-
-
-def _in_range(*, alpha: float | int, min_effect: float | int) -> None:
-    if not 0 < alpha < 1:
-        raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
-    if not 0 <= min_effect < math.inf:
-        raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
-
-
 @rule
-@with_check(_in_range)
-@with_cutoffs(_reached)
-def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.05) -> xr.DataArray:
+def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
     """Heads whose effect is at least `min_effect` at false-discovery rate `alpha`.
 
     Benjamini-Hochberg over all heads and rows of `scores`. `in`: q <= alpha and low >= min_effect.
     `out`: high < min_effect. `undecided`: everything else.
 
     Args:
-        scores: Given when the rule is called: `effect`, `low`, `high`, `p_value` with dims
-            `(task | category, layer, head)`; effects in units of the clean-corrupted gap, positive = the head helps.
-            `smallest_p` per row, where present, lets the rule tell "nothing there" from "nothing could have been
-            found".
         alpha: Expected share of false members among the heads called, in (0, 1).
         min_effect: Smallest effect of interest, in the same unit, not negative.
 
     Returns:
-        A `Rule`; it makes int8, dims of `scores.effect`: 1 in, 0 undecided, -1 out. NaN is undecided.
+        A `Rule` of `effect`, `low`, `high`, `p_value (task | category, layer, head)`, in units of the clean-corrupted
+        gap, positive = the head helps: 1 in, 0 undecided (NaN included), -1 out. `smallest_p` per row, where present,
+        lets the rule tell "nothing there" from "nothing could have been found".
 
     Raises:
         OptionError: `alpha` outside (0, 1) or a negative `min_effect`.
@@ -66,20 +44,36 @@ def fdr(scores: xr.Dataset, *, alpha: float = 0.05, min_effect: float | int = 0.
     References:
         Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
     """
-    _refuse_unreachable(scores, alpha=alpha)
-    effect = scores["effect"]
-    # Plain arrays: a rule is called hundreds of times on data without effects.
-    p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
-    called = (statistics.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
-    return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
+    if not 0 < alpha < 1:
+        raise OptionError(f"fdr(alpha) must lie between 0 and 1, got {alpha}.")
+    if not 0 <= min_effect < math.inf:
+        raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
+
+    def judge(scores: xr.Dataset) -> xr.DataArray:
+        _refuse_unreachable(scores, alpha=alpha)
+        effect = scores["effect"]
+        # Plain arrays: a rule is called hundreds of times on data without effects.
+        p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
+        called = (statistics.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
+        return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
+
+    def cutoffs(scores: xr.Dataset) -> Cutoffs:
+        # The largest p that was called; where none was, the one that a single discovery would have needed.
+        p_value, effect = scores["p_value"].values, scores["effect"]
+        called = p_value[statistics.benjamini_hochberg(p_value) <= alpha]
+        largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value).sum()))
+        n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
+        return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
+
+    return Rule(judge, cutoffs)
 
 
 def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
     if "smallest_p" not in scores.data_vars or not scores["p_value"].notnull().any():
         return
     rows = scores["smallest_p"].dims
-    known = np.isfinite(scores["p_value"].transpose(*rows, ...).values).reshape(scores["smallest_p"].size, -1).any(1)
-    if float(scores["smallest_p"].values.ravel()[known].min()) <= alpha / scores["p_value"].size:
+    has_p = np.isfinite(scores["p_value"].transpose(*rows, ...).values).reshape(scores["smallest_p"].size, -1).any(1)
+    if float(scores["smallest_p"].values.ravel()[has_p].min()) <= alpha / scores["p_value"].size:
         return  # a single discovery is within reach
     # Even if every head reached the smallest p of its row: would anything be called?
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
@@ -99,9 +93,9 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         if items + more >= _DRAWN:
             # The smallest p of the most draws there are, and what q the rows make of it.
             floor = 1 / (statistics.draws_for(scores["p_value"].size, alpha=alpha) + 1)
-            made = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
-            larger = f"a larger alpha, as hc.score makes {statistics.MOST_DRAWS} sign draws at most"
-            need += f" and {made if least_q * floor / reach <= alpha else larger}"
+            more_draws = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
+            larger_alpha = f"a larger alpha, as hc.score makes {statistics.MOST_DRAWS} sign draws at most"
+            need += f" and {more_draws if least_q * floor / reach <= alpha else larger_alpha}"
     raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
         f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values. A larger "

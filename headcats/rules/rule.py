@@ -12,17 +12,40 @@ import functools
 import inspect
 import numbers
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, ParamSpec
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError
 from headcats.registry import register
-from headcats.rules.declared import Cutoffs, effect_cutoffs
 
 Options = ParamSpec("Options")
+
+
+class Cutoffs(NamedTuple):
+    """What a head must reach to be `in`, as the whole table set it: fixed numbers for resampled effects.
+
+    A head is in where its effect, the low end of its interval and its p value reach all three. Each has one number per
+    row of the table.
+
+    Attributes:
+        effect: Smallest effect of a member, per row; as many numbers as the table has tasks or categories.
+        low: Smallest low end of its interval.
+        p_value: Largest p value.
+
+    Example:
+        >>> import headcats as hc
+        >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
+        >>> hc.rules.threshold(value=0.1).cutoffs(scores).effect
+        array([0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
+    """
+
+    effect: Float[np.ndarray, " row"]
+    low: Float[np.ndarray, " row"]
+    p_value: Float[np.ndarray, " row"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +56,12 @@ class Rule:
     `(task | category, layer, head)`; what comes back has one outcome for each of its heads.
 
     Attributes:
-        name: Its registered name.
+        judge: Scores -> 1, 0 or -1 for each of their cells.
+        cutoffs_of: Scores -> `Cutoffs`, for a rule that looks at more than effects; None: see `cutoffs`.
+        reads: Variables it needs beside effects, intervals and p values; in `hc.categorize` only tasks that have
+            numbers of all of them count.
+        name: Its registered name; given by `rule`, like `options`.
         options: Name -> value, defaults included.
-        judge: The function that was decorated.
 
     Example:
         >>> import headcats as hc
@@ -47,9 +73,11 @@ class Rule:
         (('task', 'layer', 'head'), True)
     """
 
-    name: str
-    options: Mapping[str, Any]
-    judge: Callable[..., xr.DataArray]
+    judge: Callable[[xr.Dataset], xr.DataArray] = field(compare=False)
+    cutoffs_of: Callable[[xr.Dataset], Cutoffs] | None = field(default=None, compare=False)
+    reads: tuple[str, ...] = ()
+    name: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, scores: xr.Dataset) -> xr.DataArray:
         """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out.
@@ -64,35 +92,26 @@ class Rule:
             DataError: The rule gives something else than 1, 0 and -1, or whatever it refuses itself.
         """
         effect = scores["effect"]
-        outcome = self.judge(scores, **self.options).transpose(*effect.dims)
+        outcome = self.judge(scores).transpose(*effect.dims)
         if outcome.shape != effect.shape or not np.isin(outcome.values, (-1, 0, 1)).all():
             raise DataError(
                 f"Rule {self.name!r} must return 1, 0 or -1 for each of the {dict(effect.sizes)} cells of `effect`; "
                 f"it returned {dict(outcome.sizes)} with values {np.unique(outcome.values)[:5].tolist()}."
             )
-        judged = np.where(np.isnan(effect.values), 0, outcome.values).astype(np.int8)
-        return effect.copy(data=judged).rename("outcome")
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Variables it needs beside effects, intervals and p values; a task without them cannot be judged by it."""
-        return getattr(self.judge, "reads", ())
+        values = np.where(np.isnan(effect.values), 0, outcome.values).astype(np.int8)
+        return effect.copy(data=values).rename("outcome")
 
     def cutoffs(self, scores: xr.Dataset) -> Cutoffs:
-        """What a head had to reach in these scores.
-
-        Rules that look at intervals and p values say it themselves (`with_cutoffs`); of others it is the smallest
-        effect among the members of a row, infinite where there is none.
+        """What a head had to reach in these scores: `cutoffs_of`, or the smallest effect among the members of a row.
 
         Args:
             scores: As in a call.
 
         Returns:
-            One number per row of the table.
+            One number per row of the table; infinite where a row has no member.
         """
-        own = getattr(self.judge, "cutoffs", None)
-        if own is not None:
-            return own(scores, **self.options)
+        if self.cutoffs_of is not None:
+            return self.cutoffs_of(scores)
         effect = scores["effect"]
         rows = [dim for dim in effect.dims if dim not in ("layer", "head")]
         values = effect.where(self(scores) == 1).transpose(*rows, "layer", "head").values
@@ -102,60 +121,59 @@ class Rule:
         return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.options.items())})"
 
 
-def rule(judge: Callable[Concatenate[xr.Dataset, Options], xr.DataArray]) -> Callable[Options, Rule]:
-    """Register `f(scores, *, options)` as a rule: `f(*, options)` then gives a `Rule`, a callable on scores.
+def effect_cutoffs(effects: Float[np.ndarray, " row"]) -> Cutoffs:
+    """Cut-offs of a rule that looks at effects alone."""
+    return Cutoffs(effects, np.full(len(effects), -np.inf), np.full(len(effects), np.inf))
 
-    The registered name is the function's. Options not in its signature raise a TypeError that names them; values are
-    checked at once: numbers to be numbers, and what the rule's own check says (`with_check`).
+
+def rule(make: Callable[Options, Rule]) -> Callable[Options, Rule]:
+    """Register `f(*, options)`, which checks its options and returns a `Rule`, under the function's name.
+
+    Options not in its signature raise a TypeError that names them; what is annotated as a number must be one.
 
     Args:
-        judge: `f(scores, *, options)`: from a table with `effect` and more over `(task | category, layer, head)` to 1,
-            0 or -1 for each of its cells.
+        make: Returns `Rule(judge)`, where `judge(scores)` gives 1, 0 or -1 for each cell of the scores' `effect`.
 
     Returns:
-        A function of the options that gives a `Rule`.
+        The function; its rules know their name and options.
 
     Raises:
         DataError: A name that cannot be one of results or files.
-        OptionError: By what it returns: a value that is no number, or that the check refuses.
+        OptionError: By what it returns: a value that is no number, or that the function refuses.
         TypeError: By what it returns: an option that does not exist.
 
     Example:
         >>> import headcats as hc
         >>> import xarray as xr
         >>> @hc.rules.rule
-        ... def sure(scores, *, low=0.0):
-        ...     return xr.where(scores.low > low, 1, xr.where(scores.high < low, -1, 0))
+        ... def sure(*, low=0.0):
+        ...     if low < 0:
+        ...         raise hc.errors.OptionError(f"low must be 0 or more; got {low}.")
+        ...     return hc.rules.Rule(lambda scores: xr.where(scores.low > low, 1, xr.where(scores.high < low, -1, 0)))
         >>> sure(low=0.1)
         sure(low=0.1)
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
         >>> hc.categorize(scores, rule=sure(low=0.1)).member.dims
         ('category', 'layer', 'head')
     """
-    name = judge.__name__
-    signature = inspect.signature(judge)
-    known = list(signature.parameters)[1:]
-    signature = signature.replace(parameters=[signature.parameters[key] for key in known], return_annotation=Rule)
+    name, signature = make.__name__, inspect.signature(make)
 
-    @functools.wraps(judge)
-    def make(*args: Options.args, **options: Options.kwargs) -> Rule:
-        unknown = [key for key in options if key not in known]
+    @functools.wraps(make)
+    def named(*args: Options.args, **options: Options.kwargs) -> Rule:
+        unknown = [key for key in options if key not in signature.parameters]
         if unknown or args:
             wrong = ", ".join(map(repr, unknown)) or f"{len(args)} by position"
-            raise TypeError(f"{name}() got the options {wrong}; it takes {', '.join(known) or 'none'}, by name.")
+            names = ", ".join(signature.parameters) or "none"
+            raise TypeError(f"{name}() got the options {wrong}; it takes {names}, by name.")
         bound = signature.bind(**options)
         bound.apply_defaults()
         for key, value in bound.arguments.items():
             if signature.parameters[key].annotation in (float, float | int) and not _is_number(value):
                 raise OptionError(f"{name}({key}) needs a number, got {value!r}.")
-        check = getattr(judge, "check", None)
-        if check is not None:
-            check(**bound.arguments)
-        return Rule(name, dict(bound.arguments), judge)
+        return replace(make(**options), name=name, options=dict(bound.arguments))  # type: ignore[call-arg]
 
-    make.__signature__ = signature  # type: ignore[attr-defined]
-    register("rule", name, make)
-    return make
+    register("rule", name, named)
+    return named
 
 
 def _is_number(value: object) -> bool:
@@ -163,11 +181,9 @@ def _is_number(value: object) -> bool:
 
 
 def negate(scores: xr.Dataset) -> xr.Dataset:
-    """The same scores asked the opposite way: effect, low, high become -effect, -high, -low; two-sided p stays.
+    """Scores with the sign turned round: effect, low, high become -effect, -high, -low; two-sided p stays.
 
-    Task-specific effects likewise.
-
-    `rule(negate(scores))` finds suppressing heads.
+    Task-specific effects likewise. `rule(negate(scores))` finds suppressing heads.
 
     Args:
         scores: What `hc.score` returns.
@@ -189,6 +205,6 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
         raise DataError(
             "Category rows hold one-sided p values and cannot be negated; use `suppressing` of hc.categorize."
         )
-    mirrored = {"low": "high", "high": "low", "specific_low": "specific_high", "specific_high": "specific_low"}
-    mirrored |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "flipped")}
-    return scores.assign({name: -scores[other] for name, other in mirrored.items() if name in scores})
+    sources = {"low": "high", "high": "low", "specific_low": "specific_high", "specific_high": "specific_low"}
+    sources |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "flipped")}
+    return scores.assign({name: -scores[source] for name, source in sources.items() if name in scores})

@@ -4,8 +4,8 @@ import inspect
 import json
 from typing import Any
 
-from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import lookup, unknown_name_message
+from headcats.errors import OptionError
+from headcats.registry import lookup
 from headcats.results.label import format_call, parse_call
 from headcats.rules.rule import Rule
 
@@ -26,11 +26,11 @@ def parse_rule(text: str | Rule) -> Rule:
         return text
     name, assignments = parse_call(text)
     make = lookup("rule", name)
-    known = inspect.signature(make).parameters
+    parameters = inspect.signature(make).parameters
     options: dict[str, Any] = {}
     for key, value in assignments.items():
-        if key not in known:
-            raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, known))
+        if key not in parameters:
+            raise UnparametersNameError(unparameters_name_message(f"option of rule {name}", key, parameters))
         try:
             options[key] = json.loads(value)
             if isinstance(options[key], bool) or not isinstance(options[key], int | float):
@@ -40,7 +40,7 @@ def parse_rule(text: str | Rule) -> Rule:
                 f"Option {key} of rule {name} must be a number, got {value!r}: write {name}:{key}=0.05."
             ) from None
     try:
-        made: Rule = make(**options)
+        rule: Rule = make(**options)
     except TypeError as error:
-        raise OptionError(f"Rule {text!r}: {error}. Options: {', '.join(known) or 'none'}.") from None
-    return made
+        raise OptionError(f"Rule {text!r}: {error}. Options: {', '.join(parameters) or 'none'}.") from None
+    return rule

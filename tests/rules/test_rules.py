@@ -63,8 +63,7 @@ def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
     enough = next(items for items in range(1, 15) if not refusal(items))
     # From 2 items on: a p that is cut off at 1 no longer says how far it is from alpha.
     for items in range(1 if factor <= 1 else 3, enough):
-        assert f"with {items} query items per task" in refusal(items)
-        assert f"Use at least {enough} query items per task" in refusal(items)
+        assert [int(number) for number in re.findall(r"(\d+) query items", refusal(items))] == [items, enough]
 
 
 @pytest.mark.parametrize("heads", [7, 300])
@@ -93,7 +92,7 @@ def test_a_refusal_asks_for_what_would_help(alpha: float, need: str) -> None:
 
     with pytest.raises(TooFewItemsError, match=need) as refused:
         judged(10, 9999)
-    assert "single head" not in str(refused.value), "no number of items is enough for that"
+    assert "single head" not in str(refused.value)  # no number of items is enough for that
     items = int(re.search(r"at least (\d+) query items", str(refused.value))[1])
     draws = statistics.draws_for(320, alpha=alpha)
     if "larger alpha" in need:
@@ -111,7 +110,7 @@ def test_a_refusal_asks_for_what_would_help(alpha: float, need: str) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_number_is_refused_where_it_is_given(make: Callable[[], Rule]) -> None:
-    with pytest.raises(OptionError, match=r"needs a (finite )?number, got"):
+    with pytest.raises(OptionError, match="number, got"):
         make()
 
 
@@ -119,13 +118,13 @@ def test_rows_of_different_reach_are_refused_by_their_q_value() -> None:
     """Four items, one category of one task and one of two: p reaches .0625, but q only .125."""
     smallest = np.array([0.125, 0.0625])
     scores = scores_of(np.full((2, 4, 4), 0.5), p=smallest[:, None, None], smallest_p=smallest, n_items=[4, 4])
-    with pytest.raises(DataError, match=r"with 4 query items per task.*is 0.0625. Use at least 6 query items"):
+    with pytest.raises(DataError, match=r" 4 query items .* 0\.0625\. .* 6 "):
         rules.fdr()(scores)
 
 
 def test_where_draws_limit_p_the_refusal_says_so() -> None:
     scores = scores_of(np.full((1, 1, 2), 0.5), p=1e-4, smallest_p=[1e-4], n_items=[30])
-    with pytest.raises(DataError, match=r"sign draws as this alpha takes \(hc.score with alpha=1e-05\)"):
+    with pytest.raises(DataError, match=r"sign draws .*alpha=1e-05"):
         rules.fdr(alpha=1e-5)(scores)
 
 
@@ -206,16 +205,14 @@ def test_fdr_counts_the_items_of_tasks_with_numbers() -> None:
     effect[1] = np.nan
     scores = scores_of(effect, p=np.where(np.isnan(effect), np.nan, 0.5), smallest_p=[0.5, 1e-4, 0.25])
     scores["n_items"] = ("task", [2, 30, 3])
-    with pytest.raises(DataError, match=r"with 3 query items.* all 4 .*reachable p is 0.25"):
+    with pytest.raises(DataError, match=r" 3 query items.* all 4 .* 0\.25"):
         rules.fdr(alpha=0.05)(scores)
 
 
 def test_fdr_says_when_the_items_cannot_be_enough() -> None:
     effect = np.full((2, 3, 4), 0.5)
     few = scores_of(effect, p=0.25, smallest_p=[0.25, 0.25], n_items=[3, 3])
-    with pytest.raises(
-        DataError, match=r"with 3 query items.* all 24 .*reachable p is 0.25. Use at least 6 query items"
-    ):
+    with pytest.raises(DataError, match=r" 3 query items.* all 24 .* 0\.25\. .* 6 "):
         rules.fdr(alpha=0.05)(few)
     # Six items reach p = 1/32: enough if all heads are called together, so nothing is refused.
     enough = scores_of(effect, p=2.0**-5, smallest_p=[2.0**-5] * 2, n_items=[6, 6])
@@ -240,13 +237,14 @@ def test_options_out_of_range_are_refused(rule: Callable[[], Rule]) -> None:
 
 
 def test_repr_is_the_call_with_all_options() -> None:
-    assert repr(rules.fdr()) == "fdr(alpha=0.05, min_effect=0.05)"
-    assert repr(rules.fdr(min_effect=0)) == "fdr(alpha=0.05, min_effect=0)"
+    for rule in (rules.fdr(), rules.fdr(min_effect=0)):
+        assert repr(rule) == f"fdr(alpha={rule.options['alpha']}, min_effect={rule.options['min_effect']})"
+    assert rules.fdr() == rules.fdr(alpha=0.05) != rules.fdr(alpha=0.1)
     assert repr(rules.elbow()) == "elbow()"
 
 
 def test_unknown_and_missing_options_are_named() -> None:
-    with pytest.raises(TypeError, match=r"fdr\(\) got the options 'alhpa'; it takes alpha, min_effect"):
+    with pytest.raises(TypeError, match=r"'alhpa'; .* alpha, min_effect"):
         rules.fdr(alhpa=0.1)
     with pytest.raises(TypeError, match="by position"):
         rules.fdr(0.1)
@@ -256,9 +254,9 @@ def test_unknown_and_missing_options_are_named() -> None:
 
 def test_a_rule_of_your_own_is_registered_and_checked() -> None:
     @rules.rule
-    def tiny(scores: xr.Dataset, *, limit: float = 0.5) -> xr.DataArray:
+    def tiny(*, limit: float = 0.5) -> Rule:
         """Heads with any effect."""
-        return (np.abs(scores["effect"]) > limit).astype(int).transpose(*reversed(scores["effect"].dims))
+        return Rule(lambda scores: (abs(scores["effect"]) > limit).astype(int).transpose("head", ...))
 
     assert registry.lookup("rule", "tiny") is tiny
     outcome = tiny()(scores_of([0.6, 0.1, np.nan]))
@@ -269,11 +267,11 @@ def test_a_rule_of_your_own_is_registered_and_checked() -> None:
     )
 
     @rules.rule
-    def wrong(scores: xr.Dataset) -> xr.DataArray:
+    def wrong() -> Rule:
         """Returns effects instead of outcomes."""
-        return scores["effect"]
+        return Rule(lambda scores: scores["effect"])
 
-    with pytest.raises(DataError, match="Rule 'wrong' must return 1, 0 or -1"):
+    with pytest.raises(DataError, match="'wrong' must return"):
         wrong()(scores_of([0.6, 0.1]))
 
 
