@@ -138,12 +138,12 @@ def test_a_metric_gives_one_number_per_row() -> None:
     def loudness(logits: torch.Tensor, targets: Targets) -> torch.Tensor:
         return logits
 
-    with pytest.raises(OptionError, match=r"'loudness' must give one number per row, shape \(2,\); got \(2, 3\)"):
+    with pytest.raises(OptionError, match=r"'loudness' .*\(2,\); got \(2, 3\)"):
         measure(("loudness",), PROBABILITIES.log(), TARGETS)
 
 
 def test_an_unknown_metric_lists_near_matches_and_all() -> None:
-    with pytest.raises(UnknownNameError, match=r"Unknown metric 'logit_dif'. Did you mean 'logit_diff'") as caught:
+    with pytest.raises(UnknownNameError, match=r"'logit_dif'\. .* 'logit_diff'") as caught:
         measure(("logit_dif",), PROBABILITIES.log(), TARGETS)
     assert isinstance(caught.value, HeadcatsError)
     assert all(name in str(caught.value) for name in NAMES)

@@ -76,7 +76,7 @@ def contrastive_gates(
     }
     fits = fit_each(lambda number: _fit(adapted, kinds, settings=settings, number=number, seed=seed), n_seeds)
     provenance = {"method": _NAME, "model": adapted.name, "settings": repr(settings), "seed": str(seed)}
-    probs = {kind: (("seed", "when"), np.array([one[kind] for _, one in fits.values()])) for kind in kinds}
+    probs = {kind: (("seed", "when"), np.array([log_probs[kind] for _, log_probs in fits.values()])) for kind in kinds}
     return xr.Dataset(
         {"gate": (("seed", "layer", "head"), torch.stack([gates for gates, _ in fits.values()]).numpy()), **probs},
         coords={
@@ -105,31 +105,33 @@ def _fit(
         at_once = {kind: texts_at_once(model, *both) for kind, both in kinds.items()}
 
         def gradient(theta: Tensor) -> tuple[float, Tensor]:
-            (kept, of_kept), (lost, of_lost) = (
+            (retained, retain_gradient), (forgotten, forget_gradient) = (
                 log_prob_gradient(
                     model, texts, drawn(len(texts), settings.batch, draws[kind]), theta, at_once=at_once[kind]
                 )
                 for kind, (texts, _) in kinds.items()
             )
-            apart = lost - kept
+            apart = forgotten - retained
             # Below the floor the clamp is flat: then texts are forgotten enough.
-            pull = of_lost if apart >= settings.forget_floor else torch.zeros_like(of_lost)
-            return -_lowered(kept, lost, settings.forget_floor), of_kept - pull
+            pull = forget_gradient if apart >= settings.forget_floor else torch.zeros_like(forget_gradient)
+            return -_lowered(retained, forgotten, settings.forget_floor), retain_gradient - pull
 
         theta = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=lambda updates: None)
         gates = (torch.ones_like(theta), begin.detach().sigmoid(), theta.sigmoid())
-        found = {
-            kind: [mean_log_prob(model, held, one, at_once=at_once[kind]) for one in gates]
-            for kind, (_, held) in kinds.items()
+        log_probs = {
+            kind: [mean_log_prob(model, held_out, gate, at_once=at_once[kind]) for gate in gates]
+            for kind, (_, held_out) in kinds.items()
         }
         before, after = (
-            _lowered(found["retain"][when], found["forget"][when], settings.forget_floor)
-            - pushed(one, stage.push, settings=settings, exists=exists)
-            for when, one in ((1, begin), (2, theta))
+            _lowered(log_probs["retain"][when], log_probs["forget"][when], settings.forget_floor)
+            - pushed(gate, stage.push, settings=settings, exists=exists)
+            for when, gate in ((1, begin), (2, theta))
         )
-        what = "what is lowered, on held-out texts (loss of what is retained, what sets the forgotten apart, and push),"
-        check_better(before, after, what=what, stage=stage.name, names=names)
-    return gates[-1] + torch.where(exists, 0.0, float("nan")), found
+        quantity = (
+            "what is lowered, on held-out texts (loss of what is retained, what sets the forgotten apart, and push),"
+        )
+        check_better(before, after, what=quantity, stage=stage.name, names=names)
+    return gates[-1] + torch.where(exists, 0.0, float("nan")), log_probs
 
 
 def _lowered(kept: float, lost: float, floor: float) -> float:

@@ -44,8 +44,8 @@ class DataSet:
 
     def alone(self, number: int, *, n_seeds: int, later: int) -> xr.Dataset:
         """A seed outside a study, which would tell how long it takes; `later`: fits of the data sets that follow."""
-        what = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
-        advance = telling_time(what, no_progress, fits=n_seeds - number + later)
+        description = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
+        advance = telling_time(description, no_progress, fits=n_seeds - number + later)
         return self.block({number: self.fit(number, advance=advance)}, n_seeds=n_seeds)
 
     def saved(self, folder: str | os.PathLike[str]) -> SavedSeeds:

@@ -79,7 +79,7 @@ def fit_gates(
         checked = texts.select(
             drawn(len(texts), max(settings.batch, len(held_out)), stream(seed, "head_gating", *names, "checked"))
         )
-        found: dict[str, Tensor] = {}
+        thetas: dict[str, Tensor] = {}
         for number, stage in enumerate(settings.stages):
             draws = stream(seed, "head_gating", *names, stage.name)
 
@@ -90,21 +90,21 @@ def fit_gates(
             def done(update: int, number: int = number, stage: Stage = stage) -> None:
                 advance(number * settings.updates + update, 3 * settings.updates, stage.name)
 
-            begin = found["g0"] if found else theta
-            found[stage.name] = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
-            losses[stage.name] = -mean_log_prob(model, held_out, found[stage.name].sigmoid(), at_once=at_once)
+            begin = thetas["g0"] if thetas else theta
+            thetas[stage.name] = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
+            losses[stage.name] = -mean_log_prob(model, held_out, thetas[stage.name].sigmoid(), at_once=at_once)
             check_fit(losses, names=names)
             if stage.push:
                 before, after = (
                     Lowered(
-                        -mean_log_prob(model, checked, one.sigmoid(), at_once=at_once),
-                        pushed(one, stage.push, settings=settings, exists=exists),
+                        -mean_log_prob(model, checked, theta.sigmoid(), at_once=at_once),
+                        pushed(theta, stage.push, settings=settings, exists=exists),
                     )
-                    for one in (begin, found[stage.name])
+                    for theta in (begin, thetas[stage.name])
                 )
                 check_pushed(before, after, stage, settings=settings, names=names)
     missing = torch.where(exists, 0.0, float("nan"))
-    return GateFit({name: theta.sigmoid() + missing for name, theta in found.items()}, losses)
+    return GateFit({name: theta.sigmoid() + missing for name, theta in thetas.items()}, losses)
 
 
 def start(exists: Tensor, *, names: tuple[str, ...], seed: int) -> Float[Tensor, "layer head"]:
@@ -234,10 +234,10 @@ def check_pushed(
     """
     if after.value - before.value <= _NOISE * 2 * abs(stage.push) * settings.clamp:
         return
-    what = (
+    quantity = (
         f"{stage.name} ends above its start in what it lowers, the loss less the push: {after} after, {before} before"
     )
-    raise DataError(_diverged(names, what))
+    raise DataError(_diverged(names, quantity))
 
 
 def _diverged(names: tuple[str, ...], what: str) -> str:

@@ -66,19 +66,19 @@ def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     variables = {}
     for name, first in parts[0].data_vars.items():
         shape = tuple(sizes.get(str(dim), first.sizes[dim]) for dim in first.dims)
-        whole = np.full(shape, np.nan if first.dtype.kind == "f" else 0, dtype=first.dtype)
+        values_of_all = np.full(shape, np.nan if first.dtype.kind == "f" else 0, dtype=first.dtype)
         for part in parts:
             for (row, dataset), (column, seed) in product(enumerate(part.dataset.values), enumerate(part.seed.values)):
                 to = {"dataset": datasets.index(str(dataset)), "seed": seeds.index(int(seed))}
                 at = {"dataset": row, "seed": column}
-                whole[tuple(to.get(str(dim), slice(None)) for dim in first.dims)] = part[name].values[
+                values_of_all[tuple(to.get(str(dim), slice(None)) for dim in first.dims)] = part[name].values[
                     tuple(at.get(str(dim), slice(None)) for dim in first.dims)
                 ]
-        variables[name] = (first.dims, whole)
+        variables[name] = (first.dims, values_of_all)
     coords = {axis: parts[0][axis].values for axis in ("layer", "head", "stage")}
-    told = json.loads(parts[0].attrs["provenance"])
-    told["left_out"] = " ".join(filter(None, dict.fromkeys(part.attrs["left_out"] for part in parts)))
-    attrs = {"left_out": told["left_out"], "provenance": json.dumps(told, ensure_ascii=False)}
+    provenance = json.loads(parts[0].attrs["provenance"])
+    provenance["left_out"] = " ".join(filter(None, dict.fromkeys(part.attrs["left_out"] for part in parts)))
+    attrs = {"left_out": provenance["left_out"], "provenance": json.dumps(provenance, ensure_ascii=False)}
     return xr.Dataset(
         variables, coords={"dataset": datasets, "seed": seeds, **coords}, attrs={**parts[0].attrs, **attrs}
     )

@@ -44,8 +44,8 @@ def target_log_probs(model: HookedModel, one: Pass, gates: Float[Tensor, "layer 
     """Mean log-probability of the targets of each text, in nats, in the caller's gradient mode."""
     logits = model.forward_at(one.tokens, one.predicts, hooks=gate_edits(model, gates))
     predicts, following = one.predicts.to(logits.device), one.following.to(logits.device)
-    found = logits.log_softmax(-1).gather(1, following[predicts][:, None])[:, 0]
-    placed = torch.zeros(predicts.shape, device=logits.device).masked_scatter(predicts, found)
+    log_probs = logits.log_softmax(-1).gather(1, following[predicts][:, None])[:, 0]
+    placed = torch.zeros(predicts.shape, device=logits.device).masked_scatter(predicts, log_probs)
     return placed.sum(1) / predicts.sum(1)
 
 
@@ -59,7 +59,10 @@ def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "la
         at_once: Texts per pass (see `texts_at_once`).
     """
     with torch.no_grad():
-        parts = [target_log_probs(model, one, gates) for one in texts.passes(range(len(texts)), at_once=at_once)]
+        parts = [
+            target_log_probs(model, texts_of_pass, gates)
+            for texts_of_pass in texts.passes(range(len(texts)), at_once=at_once)
+        ]
         return float(torch.cat(parts).double().mean())
 
 
@@ -74,9 +77,9 @@ def log_prob_gradient(
         ModelError: The model gives no gradient.
     """
     total, gradient = 0.0, torch.zeros_like(theta)
-    for one in texts.passes(places, at_once=at_once):
+    for texts_of_pass in texts.passes(places, at_once=at_once):
         with _differentiable(model):
-            part = target_log_probs(model, one, theta.sigmoid()).sum() / len(places)
+            part = target_log_probs(model, texts_of_pass, theta.sigmoid()).sum() / len(places)
             if not part.requires_grad:
                 raise ModelError(
                     f"Model {model.name!r} gives no gradient with respect to its heads: part of its forward pass runs "
@@ -95,10 +98,10 @@ def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
     most = 1
     for texts in data:
         theta = torch.zeros(len(model.layers), model.max_heads, requires_grad=True)
-        one = next(texts.passes([texts.longest], at_once=1))
-        with _differentiable(model), counting_kept(model) as kept:
-            target_log_probs(model, one, theta.sigmoid())
-        most = max(most, sum(kept.values()))
+        longest_text = next(texts.passes([texts.longest], at_once=1))
+        with _differentiable(model), counting_kept(model) as sizes:
+            target_log_probs(model, longest_text, theta.sigmoid())
+        most = max(most, sum(sizes.values()))
     return max(1, KEPT_BYTES // most)
 
 

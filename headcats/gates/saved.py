@@ -60,16 +60,16 @@ class SavedSeeds:
 
 def fingerprint(model: HookedModel, texts: GateTexts, *, settings: GatingSettings, seed: int) -> str:
     """Hash of the model's weights, the tokens, targets and items of the texts, the settings and the seed."""
-    told = [model.weights_hash(), str(model.dtype), asdict(settings), seed, texts.items]
-    found = hashlib.blake2b(json.dumps(told).encode("utf-8"), digest_size=16)
+    identity = [model.weights_hash(), str(model.dtype), asdict(settings), seed, texts.items]
+    digest = hashlib.blake2b(json.dumps(identity).encode("utf-8"), digest_size=16)
     for tokens, targets in texts.rows:
-        found.update(tokens.numpy().tobytes() + targets.numpy().tobytes())
-    return found.hexdigest()
+        digest.update(tokens.numpy().tobytes() + targets.numpy().tobytes())
+    return digest.hexdigest()
 
 
 def asked_for(block: xr.Dataset, *, n_seeds: int) -> xr.Dataset:
     """The same, as part of a call for so many seeds: an earlier call may have asked for another number."""
-    told = json.loads(block.attrs["provenance"]) | {"n_seeds": str(n_seeds)}
-    kept = {name: value for name, value in block.attrs.items() if name not in ("fingerprint", "label", "part", "task")}
-    attrs = kept | {"n_seeds": str(n_seeds), "provenance": json.dumps(told, ensure_ascii=False)}
+    provenance = json.loads(block.attrs["provenance"]) | {"n_seeds": str(n_seeds)}
+    attrs = {name: value for name, value in block.attrs.items() if name not in ("fingerprint", "label", "part", "task")}
+    attrs |= {"n_seeds": str(n_seeds), "provenance": json.dumps(provenance, ensure_ascii=False)}
     return xr.Dataset(block.data_vars, block.coords, attrs)

@@ -20,15 +20,15 @@ def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     """
     if n_seeds < 1:
         raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")
-    found: dict[int, T] = {}
+    fits: dict[int, T] = {}
     problems: list[DataError] = []
     for number in range(n_seeds):
         try:
-            found[number] = fit(number)
+            fits[number] = fit(number)
         except DataError as problem:
             problems.append(problem)
-    if not found:
+    if not fits:
         raise problems[0]
     for left_out in problems:
         warnings.warn(f"Left out: {left_out}", StatisticsWarning, stacklevel=3)
-    return found
+    return fits

@@ -62,9 +62,9 @@ class GateTexts:
             groups.setdefault(self._read(place), []).append(place)
         for length, group in groups.items():
             for start in range(0, len(group), at_once):
-                some = group[start : start + at_once]
-                tokens = torch.stack([self.rows[place][0][: length + 1] for place in some])
-                targets = torch.stack([self.rows[place][1][: length + 1] for place in some])
+                members = group[start : start + at_once]
+                tokens = torch.stack([self.rows[place][0][: length + 1] for place in members])
+                targets = torch.stack([self.rows[place][1][: length + 1] for place in members])
                 yield Pass(tokens[:, :-1], targets[:, 1:], tokens[:, 1:])
 
     def _read(self, place: int) -> int:
@@ -84,8 +84,8 @@ class GateTexts:
                 f"{len(items)}. Give more texts, each with its own `item` or without one."
             )
         n_held = min(len(items) - 1, max(1, round(share * len(items))))
-        held = {items[place] for place in draws.permutation(len(items))[:n_held]}
-        return self._where(lambda item: item not in held), self._where(lambda item: item in held)
+        held_items = {items[place] for place in draws.permutation(len(items))[:n_held]}
+        return self._where(lambda item: item not in held_items), self._where(lambda item: item in held_items)
 
     def _where(self, keep: Callable[[str], bool]) -> "GateTexts":
         return self.select([place for place, item in enumerate(self.items) if keep(item)])
@@ -108,7 +108,7 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
         ModelError: Texts for a model without a tokenizer.
     """
     data = list(data)
-    kinds = {type(one) for one in data}
+    kinds = {type(text_or_batch) for text_or_batch in data}
     if not data or kinds not in ({AnsweredText}, {AnsweredBatch}):
         got = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
         raise DataError(f"Data set {name!r} must be a list of AnsweredText, or one of AnsweredBatch; got {got}.")

@@ -79,32 +79,32 @@ def dynamic_relation(
     if adapted.tokenizer is None:
         raise DataError(f"Model {adapted.name!r} has no tokenizer, and templates are text: pass hc.load_model(model, "
                         "tokenizer=...).")  # fmt: skip
-    listed = list(_named(adapted, pairs, relations))
+    scored = list(_named(adapted, pairs, relations))
     circuit = Circuit(adapted)
     n_layers, max_heads = len(adapted.layers), adapted.max_heads
-    shape = (len(CONTEXTS), len(texts), len(listed), n_layers, max_heads)
+    shape = (len(CONTEXTS), len(texts), len(scored), n_layers, max_heads)
     shares = {name: np.full(shape, np.nan) for name in ("score", "suppression")}
     n = np.zeros(shape[1:3], dtype=np.int64)
-    for column, (relation, k) in enumerate(listed):
+    for column, (relation, k) in enumerate(scored):
         for row, template in enumerate(texts):
             filled = fill(template, relation, adapted.tokenizer)
             n[row, column] = len(filled.pairs)
             for context, outputs in zip(CONTEXTS, _head_outputs(adapted, filled), strict=True):
-                found = _shares(circuit, outputs, relation.targets[filled.pairs], k)
-                for name, share in zip(shares, found, strict=True):
+                hits = _shares(circuit, outputs, relation.targets[filled.pairs], k)
+                for name, share in zip(shares, hits, strict=True):
                     shares[name][CONTEXTS.index(context), row, column] = share
-    made = xr.Dataset(
+    ds = xr.Dataset(
         {name: (_GRID, values) for name, values in shares.items()} | {"n": (("template", "task"), n)},
         coords={
             "context": list(CONTEXTS),
             "template": list(texts),
-            "task": [relation.name for relation, _ in listed],
+            "task": [relation.name for relation, _ in scored],
             "layer": list(adapted.layers),
             "head": list(range(max_heads)),
         },
         attrs={"method": "dynamic_relation", "model": adapted.name},
     )
-    return _with_correlations(made, relations)
+    return _with_correlations(ds, relations)
 
 
 def _named(model: HookedModel, pairs: Mapping[str, Any], relations: xr.Dataset) -> Iterable[tuple[Relation, int]]:
@@ -120,13 +120,13 @@ def _named(model: HookedModel, pairs: Mapping[str, Any], relations: xr.Dataset) 
     for name in map(str, relations["task"].values):
         if name not in pairs:
             raise DataError(f"Relation {name!r} was scored and has no pairs here: pass the pairs that were scored.")
-        found = single_tokens(name, pairs[name], tokenizer=model.tokenizer, d_vocab=model.d_vocab)
-        if len(found) != int(relations["n"].sel(task=name)):
+        relation = single_tokens(name, pairs[name], tokenizer=model.tokenizer, d_vocab=model.d_vocab)
+        if len(relation) != int(relations["n"].sel(task=name)):
             raise DataError(
-                f"Relation {name!r} was scored on {int(relations['n'].sel(task=name))} pairs and has {len(found)} "
+                f"Relation {name!r} was scored on {int(relations['n'].sel(task=name))} pairs and has {len(relation)} "
                 f"here: pass the pairs that were scored."
             )
-        yield found, int(relations["k"].sel(task=name))
+        yield relation, int(relations["k"].sel(task=name))
 
 
 def _head_outputs(
@@ -179,12 +179,14 @@ def _shares(
     circuit: Circuit, outputs: Mapping[int, Tensor], targets: Tensor, k: int
 ) -> tuple[Float[np.ndarray, "layer head"], Float[np.ndarray, "layer head"]]:
     """Share of prompts whose target is at the top, and at the bottom."""
-    wanted = [Targets(torch.arange(len(targets)), targets, k)]
+    targets_of_prompts = [Targets(torch.arange(len(targets)), targets, k)]
     grids = np.full((2, len(circuit.layers), circuit.model.max_heads), np.nan)
     for place, layer in enumerate(circuit.layers):
         z = outputs[layer].to(circuit.dtype)
-        (found,) = among_extremes(z, circuit.W_O(layer), circuit.unembedding, wanted, d_vocab=circuit.d_vocab)
-        for side, hits in enumerate(found):
+        (extremes,) = among_extremes(
+            z, circuit.W_O(layer), circuit.unembedding, targets_of_prompts, d_vocab=circuit.d_vocab
+        )
+        for side, hits in enumerate(extremes):
             counts = hits.sum(-1).cpu().numpy()
             grids[side, place, : len(counts)] = counts / len(targets)
     return grids[0], grids[1]
@@ -204,11 +206,11 @@ def _with_correlations(made: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
     return made
 
 
-def _pearson(one: Float[np.ndarray, "*more head"], other: Float[np.ndarray, "_task head"]) -> np.ndarray:
+def _pearson(dynamic: Float[np.ndarray, "*more head"], static: Float[np.ndarray, "_task head"]) -> np.ndarray:
     """Correlation over the last axis, heads that do not exist left out; NaN where one of them is constant."""
-    known = ~np.isnan(other).all(axis=0)
-    one, other = one[..., known], other[..., known]
-    one, other = one - one.mean(-1, keepdims=True), other - other.mean(-1, keepdims=True)
-    product = (one * other).sum(-1)
-    size = np.sqrt((one**2).sum(-1) * (other**2).sum(-1))
+    exists = ~np.isnan(static).all(axis=0)
+    dynamic, static = dynamic[..., exists], static[..., exists]
+    dynamic, static = dynamic - dynamic.mean(-1, keepdims=True), static - static.mean(-1, keepdims=True)
+    product = (dynamic * static).sum(-1)
+    size = np.sqrt((dynamic**2).sum(-1) * (static**2).sum(-1))
     return np.divide(product, size, where=size > 0, out=np.full(product.shape, np.nan))

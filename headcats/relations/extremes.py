@@ -46,7 +46,7 @@ def among_extremes(
     outputs: Float[Tensor, "head row d_head"],
     W_O: Float[Tensor, "head d_head d_model"] | None,
     unembedding: Columns,
-    wanted: Sequence[Targets],
+    target_sets: Sequence[Targets],
     *,
     d_vocab: int,
     chunk: int | None = None,
@@ -60,36 +60,38 @@ def among_extremes(
         outputs: What each head gives before its output projection.
         W_O: Output projections; None where `outputs` are in the residual stream already.
         unembedding: (start, stop) -> these columns of the unembedding.
-        wanted: Tokens to look for.
+        target_sets: Tokens to look for.
         d_vocab: Columns of the unembedding.
         chunk: Columns at once; the result does not depend on it.
 
     Returns:
-        One per entry of `wanted`.
+        One per entry of `target_sets`.
     """
     heads, n_rows, _ = outputs.shape
-    k = max(one.k for one in wanted)
+    k = max(target_set.k for target_set in target_sets)
     chunk = min(chunk or _CHUNK, d_vocab)
     step = max(1, _BLOCK // (heads * chunk))
     blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-    in_block = [[_inside(one.rows, block.start, block.stop) for one in wanted] for block in blocks]
+    in_block = [[_inside(target_set.rows, block.start, block.stop) for target_set in target_sets] for block in blocks]
     largest = outputs.new_full((heads, n_rows, k), -torch.inf)
     smallest = outputs.new_full((heads, n_rows, k), torch.inf)
-    at = [outputs.new_empty(heads, len(one.rows)) for one in wanted]
+    at = [outputs.new_empty(heads, len(target_set.rows)) for target_set in target_sets]
     for start in range(0, d_vocab, chunk):
         stop = min(start + chunk, d_vocab)
         columns = unembedding(start, stop).to(outputs.device)
         written = columns.expand(heads, -1, -1)
         if W_O is not None:
             written = (W_O.to(outputs.device).flatten(0, 1) @ columns).unflatten(0, W_O.shape[:2])
-        for block, listed in zip(blocks, in_block, strict=True):
+        for block, places_in_block in zip(blocks, in_block, strict=True):
             values = torch.bmm(outputs[:, block], written)
             largest[:, block] = _extreme(values, largest[:, block], largest=True)
             smallest[:, block] = _extreme(values, smallest[:, block], largest=False)
-            for one, kept, places in zip(wanted, at, listed, strict=True):
-                here = places[_inside(one.tokens[places], start, stop)]
-                kept[:, here] = values[:, one.rows[here] - block.start, one.tokens[here] - start]
-    return [_judge(values, one, largest, smallest) for values, one in zip(at, wanted, strict=True)]
+            for target_set, values_of_set, places in zip(target_sets, at, places_in_block, strict=True):
+                in_chunk = places[_inside(target_set.tokens[places], start, stop)]
+                values_of_set[:, in_chunk] = values[
+                    :, target_set.rows[in_chunk] - block.start, target_set.tokens[in_chunk] - start
+                ]
+    return [_judge(values, target_set, largest, smallest) for values, target_set in zip(at, target_sets, strict=True)]
 
 
 def top_tokens(
@@ -126,8 +128,8 @@ def _extreme(
     if groups > k:
         grouped = values[..., : groups * size].unflatten(-1, (groups, size))
         ends = grouped.amax(-1) if largest else grouped.amin(-1)
-        chosen = ends.topk(k, largest=largest, sorted=False).indices
-        few = grouped.gather(-2, chosen.unsqueeze(-1).expand(*chosen.shape, size)).flatten(-2)
+        best_groups = ends.topk(k, largest=largest, sorted=False).indices
+        few = grouped.gather(-2, best_groups.unsqueeze(-1).expand(*best_groups.shape, size)).flatten(-2)
         values = torch.cat([few, values[..., groups * size :]], dim=-1)
     return torch.cat([before, values], dim=-1).topk(k, largest=largest).values
 
@@ -137,7 +139,7 @@ def _inside(numbers: Int[Tensor, " number"], start: int, stop: int) -> Int[Tenso
     return ((numbers >= start) & (numbers < stop)).nonzero()[:, 0]
 
 
-def _judge(at: Float[Tensor, "head target"], one: Targets, largest: Tensor, smallest: Tensor) -> Found:
-    says = (largest[..., 0] > smallest[..., 0])[:, one.rows]
-    high, low = largest[..., one.k - 1][:, one.rows], smallest[..., one.k - 1][:, one.rows]
+def _judge(at: Float[Tensor, "head target"], target_set: Targets, largest: Tensor, smallest: Tensor) -> Found:
+    says = (largest[..., 0] > smallest[..., 0])[:, target_set.rows]
+    high, low = largest[..., target_set.k - 1][:, target_set.rows], smallest[..., target_set.k - 1][:, target_set.rows]
     return Found((at >= high) & says, (at <= low) & says)

@@ -26,7 +26,7 @@ def labelled(
     provenance: Mapping[str, Any],
 ) -> xr.Dataset:
     """One relation as a dataset with a `task` axis of one, with its null and thresholds."""
-    made = xr.Dataset(
+    ds = xr.Dataset(
         coords={
             "task": [relation.name],
             "layer": list(layers),
@@ -36,14 +36,14 @@ def labelled(
     )
     for name, side, prefix in (("score", "top", ""), ("suppression", "bottom", "suppression_")):
         null = counts.null(side, percentile=settings.null_percentile)
-        made[name] = (_GRID, counts.shares(side)[None])
-        made[f"{prefix}null"] = ("task", [null])
-        made[f"{prefix}threshold"] = ("task", [max(settings.threshold, null)])
-    made["direct"] = ("task", [counts.direct / counts.pairs])
-    made["direct_later"] = ("task", [counts.direct_later / counts.pairs])
-    made["n"] = ("task", np.array([len(relation)]))
-    made["k"] = ("task", np.array([settings.k_of(copying=relation.copying)]))
-    said = {
+        ds[name] = (_GRID, counts.shares(side)[None])
+        ds[f"{prefix}null"] = ("task", [null])
+        ds[f"{prefix}threshold"] = ("task", [max(settings.threshold, null)])
+    ds["direct"] = ("task", [counts.direct / counts.pairs])
+    ds["direct_later"] = ("task", [counts.direct_later / counts.pairs])
+    ds["n"] = ("task", np.array([len(relation)]))
+    ds["k"] = ("task", np.array([settings.k_of(copying=relation.copying)]))
+    provenance_of_relation = {
         **provenance,
         "settings": asdict(settings),
         "sign": "score: the head raises the targets; suppression: it lowers them",
@@ -55,15 +55,17 @@ def labelled(
             }
         },
     }
-    return made.assign_attrs(method=provenance["method"], provenance=json.dumps(said, ensure_ascii=False))
+    return ds.assign_attrs(
+        method=provenance["method"], provenance=json.dumps(provenance_of_relation, ensure_ascii=False)
+    )
 
 
 def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Relations of one model and one setting along `task`, in their order."""
     together = xr.concat(list(parts), dim="task", combine_attrs="override", join="exact")
-    of_parts = [json.loads(one.attrs["provenance"]) for one in parts]
-    relations = {name: entry for one in of_parts for name, entry in one["relations"].items()}
-    return together.assign_attrs(provenance=json.dumps(of_parts[0] | {"relations": relations}, ensure_ascii=False))
+    provenances = [json.loads(part.attrs["provenance"]) for part in parts]
+    relations = {name: entry for part in provenances for name, entry in part["relations"].items()}
+    return together.assign_attrs(provenance=json.dumps(provenances[0] | {"relations": relations}, ensure_ascii=False))
 
 
 def category_list(categories: Sequence[str]) -> str:
@@ -72,5 +74,5 @@ def category_list(categories: Sequence[str]) -> str:
         Task(f"relation{number}", name, "relations of a script", lambda n, *, seed: [])
         for number, name in enumerate(categories)
     ]
-    listed = [{"name": one.name, "colour": one.colour} for one in make_suite(tasks).categories]
-    return json.dumps(listed, ensure_ascii=False)
+    entries = [{"name": category.name, "colour": category.colour} for category in make_suite(tasks).categories]
+    return json.dumps(entries, ensure_ascii=False)

@@ -68,32 +68,32 @@ def single_tokens(
         DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left;
             the message says how many were kept and why the others were not.
     """
-    listed: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
+    candidates: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
     report = DropReport()
-    if listed and all(_is_pair(pair, int) for pair in listed):
-        ids: list[Any] = [_known(name, pair, d_vocab) for pair in listed]
-    elif all(_is_pair(pair, str) for pair in listed):
-        ids = _encoded(name, listed, tokenizer)
+    if candidates and all(_is_pair(pair, int) for pair in candidates):
+        ids: list[Any] = [_known(name, pair, d_vocab) for pair in candidates]
+    elif all(_is_pair(pair, str) for pair in candidates):
+        ids = _encoded(name, candidates, tokenizer)
     else:
-        wrong = next(pair for pair in listed if not _is_pair(pair, str))
+        wrong = next(pair for pair in candidates if not _is_pair(pair, str))
         raise DataError(
             f"Relation {name!r} must be a list of (source, target) words, or of token ids; it holds {wrong!r}."
         )
-    kept: dict[tuple[int, int], tuple[str, str]] = {}
-    for pair, found in zip(listed, ids, strict=True):
-        problem = found if isinstance(found, str) else TWICE if found in kept else ""
+    accepted: dict[tuple[int, int], tuple[str, str]] = {}
+    for pair, id_pair in zip(candidates, ids, strict=True):
+        problem = id_pair if isinstance(id_pair, str) else TWICE if id_pair in accepted else ""
         if problem:
             report.drop(problem, _EXAMPLE.format(*pair))
         else:
-            kept[found] = (str(pair[0]), str(pair[1]))
-    report.kept = len(kept)
-    if len(kept) < min_pairs:
+            accepted[id_pair] = (str(pair[0]), str(pair[1]))
+    report.kept = len(accepted)
+    if len(accepted) < min_pairs:
         raise DataError(
             f"Relation {name!r} has too few pairs of single tokens: {report.summary()}; at least {min_pairs} are "
             f"needed. Add pairs, or leave it out."
         )
-    sources, targets = torch.tensor(list(kept), dtype=torch.long).reshape(-1, 2).T
-    return Relation(name, sources.clone(), targets.clone(), tuple(kept.values()), report)
+    sources, targets = torch.tensor(list(accepted), dtype=torch.long).reshape(-1, 2).T
+    return Relation(name, sources.clone(), targets.clone(), tuple(accepted.values()), report)
 
 
 def _encoded(name: str, pairs: list[WordPair], tokenizer: Any | None) -> list[tuple[int, int] | str]:
@@ -103,19 +103,19 @@ def _encoded(name: str, pairs: list[WordPair], tokenizer: Any | None) -> list[tu
     if tokenizer is None:
         raise DataError(f"Relation {name!r} is given as words and the model has no tokenizer: give token ids instead.")
     words = [" " + word for pair in pairs for word in pair]
-    ids = [list(found) for found in tokenizer(words, add_special_tokens=False)["input_ids"]]
+    ids = [list(word_ids) for word_ids in tokenizer(words, add_special_tokens=False)["input_ids"]]
     unknown = unknown_id(tokenizer)
-    found: list[tuple[int, int] | str] = []
+    id_pairs: list[tuple[int, int] | str] = []
     for source, target in zip(ids[::2], ids[1::2], strict=True):
         if unknown is not None and unknown in (*source, *target):
-            found.append(UNKNOWN_WORD)
+            id_pairs.append(UNKNOWN_WORD)
         elif len(source) != 1:
-            found.append("source of several tokens" if source else "source of no token")
+            id_pairs.append("source of several tokens" if source else "source of no token")
         elif len(target) != 1:
-            found.append("target of several tokens" if target else "target of no token")
+            id_pairs.append("target of several tokens" if target else "target of no token")
         else:
-            found.append((source[0], target[0]))
-    return found
+            id_pairs.append((source[0], target[0]))
+    return id_pairs
 
 
 def _known(name: str, pair: TokenPair, d_vocab: int) -> TokenPair:

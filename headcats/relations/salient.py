@@ -68,19 +68,19 @@ def salient_tokens(
         if value < 1:
             raise OptionError(f"{name} must be at least 1, got {value}.")
     adapted = adapt(model)
-    found = Head.parse(head) if isinstance(head, str) else Head(*head)
-    if not 0 <= found.head < adapted.n_heads.get(found.layer, 0):
-        raise DataError(f"Model {adapted.name!r} has no head {found}: layers {adapted.layers}, heads from 0.")
+    parsed = Head.parse(head) if isinstance(head, str) else Head(*head)
+    if not 0 <= parsed.head < adapted.n_heads.get(parsed.layer, 0):
+        raise DataError(f"Model {adapted.name!r} has no head {parsed}: layers {adapted.layers}, heads from 0.")
     circuit = Circuit(adapted)
-    first_mlp_read = settings.first_mlp and found.layer > 0
-    gain = _gains(circuit, found, first_mlp_read)
+    first_mlp_read = settings.first_mlp and parsed.layer > 0
+    gain = _gains(circuit, parsed, first_mlp_read)
     # Stable: of equal gains, the smallest id first.
     sources = gain.argsort(descending=True, stable=True)[:n]
-    outputs = circuit.values(_read(circuit, sources, first_mlp_read), layer=found.layer)[found.head]
-    W_O, shown = circuit.W_O(found.layer)[found.head], min(k, circuit.d_vocab)
+    outputs = circuit.values(_read(circuit, sources, first_mlp_read), layer=parsed.layer)[parsed.head]
+    W_O, n_targets = circuit.W_O(parsed.layer)[parsed.head], min(k, circuit.d_vocab)
     targets = torch.stack(
         [
-            top_tokens(sign * outputs, W_O, circuit.unembedding, k=shown, d_vocab=circuit.d_vocab).cpu()
+            top_tokens(sign * outputs, W_O, circuit.unembedding, k=n_targets, d_vocab=circuit.d_vocab).cpu()
             for sign in (1, -1)
         ]
     )
@@ -90,12 +90,12 @@ def salient_tokens(
         coords={
             "direction": list(DIRECTIONS),
             "source": np.arange(len(sources)),
-            "place": np.arange(shown),
+            "place": np.arange(n_targets),
             "source_token": ("source", sources.cpu().numpy()),
             "source_text": ("source", _texts(adapted, sources)),
             "target_text": (dims, _texts(adapted, targets)),
         },
-        attrs={"method": "salient_tokens", "head": str(found), "model": adapted.name},
+        attrs={"method": "salient_tokens", "head": str(parsed), "model": adapted.name},
     )
 
 

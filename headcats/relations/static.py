@@ -89,29 +89,31 @@ def relation_counts(
     Raises:
         ModelError: A number that is not finite, or no first MLP to read.
     """
-    sources = torch.cat([one.sources for one in relations]).unique()
-    tables = {one.name: _table(one, sources, settings, seed=seed) for one in relations}
+    sources = torch.cat([relation.sources for relation in relations]).unique()
+    tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}
     embeddings = circuit.embeddings(sources)
     later = circuit.after_first_mlp(embeddings) if settings.first_mlp and set(circuit.layers) != {0} else embeddings
-    found: dict[str, list[list[np.ndarray]]] = {one.name: [] for one in relations}
+    counts: dict[str, list[list[np.ndarray]]] = {relation.name: [] for relation in relations}
     for place, layer in enumerate(circuit.layers):
         advance(place / len(circuit.layers), f"layer {layer}")
         outputs = circuit.values(embeddings if layer == 0 else later, layer=layer)
         _check_finite(circuit.model, outputs, layer)
-        judged = among_extremes(
+        extremes = among_extremes(
             outputs,
             circuit.W_O(layer),
             circuit.unembedding,
-            [one.cells for one in tables.values()],
+            [table.cells for table in tables.values()],
             d_vocab=circuit.d_vocab,
             chunk=chunk,
         )
-        for (name, one), result in zip(tables.items(), judged, strict=True):
-            found[name].append([part for hits in result for part in _counted(hits, one)])
+        for (name, table), sides in zip(tables.items(), extremes, strict=True):
+            counts[name].append([part for hits in sides for part in _counted(hits, table)])
     directly = [_direct(circuit, rows, tables, chunk=chunk) for rows in (embeddings, later)]
     return {
-        one.name: _joined(one, found[one.name], circuit.model.max_heads, *(side[one.name] for side in directly))
-        for one in relations
+        relation.name: _joined(
+            relation, counts[relation.name], circuit.model.max_heads, *(side[relation.name] for side in directly)
+        )
+        for relation in relations
     }
 
 
@@ -121,37 +123,45 @@ def permutations(pairs: int, *, n: int, seed: int, task: str) -> Int[np.ndarray,
     return np.stack([draws.permutation(pairs) for _ in range(n)])
 
 
-def _table(one: Relation, sources: Tensor, settings: RelationSettings, *, seed: int) -> _Table:
-    own, row = one.sources.unique(return_inverse=True)
-    tokens, column = one.targets.unique(return_inverse=True)
-    rows = torch.searchsorted(sources, own)
-    cells = Targets(rows.repeat_interleave(len(tokens)), tokens.repeat(len(own)), settings.k_of(copying=one.copying))
-    orders = torch.from_numpy(permutations(len(one), n=settings.permutations, seed=seed, task=one.name))
+def _table(relation: Relation, sources: Tensor, settings: RelationSettings, *, seed: int) -> _Table:
+    ids, row = relation.sources.unique(return_inverse=True)
+    tokens, column = relation.targets.unique(return_inverse=True)
+    rows = torch.searchsorted(sources, ids)
+    cells = Targets(
+        rows.repeat_interleave(len(tokens)), tokens.repeat(len(ids)), settings.k_of(copying=relation.copying)
+    )
+    orders = torch.from_numpy(permutations(len(relation), n=settings.permutations, seed=seed, task=relation.name))
     return _Table(cells, row * len(tokens) + column, row * len(tokens) + column[orders])
 
 
-def _counted(hits: Bool[Tensor, "head cell"], one: _Table) -> tuple[np.ndarray, np.ndarray]:
+def _counted(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray, np.ndarray]:
     """Hits as counts of the pairs `[head]`, and of the permuted pairs `[permutation, head]`."""
     # A row of heads per cell, and a sum of rows per permutation; whole numbers below 2^24, so the sums are exact.
     by_cell = hits.cpu().T.float().contiguous()
-    null = F.embedding_bag(one.shuffled, by_cell, mode="sum")
-    return by_cell[one.pairs].sum(0).numpy().astype(np.int64), null.numpy().astype(np.int64)
+    null = F.embedding_bag(table.shuffled, by_cell, mode="sum")
+    return by_cell[table.pairs].sum(0).numpy().astype(np.int64), null.numpy().astype(np.int64)
 
 
 def _direct(circuit: Circuit, rows: Tensor, tables: Mapping[str, _Table], *, chunk: int | None) -> dict[str, int]:
     """For how many pairs the target is at the top without any head: `rows @ W_U`."""
-    wanted = [Targets(one.cells.rows[one.pairs], one.cells.tokens[one.pairs], one.cells.k) for one in tables.values()]
-    judged = among_extremes(rows[None], None, circuit.unembedding, wanted, d_vocab=circuit.d_vocab, chunk=chunk)
-    return {name: int(one.top.sum()) for name, one in zip(tables, judged, strict=True)}
+    target_sets = [
+        Targets(table.cells.rows[table.pairs], table.cells.tokens[table.pairs], table.cells.k)
+        for table in tables.values()
+    ]
+    extremes = among_extremes(rows[None], None, circuit.unembedding, target_sets, d_vocab=circuit.d_vocab, chunk=chunk)
+    return {name: int(table.top.sum()) for name, table in zip(tables, extremes, strict=True)}
 
 
-def _joined(one: Relation, layers: list[list[np.ndarray]], max_heads: int, direct: int, direct_later: int) -> Counts:
+def _joined(
+    relation: Relation, layers: list[list[np.ndarray]], max_heads: int, direct: int, direct_later: int
+) -> Counts:
     top, null_top, bottom, null_bottom = zip(*layers, strict=True)
     top, bottom = (
-        np.stack([np.pad(own, (0, max_heads - len(own)), constant_values=-1) for own in side]) for side in (top, bottom)
+        np.stack([np.pad(counts, (0, max_heads - len(counts)), constant_values=-1) for counts in side])
+        for side in (top, bottom)
     )
     null = [np.concatenate(side, axis=1) for side in (null_top, null_bottom)]
-    return Counts(len(one), top, bottom, null[0], null[1], direct, direct_later)
+    return Counts(len(relation), top, bottom, null[0], null[1], direct, direct_later)
 
 
 def _check_finite(model: HookedModel, outputs: Tensor, layer: int) -> None:

@@ -56,8 +56,8 @@ def fill(template: str, relation: Relation, tokenizer: Any) -> Filled:
     texts = [template.replace(SLOT, source) for source, _ in relation.words]
     prompts: list[list[int]] = []
     pairs, place = [], 0
-    found = encode_with_ends(tokenizer, texts)
-    for number, ((ids, ends), (source, _)) in enumerate(zip(found, relation.words, strict=True)):
+    encoded = encode_with_ends(tokenizer, texts)
+    for number, ((ids, ends), (source, _)) in enumerate(zip(encoded, relation.words, strict=True)):
         if unknown is not None and unknown in ids:
             raise DataError(
                 f"Template {template!r} holds a word that the tokenizer does not know: pass templates=[...] of words "
@@ -86,9 +86,9 @@ def check_templates(templates: Sequence[str]) -> tuple[str, ...]:
     Raises:
         OptionError: None, one twice, or see `check_template`.
     """
-    listed = tuple(templates)
-    if isinstance(templates, str) or not listed or len(set(listed)) < len(listed):
+    texts = tuple(templates)
+    if isinstance(templates, str) or not texts or len(set(texts)) < len(texts):
         raise OptionError(f"templates takes a list of different texts with {SLOT} in them; got {templates!r}.")
-    for template in listed:
+    for template in texts:
         check_template(template)
-    return listed
+    return texts

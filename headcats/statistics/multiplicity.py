@@ -36,7 +36,7 @@ def benjamini_hochberg(p_values: Float[np.ndarray, "..."]) -> Float[np.ndarray, 
         Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300.
     """
     q_values = np.full(p_values.shape, np.nan)
-    known = ~np.isnan(p_values)
-    if known.any():
-        q_values[known] = stats.false_discovery_control(p_values[known], method="bh")
+    has_p = ~np.isnan(p_values)
+    if has_p.any():
+        q_values[has_p] = stats.false_discovery_control(p_values[has_p], method="bh")
     return q_values

@@ -49,6 +49,6 @@ def _random_signs(
     words = -(-n_items // 64)
     for start in range(0, draws, block):
         size = min(block, draws - start)
-        drawn = rng.integers(0, 2**64, size=(size, words), dtype=np.uint64).astype("<u8")
-        bits = np.unpackbits(drawn.view(np.uint8), axis=1, count=n_items, bitorder="little")
+        bits64 = rng.integers(0, 2**64, size=(size, words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(bits64.view(np.uint8), axis=1, count=n_items, bitorder="little")
         yield 1 - 2 * bits.T.astype(np.float32)

@@ -85,18 +85,18 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int | None 
     """
     if not len(prompts.gap):
         raise DataError(f"Task {task!r} has no prompts to estimate from.")
-    known = np.isfinite(prompts.effect).all(axis=0)
-    effects = np.where(known, prompts.effect, 0.0).astype(np.float64)
+    finite = np.isfinite(prompts.effect).all(axis=0)
+    effects = np.where(finite, prompts.effect, 0.0).astype(np.float64)
     gaps = np.where(np.isfinite(prompts.gap), prompts.gap, np.nan).astype(np.float64)
     items, cluster = np.unique(prompts.item, return_inverse=True)
     members = (np.arange(len(items))[:, None] == cluster).astype(np.float64)
     sums, gap_sums = members @ effects, members @ gaps
 
     gap, gap_low, gap_high = float(gaps.mean()), math.nan, math.nan
-    raw = np.where(known, effects.mean(axis=0), np.nan)
-    effect, low, high, p_value, standard_error = np.full((5, len(known)), np.nan)
-    resampled = np.full((KEPT_RESAMPLES, len(known)), np.nan, dtype=np.float32)
-    flipped = np.full((FLIPS, len(known)), np.nan, dtype=np.float32)
+    raw = np.where(finite, effects.mean(axis=0), np.nan)
+    effect, low, high, p_value, standard_error = np.full((5, len(finite)), np.nan)
+    resampled = np.full((KEPT_RESAMPLES, len(finite)), np.nan, dtype=np.float32)
+    flipped = np.full((FLIPS, len(finite)), np.nan, dtype=np.float32)
     groups = item_groups(cluster, prompts.distractor)
     weights = item_weights(groups, draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
     # A single item has no variance to resample: its gap is settled only where its prompts agree, up to rounding.
@@ -106,14 +106,14 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int | None 
     if gap_low > 0:
         effect = raw / gap
         if draws is not None:
-            p_value = np.where(known, sign_flip_p(sums, draws=draws, rng=stream(seed, task, "sign flips")), np.nan)
+            p_value = np.where(finite, sign_flip_p(sums, draws=draws, rng=stream(seed, task, "sign flips")), np.nan)
         if len(items) > 1:
-            low, high = (np.where(known, bound, np.nan) for bound in ratio_interval(sums, gap_sums, weights))
-            resampled[:, known] = _ratios(sums, gap_sums, weights[:KEPT_RESAMPLES])[:, known]
+            low, high = (np.where(finite, bound, np.nan) for bound in ratio_interval(sums, gap_sums, weights))
+            resampled[:, finite] = _ratios(sums, gap_sums, weights[:KEPT_RESAMPLES])[:, finite]
             scatter = (sums - (effects.mean(axis=0) / gap) * gap_sums[:, None]) / gap_sums.sum()
             scatter *= math.sqrt(len(items) / (len(items) - 1))
-            standard_error = np.where(known, np.sqrt((scatter**2).sum(axis=0)), np.nan)
-            flipped[:, known] = (_item_signs(items, seed=seed) @ scatter)[:, known]
+            standard_error = np.where(finite, np.sqrt((scatter**2).sum(axis=0)), np.nan)
+            flipped[:, finite] = (_item_signs(items, seed=seed) @ scatter)[:, finite]
     return Estimate(
         effect=effect,
         low=low,
@@ -126,7 +126,7 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int | None 
         gap=gap,
         gap_low=gap_low,
         gap_high=gap_high,
-        reliability=reliability(sums[:, known], rng=stream(seed, task, "split halves")),
+        reliability=reliability(sums[:, finite], rng=stream(seed, task, "split halves")),
         n=len(gaps),
         n_items=len(items),
         smallest_p=smallest_p(len(items), draws=draws or RESAMPLES),

@@ -89,18 +89,18 @@ def test_a_fit_that_is_not_better_than_its_start_is_refused(floor: float) -> Non
     model, first = planted_model({(0, 1): 1, (1, 2): 2}), answered_slots(32)
     second = AnsweredBatch(first.tokens[:, [0, 2, 1, 3, 4]], first.targets, first.texts)
     still = GatingSettings(updates=1, first_rates=(1e-9, 1e-9), forget_floor=floor)
-    with pytest.raises(DataError, match=r"seed 0, diverged: what is lowered, .* after contrast and was .* before"):
+    with pytest.raises(DataError, match=r"seed 0, diverged: .* after contrast"):
         contrastive_gates(model, [first], [second], preset=still, n_seeds=1)
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     model = tiny_model("gpt2", n_layers=2).model
-    with pytest.raises(DataError, match="'forget' must be a list"):
+    with pytest.raises(DataError, match="'forget' must be"):
         contrastive_gates(model, list(RETAIN), [])
-    with pytest.raises(DataError, match="at least two items"):
+    with pytest.raises(DataError, match="two items"):
         contrastive_gates(model, [token_batch(1)], list(FORGET))
     monkeypatch.setattr("headcats.gates.contrast.log_prob_gradient", lambda *a, **o: (math.nan, torch.zeros(2, 4)))
-    with pytest.raises(DataError, match="seed 0, diverged: the loss of update 1 of contrast is nan"):
+    with pytest.raises(DataError, match=r"seed 0, .* update 1 .* nan"):
         contrastive_gates(model, list(RETAIN), list(FORGET), preset=SETTINGS, n_seeds=2)
 
 

@@ -138,5 +138,5 @@ class TestModelIsLeftAsItIs:
     def test_a_model_without_gradients_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         model, forward = adapt(tiny_model("gpt2", n_layers=2).model), HookedModel.forward_at
         monkeypatch.setattr(HookedModel, "forward_at", lambda self, *a, **o: forward(self, *a, **o).detach())
-        with pytest.raises(ModelError, match=r"gives no gradient with respect to its heads.*mean_ablation"):
+        with pytest.raises(ModelError, match="no gradient"):
             gradient(model)

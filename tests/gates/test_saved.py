@@ -83,7 +83,7 @@ def test_fits_to_something_else_are_refused_and_left_alone(
     call(model, tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.nc")}
     assert len(before) == 4
-    with pytest.raises(StorageError, match=r"was fitted to other texts, with other settings.*out="):
+    with pytest.raises(StorageError, match=r"other texts.*out="):
         call(model, tmp_path, **other)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*.nc")} == before
 
@@ -92,7 +92,7 @@ def test_the_folder_of_a_run_is_refused_and_left_alone(
     model: HookedModel, tmp_path: Path, fits: list[tuple[str, str]]
 ) -> None:
     (tmp_path / "manifest.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(StorageError, match=r"holds the results of a run.*out="):
+    with pytest.raises(StorageError, match="results of a run"):
         call(model, tmp_path)
     assert fits == []
     assert [path.name for path in tmp_path.iterdir()] == ["manifest.json"]

@@ -118,13 +118,13 @@ def test_pairs_that_a_template_cannot_hold_are_counted():
     # Without the comma, "w9 w1" is one unknown word to this tokenizer.
     found = dynamic_relation(model, pairs, static(model, pairs), templates=["<X>, w9"])
     assert found.n.values.tolist() == [[7]]
-    with pytest.raises(DataError, match="does not know: pass templates"):
+    with pytest.raises(DataError, match="pass templates"):
         dynamic_relation(model, pairs, static(model, pairs), templates=["w9 <X>"])
 
 
 def test_the_papers_templates_are_the_default():
     model, _ = adapted()
-    with pytest.raises(DataError, match="'No <X> means no' holds a word that the tokenizer does not know"):
+    with pytest.raises(DataError, match=r"'No <X> .* tokenizer"):
         dynamic_relation(model, PAIRS, static(model))
 
 
@@ -138,9 +138,9 @@ def test_texts_that_are_no_templates(templates):
 def test_relations_of_other_pairs_or_models_are_refused():
     model, toy = adapted()
     scored = static(model)
-    with pytest.raises(DataError, match="'copying' was scored and has no pairs"):
+    with pytest.raises(DataError, match="'copying' was scored"):
         dynamic_relation(model, {"map": PAIRS["map"]}, scored, templates=TEMPLATES)
-    with pytest.raises(DataError, match="'map' was scored on 7 pairs and has 6"):
+    with pytest.raises(DataError, match=r"'map' .* 7 pairs .* 6"):
         dynamic_relation(model, PAIRS | {"map": PAIRS["map"][1:]}, scored, templates=TEMPLATES)
     with pytest.raises(DataError, match="other heads"):
         dynamic_relation(model, PAIRS, scored.isel(layer=[0, 1]), templates=TEMPLATES)

@@ -55,7 +55,7 @@ def test_texts_are_empty_without_a_tokenizer():
     model.tokenizer = None
     found = salient_tokens(model, "L1H1", n=2, k=100)
     assert set(found.source_text.values) | set(found.target_text.values.ravel()) == {""}
-    assert found.sizes["place"] == D_VOCAB, "no more targets than tokens"
+    assert found.sizes["place"] == D_VOCAB  # no more targets than tokens
 
 
 def test_what_does_not_exist_is_refused():

@@ -59,11 +59,11 @@ def test_the_first_mlp_can_be_switched():
 def test_what_does_not_exist_is_refused():
     with pytest.raises(UnknownNameError, match="maps2025-llama3"):
         settings_of("maps2025-lama3")
-    with pytest.raises(OptionError, match="'preset', 'on' or 'off'"):
+    with pytest.raises(OptionError, match="'on' or 'off'"):
         settings_of("maps2025", first_mlp="yes")
-    with pytest.raises(OptionError, match="k must be at least 1, got 0"):
+    with pytest.raises(OptionError, match=r"k must .* got 0"):
         RelationSettings(k=0)
-    with pytest.raises(OptionError, match="control_tasks must be at least 0, got -1"):
+    with pytest.raises(OptionError, match=r"control_tasks .* got -1"):
         RelationSettings(control_tasks=-1)
     assert RelationSettings(random_sets=0).random_sets == 0
     with pytest.raises(OptionError, match="threshold"):

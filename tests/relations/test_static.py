@@ -69,7 +69,7 @@ def test_without_the_first_mlp(backend):
     found = counts_of(toy.model, settings)
     check_against_replica(found, toy.oracle, first_mlp=False)
     with_mlp = counts_of(toy.model)["many"].top
-    assert np.array_equal(found["many"].top[0], with_mlp[0]), "layer 0 reads the embedding either way"
+    assert np.array_equal(found["many"].top[0], with_mlp[0])  # layer 0 reads the embedding either way
     assert not np.array_equal(found["many"].top[1:], with_mlp[1:])
 
 
@@ -122,7 +122,7 @@ def test_a_head_that_maps_sources_to_targets_scores_one():
     found = counts_of(model, RelationSettings(k=1, min_pairs=2), pairs={"planted": pairs})["planted"]
     assert found.shares("top")[1, 2] == 1.0
     found = np.delete(found.shares("top").ravel(), 1 * 4 + 2)
-    assert found.max() < 1.0, "and no other head does"
+    assert found.max() < 1.0  # no other head does
 
 
 def test_a_head_that_writes_nothing_maps_nothing():
@@ -142,7 +142,7 @@ def test_tokens_that_share_the_last_place_are_all_in():
     pairs = {"ties": [(source, target) for source in range(3, 9) for target in range(39, 50)]}
     found = counts_of(model, RelationSettings(k=6, min_pairs=2), pairs=pairs)["ties"]
     per_source = np.concatenate([found.top.ravel(), found.bottom.ravel()])
-    assert (per_source % 11 == 0).all(), "of equal tokens all count or none"
+    assert (per_source % 11 == 0).all()  # of equal tokens all count or none
     assert per_source.max() > 0
 
 

@@ -44,11 +44,11 @@ def answer_readings(
         edits: Layer -> function on z, as in `HookedModel.logits`.
     """
     before = batch.targets.roll(-1, dims=1)
-    read = model.forward_at(batch.tokens, before, hooks={hook_z(layer): edit for layer, edit in edits.items()})
+    logits = model.forward_at(batch.tokens, before, hooks={hook_z(layer): edit for layer, edit in edits.items()})
     prompt, pos = batch.targets.nonzero(as_tuple=True)
-    wanted = batch.tokens[prompt, pos].to(read.device)
+    token_ids = batch.tokens[prompt, pos].to(logits.device)
     log_prob = torch.zeros(batch.targets.shape)
-    log_prob[prompt, pos] = read.log_softmax(1).gather(1, wanted[:, None])[:, 0].cpu()
+    log_prob[prompt, pos] = logits.log_softmax(1).gather(1, token_ids[:, None])[:, 0].cpu()
     right = torch.ones_like(batch.targets)
-    right[prompt, pos] = (read.argmax(1) == wanted).cpu()
+    right[prompt, pos] = (logits.argmax(1) == token_ids).cpu()
     return AnswerReadings(log_prob, right)

@@ -65,42 +65,42 @@ def cogqa_texts(path: str | Path) -> tuple[list[AnsweredText], DropReport]:
     References:
         Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
     """
-    made: list[AnsweredText] = []
+    texts: list[AnsweredText] = []
     report = DropReport()
     for number, entry in enumerate(_entries(Path(path)), start=1):
-        where = f"{Path(path).name}, entry {number}"
+        entry_name = f"{Path(path).name}, entry {number}"
         # Some releases wrap each entry in a list of one.
         if isinstance(entry, list) and len(entry) == 1:
             entry = entry[0]
-        question = _text(entry, "question", where)
-        steps = _field(entry, "generated", where)
+        question = _text(entry, "question", entry_name)
+        steps = _field(entry, "generated", entry_name)
         if not isinstance(steps, list):
-            raise DataError(f"{where}: 'generated' must be a list of steps; got {_shown(steps)}.")
-        made += _steps(question, steps, f"entry {number}", where, report)
-    if not made:
+            raise DataError(f"{entry_name}: 'generated' must be a list of steps; got {_shown(steps)}.")
+        texts += _steps(question, steps, f"entry {number}", entry_name, report)
+    if not texts:
         raise DataError(f"{path} holds no step with an answer: {report.summary()}.")
-    return made, report
+    return texts, report
 
 
-def _steps(question: str, steps: Sequence[Any], key: str, where: str, report: DropReport) -> list[AnsweredText]:
-    made = []
+def _steps(question: str, steps: Sequence[Any], key: str, entry_name: str, report: DropReport) -> list[AnsweredText]:
+    texts = []
     before = f"Question: {question}"
     for number, step in enumerate(steps, start=1):
-        here = f"{where}, step {number}"
-        before += f"\nStep: {_text(step, 'subquestion', here)}"
-        skill = _text(step, "cognitive_skill", here)
+        step_name = f"{entry_name}, step {number}"
+        before += f"\nStep: {_text(step, 'subquestion', step_name)}"
+        skill = _text(step, "cognitive_skill", step_name)
         try:
             category = function_name(skill)
         except UnknownNameError as problem:
-            raise DataError(f"{here}: {problem}") from None
-        answer = _answer(step, here)
+            raise DataError(f"{step_name}: {problem}") from None
+        answer = _answer(step, step_name)
         if not answer:
             report.drop("no answer", repr(f"{key} step {number}"))
             continue
         prompt = f"{before}\nAnswer:"
         before = f"{prompt} {answer}"
         report.kept += 1
-        made.append(
+        texts.append(
             AnsweredText(
                 before,
                 (Span(len(prompt), len(before)),),
@@ -110,7 +110,7 @@ def _steps(question: str, steps: Sequence[Any], key: str, where: str, report: Dr
                 category=category,
             )
         )
-    return made
+    return texts
 
 
 def _entries(path: Path) -> list[Any]:
@@ -119,29 +119,29 @@ def _entries(path: Path) -> list[Any]:
     except (OSError, UnicodeDecodeError, ValueError) as problem:
         raise DataError(f"Could not read {path}: {problem}. Expected a JSON or JSON Lines file in UTF-8.") from None
     try:
-        found = json.loads(content)
+        entries = json.loads(content)
     except (ValueError, RecursionError) as problem:
-        found = _lines(content, path, problem)
-    if isinstance(found, dict):
-        found = [found]
-    if not isinstance(found, list):
-        raise DataError(f"{path} must hold a list of entries {{question, answer, generated}}; got {_shown(found)}.")
-    return found
+        entries = _lines(content, path, problem)
+    if isinstance(entries, dict):
+        entries = [entries]
+    if not isinstance(entries, list):
+        raise DataError(f"{path} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
+    return entries
 
 
 def _lines(content: str, path: Path, whole: Exception) -> list[Any]:
-    found = []
+    entries = []
     # Only line feeds separate entries: JSON strings may hold other line separators as they are.
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            found.append(json.loads(line))
+            entries.append(json.loads(line))
         except (ValueError, RecursionError) as problem:
             raise DataError(f"{path} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}).") from None
-    if not found:
+    if not entries:
         raise DataError(f"{path} is empty; expected a list of entries {{question, answer, generated}}.")
-    return found
+    return entries
 
 
 def _field(entry: Any, name: str, where: str) -> Any:

@@ -74,20 +74,22 @@ def head_features(
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     if not batches:
         raise DataError(f"None of the {len(texts)} texts can be used: {report.summary()}.")
-    found: dict[int, Tensor] = {}
+    values: dict[int, Tensor] = {}
     # Texts are hashed slowly, and one may be given twice.
     places: dict[int, list[int]] = {}
     for place, text in enumerate(texts):
         places.setdefault(id(text), []).append(place)
     for batch in batches:
-        for chosen in torch.arange(len(batch)).split(CHUNK):
-            part = batch.select(chosen.tolist())
+        for rows in torch.arange(len(batch)).split(CHUNK):
+            part = batch.select(rows.tolist())
             for text, value in zip(part.texts, _features(model, part, top_tokens), strict=True):
-                found.update(dict.fromkeys(places[id(text)], value))
-            advance(len(found) / len(texts))
+                values.update(dict.fromkeys(places[id(text)], value))
+            advance(len(values) / len(texts))
     heads = tuple(Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer]))
-    kept = sorted(found)
-    return HeadFeatures(torch.stack([found[place] for place in kept]), heads, tuple(texts[i] for i in kept), report)
+    usable = sorted(values)
+    return HeadFeatures(
+        torch.stack([values[place] for place in usable]), heads, tuple(texts[i] for i in usable), report
+    )
 
 
 def check_one_size(model: HookedModel) -> None:
@@ -98,10 +100,10 @@ def check_one_size(model: HookedModel) -> None:
     """
     sizes = dict(model.d_head)
     if len(set(sizes.values())) > 1:
-        listed = ", ".join(f"{size} in layer {layer}" for layer, size in sizes.items())
+        sizes_of_layers = ", ".join(f"{size} in layer {layer}" for layer, size in sizes.items())
         raise ModelError(
             f"function_probe projects all heads by one linear map, so they must be of one size; model {model.name!r} "
-            f"has heads of size {listed}. Use another method."
+            f"has heads of size {sizes_of_layers}. Use another method."
         )
 
 
@@ -114,18 +116,18 @@ def chosen_tokens(model: HookedModel, batch: AnsweredBatch, *, top_tokens: int) 
         return batch.targets
     log_probs = answer_readings(model, batch).log_prob
     order = torch.where(batch.targets, log_probs, torch.inf).argsort(dim=1, stable=True)
-    chosen = torch.zeros_like(batch.targets).scatter(1, order[:, :top_tokens], True)
-    return chosen & batch.targets
+    mask = torch.zeros_like(batch.targets).scatter(1, order[:, :top_tokens], True)
+    return mask & batch.targets
 
 
 def _features(model: HookedModel, batch: AnsweredBatch, top_tokens: int) -> Float[Tensor, "prompt head feature"]:
-    chosen = chosen_tokens(model, batch, top_tokens=top_tokens)
-    first = int(chosen.any(0).nonzero()[0])
+    mask = chosen_tokens(model, batch, top_tokens=top_tokens)
+    first = int(mask.any(0).nonzero()[0])
     _, z = model.capture(batch.tokens, first=first)
-    weights = chosen[:, first:].float()
+    weights = mask[:, first:].float()
     weights = weights / weights.sum(1, keepdim=True)
     layers = []
     for layer in model.layers:
-        own = torch.einsum("pk,pkhd->phd", weights.to(z[layer].device), z[layer].float())
-        layers.append(torch.cat([own, own.mean(1, keepdim=True).expand_as(own)], dim=2).to(model.device))
+        pooled = torch.einsum("pk,pkhd->phd", weights.to(z[layer].device), z[layer].float())
+        layers.append(torch.cat([pooled, pooled.mean(1, keepdim=True).expand_as(pooled)], dim=2).to(model.device))
     return torch.cat(layers, dim=1)

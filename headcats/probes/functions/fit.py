@@ -99,9 +99,9 @@ def fit_classifier(
     for epoch in range(settings.epochs):
         total = torch.zeros((), device=device)
         for places in torch.randperm(n, generator=draws).split(settings.batch_size):
-            kept = torch.rand(len(places), settings.hidden, generator=draws) >= settings.dropout
+            keep = torch.rand(len(places), settings.hidden, generator=draws) >= settings.dropout
             logits = probe.logits(
-                probe.project(features[places.to(device)]), kept=kept.to(device) / (1 - settings.dropout)
+                probe.project(features[places.to(device)]), kept=keep.to(device) / (1 - settings.dropout)
             )
             step_loss = functional.cross_entropy(logits, classes[places].to(device))
             optimizer.zero_grad()
@@ -140,8 +140,8 @@ def head_importance(
         with torch.enable_grad():
             projected = probe.project(features[places.to(features.device)]).detach().requires_grad_()
             logits = probe.logits(projected)
-            own = logits.gather(1, classes[places].to(features.device)[:, None]).sum()
-            (gradient,) = torch.autograd.grad(own, projected)
+            own_logits = logits.gather(1, classes[places].to(features.device)[:, None]).sum()
+            (gradient,) = torch.autograd.grad(own_logits, projected)
         sums.index_add_(0, classes[places], (gradient * projected.detach()).mean(2).double().cpu())
     counts = torch.bincount(classes, minlength=n_classes)
     return (sums / torch.where(counts > 0, counts.double(), torch.nan)[:, None]).float()

@@ -19,10 +19,10 @@ def function_name(text: str) -> str:
     Raises:
         UnknownNameError: The message lists near matches.
     """
-    known = {_bare(name): name for name in FUNCTIONS}
-    if _bare(text) not in known:
+    functions = {_bare(name): name for name in FUNCTIONS}
+    if _bare(text) not in functions:
         raise UnknownNameError(unknown_name_message("cognitive skill", text, FUNCTIONS))
-    return known[_bare(text)]
+    return functions[_bare(text)]
 
 
 def in_order(names: set[str] | frozenset[str]) -> tuple[str, ...]:

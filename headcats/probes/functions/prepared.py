@@ -48,14 +48,16 @@ def prepare(
         model, texts, top_tokens=settings.top_tokens, advance=lambda share: advance(0.0, f"head outputs {share:.0%}")
     )
     functions, skipped = usable_functions(features.texts, least_items=settings.least_items)
-    kept = [place for place, text in enumerate(features.texts) if text.category in functions]
-    why = {
+    usable = [place for place, text in enumerate(features.texts) if text.category in functions]
+    reasons = {
         name: f"{pluralize(items, 'query item')} of at least {settings.least_items}" for name, items in skipped.items()
     }
     # Where no text is left of a function, its tasks are not named either.
-    given = in_order({text.category for text in texts})
-    why |= {name: "none of its texts can be used" for name in given if name not in (*functions, *skipped)}
+    functions_of_texts = in_order({text.category for text in texts})
+    reasons |= {
+        name: "none of its texts can be used" for name in functions_of_texts if name not in (*functions, *skipped)
+    }
     used = HeadFeatures(
-        features.values[torch.tensor(kept)], features.heads, tuple(features.texts[i] for i in kept), features.report
+        features.values[torch.tensor(usable)], features.heads, tuple(features.texts[i] for i in usable), features.report
     )
-    return PreparedTexts(used, functions, {**left_out, **why})
+    return PreparedTexts(used, functions, {**left_out, **reasons})

@@ -42,21 +42,21 @@ def labelled(
     importance = np.full((len(found), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
     rows = {layer: row for row, layer in enumerate(layers)}
     for place, head in enumerate(features.heads):
-        importance[:, :, rows[head.layer], head.head] = [one.importance[:, place] for one in found.values()]
+        importance[:, :, rows[head.layer], head.head] = [result.importance[:, place] for result in found.values()]
     tasks = _task_names(features)
     categories = [text.category for text in features.texts]
     results = list(found.values())
     dataset = xr.Dataset(
         {
             "importance": (("seed", "function", "layer", "head"), importance),
-            **_intervals("accuracy", "accuracy", [one.accuracy for one in results]),
-            "chance": ("seed", [one.chance for one in results]),
-            **_intervals("left_out_accuracy", "left_out", [one.left_out for one in results]),
-            "left_out_chance": ("seed", [one.left_out_chance for one in results]),
-            "function_accuracy": (("seed", "function"), np.stack([one.function_accuracy for one in results])),
+            **_intervals("accuracy", "accuracy", [result.accuracy for result in results]),
+            "chance": ("seed", [result.chance for result in results]),
+            **_intervals("left_out_accuracy", "left_out", [result.left_out for result in results]),
+            "left_out_chance": ("seed", [result.left_out_chance for result in results]),
+            "function_accuracy": (("seed", "function"), np.stack([result.function_accuracy for result in results])),
             "task_left_out_accuracy": (
                 ("seed", "task"),
-                [[one.by_task.get(task, np.nan) for task in tasks] for one in results],
+                [[result.by_task.get(task, np.nan) for task in tasks] for result in results],
             ),
             "n": ("function", [categories.count(function) for function in functions]),
         },
@@ -146,11 +146,11 @@ def importance_effects(probes: xr.Dataset) -> xr.Dataset:
     return xr.Dataset({"effect": effect}, attrs={"method": NAME, "effect": "absolute"})
 
 
-def _intervals(share: str, stem: str, found: Sequence[Accuracy]) -> dict[str, tuple[str, list[float]]]:
+def _intervals(share: str, stem: str, intervals: Sequence[Accuracy]) -> dict[str, tuple[str, list[float]]]:
     return {
-        share: ("seed", [one.share for one in found]),
-        f"{stem}_low": ("seed", [one.low for one in found]),
-        f"{stem}_high": ("seed", [one.high for one in found]),
+        share: ("seed", [interval.share for interval in intervals]),
+        f"{stem}_low": ("seed", [interval.low for interval in intervals]),
+        f"{stem}_high": ("seed", [interval.high for interval in intervals]),
     }
 
 

@@ -81,39 +81,39 @@ def scale_function_heads(
     if model.tokenizer is None:
         raise ModelError(f"Model {model.name!r} has no tokenizer: pass hc.load_model(model, tokenizer=...).")
     check_model(model)
-    chosen = _chosen(heads, model)
+    head_sets = _chosen(heads, model)
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     targets = in_order({text.category for batch in batches for text in batch.texts})
-    _check(chosen, targets, report.summary())
-    every = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    controls = {name: random_sets(own, every, n=n_controls, seed=seed) for name, own in chosen.items()}
-    shape = (2, len(chosen), len(targets))
-    own, control = np.full(shape, np.nan), np.full((*shape, n_controls), np.nan)
+    _check(head_sets, targets, report.summary())
+    all_heads = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    controls = {name: random_sets(members, all_heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
+    shape = (2, len(head_sets), len(targets))
+    values, control = np.full(shape, np.nan), np.full((*shape, n_controls), np.nan)
     clean = _read(model, batches, (), targets, scale)
-    for row, (name, members) in enumerate(chosen.items()):
+    for row, (name, members) in enumerate(head_sets.items()):
         if members:
-            own[:, row] = _read(model, batches, members, targets, scale)
+            values[:, row] = _read(model, batches, members, targets, scale)
         for column, members in enumerate(controls[name]):
             control[:, row, :, column] = _read(model, batches, members, targets, scale)
-    found = xr.Dataset(
+    ds = xr.Dataset(
         {
-            "log_prob": (("function", "target"), own[0]),
-            "accuracy": (("function", "target"), own[1]),
+            "log_prob": (("function", "target"), values[0]),
+            "accuracy": (("function", "target"), values[1]),
             "clean_log_prob": ("target", clean[0]),
             "clean_accuracy": ("target", clean[1]),
             "control_log_prob": (("function", "target", "control"), control[0]),
             "control_accuracy": (("function", "target", "control"), control[1]),
-            "n_heads": ("function", [len(members) for members in chosen.values()]),
-            "n_controls": ("function", [len(controls[name]) for name in chosen]),
+            "n_heads": ("function", [len(members) for members in head_sets.values()]),
+            "n_controls": ("function", [len(controls[name]) for name in head_sets]),
             "n": ("target", [_count(batches, name) for name in targets]),
         },
-        coords={"function": list(chosen), "target": list(targets), "control": np.arange(n_controls)},
+        coords={"function": list(head_sets), "target": list(targets), "control": np.arange(n_controls)},
         attrs={"scale": scale, "model": model.name, "seed": seed, "texts": report.summary()},
     )
-    places = [targets.index(name) for name in chosen]
+    places = [targets.index(name) for name in head_sets]
     drops = clean[0][:, None] - control[0]
-    p, p_specific = _p_values(clean[0] - own[0], drops, places)
-    return found.assign(p=("function", p), p_specific=("function", p_specific))
+    p, p_specific = _p_values(clean[0] - values[0], drops, places)
+    return ds.assign(p=("function", p), p_specific=("function", p_specific))
 
 
 def random_sets(heads: HeadSet, every: Sequence[Head], *, n: int, seed: int) -> list[HeadSet]:
@@ -121,26 +121,26 @@ def random_sets(heads: HeadSet, every: Sequence[Head], *, n: int, seed: int) -> 
     pool = [head for head in every if head not in heads]
     if not heads or len(pool) < len(heads):
         return []
-    wanted = min(n, math.comb(len(pool), len(heads)))
+    n_sets = min(n, math.comb(len(pool), len(heads)))
     draws = stream(seed, "function_probe", "random heads", *map(str, sorted(heads)))
-    found: dict[HeadSet, None] = {}
-    while len(found) < wanted:
-        found[tuple(sorted(pool[place] for place in draws.permutation(len(pool))[: len(heads)]))] = None
-    return list(found)
+    sets: dict[HeadSet, None] = {}
+    while len(sets) < n_sets:
+        sets[tuple(sorted(pool[place] for place in draws.permutation(len(pool))[: len(heads)]))] = None
+    return list(sets)
 
 
 def _chosen(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: HookedModel) -> dict[str, HeadSet]:
     if isinstance(heads, xr.DataArray):
         heads = _members(heads)
-    chosen = {
-        name: tuple(sorted({Head.parse(head) if isinstance(head, str) else Head(*head) for head in listed}))
-        for name, listed in heads.items()
+    head_sets = {
+        name: tuple(sorted({Head.parse(head) if isinstance(head, str) else Head(*head) for head in names}))
+        for name, names in heads.items()
     }
-    for name, found in chosen.items():
-        for head in found:
+    for name, members in head_sets.items():
+        for head in members:
             if not 0 <= head.head < model.n_heads.get(head.layer, 0):
                 raise DataError(f"Function {name!r} lists head {head}, which model {model.name!r} does not have.")
-    return chosen
+    return head_sets
 
 
 def _members(outcome: xr.DataArray) -> dict[str, list[Head | str]]:
@@ -200,13 +200,13 @@ def _p_values(
     """P values: of the drop on the function's own texts, and of that drop minus the mean drop of the others."""
     p = np.full((2, len(own)), np.nan)
     for row, place in enumerate(places):
-        known = ~np.isnan(controls[row, place])
-        if np.isnan(own[row, place]) or not known.any():
+        has_control = ~np.isnan(controls[row, place])
+        if np.isnan(own[row, place]) or not has_control.any():
             continue
-        others = [other for other in range(own.shape[1]) if other != place]
-        drop, random = own[row, place], controls[row, place, known]
-        p[0, row] = (1 + (random >= drop).sum()) / (1 + known.sum())
-        if others:
-            random = random - controls[row][others][:, known].mean(0)
-            p[1, row] = (1 + (random >= drop - own[row, others].mean()).sum()) / (1 + known.sum())
+        rest = [column for column in range(own.shape[1]) if column != place]
+        drop, random = own[row, place], controls[row, place, has_control]
+        p[0, row] = (1 + (random >= drop).sum()) / (1 + has_control.sum())
+        if rest:
+            random = random - controls[row][rest][:, has_control].mean(0)
+            p[1, row] = (1 + (random >= drop - own[row, rest].mean()).sum()) / (1 + has_control.sum())
     return p[0], p[1]

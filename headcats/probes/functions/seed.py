@@ -104,7 +104,7 @@ def probe_seed(
         chance,
         np.array([right[labels.numpy()[held_out] == number].mean() for number in range(len(functions))]),
         *_left_out(by_task),
-        {task: float(found.mean()) for task, found in by_task.items()},
+        {task: float(correct.mean()) for task, correct in by_task.items()},
     )
 
 
@@ -124,7 +124,7 @@ def _left_out(by_task: dict[tuple[str, str], Bool[np.ndarray, " text"]]) -> tupl
     if not by_task:
         return UNKNOWN, float("nan")
     right = np.concatenate(list(by_task.values()))
-    sizes = [len(found) for found in by_task.values()]
+    sizes = [len(correct) for correct in by_task.values()]
     return (
         clustered_accuracy(right, np.repeat(np.arange(len(sizes)), sizes)),
         largest_share(np.repeat([function for function, _ in by_task], sizes)),

@@ -30,7 +30,7 @@ def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tupl
     skipped = {name: len(items[name]) for name in in_order(set(items)) if len(items[name]) < least_items}
     functions = tuple(name for name in in_order(set(items)) if name not in skipped)
     if len(functions) < 2:
-        counts = ", ".join(f"{name} {len(found)}" for name, found in items.items()) or "no texts at all"
+        counts = ", ".join(f"{name} {len(members)}" for name, members in items.items()) or "no texts at all"
         raise DataError(
             f"function_probe needs at least 2 functions with {least_items} or more distinct query items each; items by "
             f"function: {counts}. Give more texts."
@@ -91,17 +91,17 @@ def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> l
     tasks: dict[str, list[str]] = {}
     for function, task in sorted({task_of(text) for text in texts}):
         tasks.setdefault(function, []).append(task)
-    rounds = rounds_of({function: len(found) for function, found in tasks.items()})
+    rounds = rounds_of({function: len(names) for function, names in tasks.items()})
     mixed: Mapping[str, list[str]] = {
         function: [
-            found[place]
-            for place in stream(seed, "function_probe", "left out", function, str(probe)).permutation(len(found))
+            names[place]
+            for place in stream(seed, "function_probe", "left out", function, str(probe)).permutation(len(names))
         ]
-        for function, found in tasks.items()
-        if len(found) > 1
+        for function, names in tasks.items()
+        if len(names) > 1
     }
     return [
-        frozenset((function, found[number]) for function, found in mixed.items() if number < len(found))
+        frozenset((function, names[number]) for function, names in mixed.items() if number < len(names))
         for number in range(rounds)
     ]
 

@@ -71,12 +71,13 @@ def answer_questions(
         DataError: No answer is left, or the roles coincide in most answers.
     """
     report = DropReport()
-    asked = _encoded(model, questions, report)
+    encoded = _encoded(model, questions, report)
     ends = LineEnds(model.tokenizer)
-    found = generate(model, [tokens for _, tokens in asked], ends=ends, limit=settings.max_new_tokens, advance=advance)
+    prompts = [tokens for _, tokens in encoded]
+    continuations = generate(model, prompts, ends=ends, limit=settings.max_new_tokens, advance=advance)
     answers: list[Answer] = []
     refused: list[AnswerShape] = []
-    for (question, tokens), generated in zip(asked, found, strict=True):
+    for (question, tokens), generated in zip(encoded, continuations, strict=True):
         text, stops = written(model.tokenizer, generated.tokens)
         span = find_exact(question.exact, text)
         inside = [] if span is None else tokens_of(span, stops)
@@ -101,7 +102,7 @@ def answer_questions(
 
 
 def _example(question: Question, text: str) -> str:
-    return " -> ".join(repr(textwrap.shorten(one, _SHOWN, placeholder=" ...")) for one in (question.prompt, text))
+    return " -> ".join(repr(textwrap.shorten(quoted, _SHOWN, placeholder=" ...")) for quoted in (question.prompt, text))
 
 
 def written(tokenizer: Any, tokens: Sequence[int]) -> tuple[str, list[int]]:
@@ -132,29 +133,29 @@ def _encoded(
     if not questions:
         raise DataError("No question was given; a token probe needs some hundred.")
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
-    prompts = tokenizer([one.prompt for one in questions], add_special_tokens=False)["input_ids"]
-    rights = tokenizer([one.answer for one in questions], add_special_tokens=False)["input_ids"]
+    prompts = tokenizer([question.prompt for question in questions], add_special_tokens=False)["input_ids"]
+    rights = tokenizer([question.answer for question in questions], add_special_tokens=False)["input_ids"]
     seen: set[str] = set()
-    kept = []
+    encoded = []
     for question, prompt, right in zip(questions, prompts, rights, strict=True):
-        found = find_exact(question.exact, text := _decode(tokenizer, right))
+        exact = find_exact(question.exact, text := _decode(tokenizer, right))
         if question.prompt in seen:
             problem = "asked before"
         elif unknown is not None and unknown in (*prompt, *right):
             problem = UNKNOWN_WORD
         elif len(bos) + len(prompt) + len(right) > model.n_ctx:
             problem = "longer than the context"
-        elif found is None or not same_answer(text[found[0] : found[1]], question.exact_answer):
+        elif exact is None or not same_answer(text[exact[0] : exact[1]], question.exact_answer):
             problem = "the tokenizer does not keep the exact answer"
         else:
             problem = ""
-            kept.append((question, (*bos, *prompt)))
+            encoded.append((question, (*bos, *prompt)))
         if problem:
             report.drop(problem, repr(question.prompt))
         seen.add(question.prompt)
-    if not kept:
+    if not encoded:
         raise DataError(f"None of the {len(questions)} questions can be asked: {report.summary()}.")
-    return kept
+    return encoded
 
 
 def _decode(tokenizer: Any, tokens: Sequence[int]) -> str:
@@ -163,9 +164,9 @@ def _decode(tokenizer: Any, tokens: Sequence[int]) -> str:
 
 def _coinciding_message(refused: list[AnswerShape], kept: int, settings: TokenProbeSettings, preset: str) -> str:
     pairs = coinciding(refused).most_common(4)
-    listed = ", ".join(f"{one} = {other} in {count}" for (one, other), count in pairs)
+    counts = ", ".join(f"{first_role} = {second_role} in {count}" for (first_role, second_role), count in pairs)
     return (
-        f"Token roles coincide in {len(refused)} of {len(refused) + kept} answers ({listed or 'texts are short'}). "
+        f"Token roles coincide in {len(refused)} of {len(refused) + kept} answers ({counts or 'texts are short'}). "
         f"Preset {preset!r} needs answers of at least {settings.min_answer_tokens} tokens with an exact answer of at "
         f"least {settings.min_exact_tokens} tokens inside: ask for answers in a sentence, like the suite 'sentences'."
     )

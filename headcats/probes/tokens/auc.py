@@ -55,12 +55,12 @@ class JudgedPrompts:
 
     def relabelled(self, wrong: Bool[np.ndarray, " prompt"]) -> "JudgedPrompts":
         """The same prompts and draws with other labels."""
-        other = object.__new__(JudgedPrompts)
-        other.__dict__.update(self.__dict__, wrong=wrong)
-        other.one_class = tuple(
+        copy = object.__new__(JudgedPrompts)
+        copy.__dict__.update(self.__dict__, wrong=wrong)
+        copy.one_class = tuple(
             str(self.tasks[places[0]]) for places in self._by_task if len(set(wrong[places].tolist())) == 1
         )
-        return other
+        return copy
 
     def area(self, scores: Shaped[np.ndarray, " prompt"]) -> Area:
         """Over all pairs of prompts; a higher score is to mean that the answer is wrong."""

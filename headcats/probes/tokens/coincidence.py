@@ -35,33 +35,35 @@ def coincidences(block: xr.Dataset, *, at_most: int) -> list[str]:
         at_most: Pairs of roles to name; the others are counted.
     """
     roles = [str(role) for role in block["role"].values]
-    said = []
+    sentences = []
     in_question = {}
     if "in_question" in block:
         shares = dict(zip(roles, block["in_question"].values.tolist(), strict=True))
         in_question = {role: share for role, share in shares.items() if role != LAST_Q and share > 0}
     if in_question:
-        (first, share), *others = sorted(in_question.items(), key=lambda one: -one[1])
-        more = "".join(f", {role} in {_percent(share)}" for role, share in others)
-        said.append(f"{first} lies in the question in {_percent(share)} of the answers{more}")
+        (first, share), *rest = sorted(in_question.items(), key=lambda entry: -entry[1])
+        more = "".join(f", {role} in {_percent(share)}" for role, share in rest)
+        sentences.append(f"{first} lies in the question in {_percent(share)} of the answers{more}")
     if "same_position" in block and block["same_position"].dims == _AXES:
         same = block["same_position"]
         # A role that lies in the question is said to do so above, whether or not it is its last token.
         pairs = {
-            (one, other): share
-            for place, one in enumerate(roles)
-            for other in roles[place + 1 :]
-            if other in same["other_role"].values
-            and (share := float(same.sel(role=one, other_role=other))) > 0
-            and not (one == LAST_Q and other in in_question)
+            (role, second_role): share
+            for place, role in enumerate(roles)
+            for second_role in roles[place + 1 :]
+            if second_role in same["other_role"].values
+            and (share := float(same.sel(role=role, other_role=second_role))) > 0
+            and not (role == LAST_Q and second_role in in_question)
         }
-        named = sorted(pairs.items(), key=lambda one: -one[1])
-        listed = [f"{one} is {other} in {_percent(share)}" for (one, other), share in named[:at_most]]
-        if listed:
+        ranked = sorted(pairs.items(), key=lambda entry: -entry[1])
+        phrases = [f"{role} is {second_role} in {_percent(share)}" for (role, second_role), share in ranked[:at_most]]
+        if phrases:
             of = "" if in_question else " of the answers"
-            left = f", and {pluralize(len(named) - at_most, 'more pair')}" if len(named) > at_most else ""
-            said.append(f"the same token: {listed[0]}{of}" + "".join(f", {one}" for one in listed[1:]) + left)
-    return said
+            left = f", and {pluralize(len(ranked) - at_most, 'more pair')}" if len(ranked) > at_most else ""
+            sentences.append(
+                f"the same token: {phrases[0]}{of}" + "".join(f", {phrase}" for phrase in phrases[1:]) + left
+            )
+    return sentences
 
 
 def _percent(share: float) -> str:

@@ -33,9 +33,9 @@ def probe_scores(
         warnings.simplefilter("always")
         probe.fit(features[~test].astype(np.float64), wrong[~test])
     stopped = False
-    for one in caught:
-        if issubclass(one.category, ConvergenceWarning):
+    for warning in caught:
+        if issubclass(warning.category, ConvergenceWarning):
             stopped = True
         else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     return None if stopped else np.asarray(probe.decision_function(features[test].astype(np.float64)))

@@ -58,7 +58,7 @@ def generate(
         limit: Most tokens of an answer.
         advance: Called with the share of prompts that is done.
     """
-    made: list[Generated | None] = [None] * len(prompts)
+    answers: list[Generated | None] = [None] * len(prompts)
     done = 0
     for group in by_length(prompts):
         length = len(prompts[group[0]])
@@ -67,11 +67,11 @@ def generate(
         for start in range(0, len(group), size):
             part = group[start : start + size]
             texts = torch.tensor([list(prompts[place]) for place in part])
-            for place, found in zip(part, _continued(model, texts, ends=ends, most=most), strict=True):
-                made[place] = found
+            for place, generated in zip(part, _continued(model, texts, ends=ends, most=most), strict=True):
+                answers[place] = generated
             done += len(part)
             advance(done / len(prompts))
-    return [one for one in made if one is not None]
+    return [answer for answer in answers if answer is not None]
 
 
 def by_length(texts: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -84,19 +84,19 @@ def by_length(texts: Sequence[Sequence[int]]) -> list[list[int]]:
 
 def _continued(model: HookedModel, texts: torch.Tensor, *, ends: LineEnds, most: int) -> list[Generated]:
     q_len = texts.shape[1]
-    found: list[Generated] = [Generated((), True)] * len(texts)
+    answers: list[Generated] = [Generated((), True)] * len(texts)
     going = list(range(len(texts)))
     for _ in range(most):
-        chosen = model.run(texts, hooks={}).argmax(-1).cpu()
-        stopped = [int(token) in ends for token in chosen]
+        next_tokens = model.run(texts, hooks={}).argmax(-1).cpu()
+        stopped = [int(token) in ends for token in next_tokens]
         for row, stop in enumerate(stopped):
             if stop:
-                found[going[row]] = Generated(tuple(texts[row, q_len:].tolist()), False)
-        kept = torch.tensor([row for row, stop in enumerate(stopped) if not stop], dtype=torch.long)
-        going = [going[int(row)] for row in kept]
-        texts = torch.cat([texts[kept], chosen[kept, None]], 1)
+                answers[going[row]] = Generated(tuple(texts[row, q_len:].tolist()), False)
+        unfinished = torch.tensor([row for row, stop in enumerate(stopped) if not stop], dtype=torch.long)
+        going = [going[int(row)] for row in unfinished]
+        texts = torch.cat([texts[unfinished], next_tokens[unfinished, None]], 1)
         if not going:
             break
     for place, text in zip(going, texts, strict=True):
-        found[place] = Generated(tuple(text[q_len:].tolist()), True)
-    return found
+        answers[place] = Generated(tuple(text[q_len:].tolist()), True)
+    return answers

@@ -49,17 +49,17 @@ def token_map(
     answers, report = answer_questions(
         model, questions, settings, preset=preset, advance=lambda share: advance(0.0, f"answers {share:.0%}")
     )
-    wrong = np.array([one.wrong for one in answers], dtype=bool)
-    tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
+    wrong = np.array([answer.wrong for answer in answers], dtype=bool)
+    tasks, items = [answer.question.task for answer in answers], [answer.question.item for answer in answers]
     _check_classes(wrong, settings, report)
     test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
     for side, name in ((test, "held-out"), (~test, "training")):
         _check_side(wrong[side], name, items)
-    cells, failed, judged = _cells(
+    cells, failed, judged_prompts = _cells(
         model, answers, wrong, test, settings, representation=representation, seed=seed, advance=advance
     )
     check_converged(failed, cells[0].size, max_iter=settings.max_iter)
-    baseline = judged.area(task_error_rates(wrong, tasks, test)[test])
+    baseline = judged_prompts.area(task_error_rates(wrong, tasks, test)[test])
     layers, roles = list(model.layers), list(settings.roles)
     provenance = {
         "method": "token_probe",
@@ -71,29 +71,29 @@ def token_map(
         "seed": seed,
         "questions": len(questions),
         "left_out": report.dropped,
-        "cut": sum(one.cut for one in answers),
+        "cut": sum(answer.cut for answer in answers),
         "not_converged": [str(probe) for probe in failed],
     }
     return xr.Dataset(
         {
             **{name: (("layer", "role"), values) for name, values in zip(_CELLS, cells, strict=True)},
-            **role_places([one.shape for one in answers], roles),
+            **role_places([answer.shape for answer in answers], roles),
             "task_baseline": baseline.value,
             "task_baseline_low": baseline.low,
             "task_baseline_high": baseline.high,
             "n": len(answers),
             "n_wrong": int(wrong.sum()),
             "n_test": int(test.sum()),
-            "n_cut": sum(one.cut for one in answers),
+            "n_cut": sum(answer.cut for answer in answers),
             "n_left_out": sum(report.dropped.values()),
             "n_not_converged": len(failed),
-            "n_tasks_of_one_class": len(judged.one_class),
+            "n_tasks_of_one_class": len(judged_prompts.one_class),
             "wrong": ("prompt", wrong.astype(np.int8)),
-            "generated": _words([one.generated for one in answers]),
-            "exact": _words([one.exact for one in answers]),
-            "right_answer": _words([one.question.answer for one in answers]),
-            "question": _words([one.question.prompt for one in answers]),
-            "split": _words(["test" if held else "train" for held in test]),
+            "generated": _words([answer.generated for answer in answers]),
+            "exact": _words([answer.exact for answer in answers]),
+            "right_answer": _words([answer.question.answer for answer in answers]),
+            "question": _words([answer.question.prompt for answer in answers]),
+            "split": _words(["test" if is_test else "train" for is_test in test]),
         },
         coords={
             "layer": layers,
@@ -111,7 +111,7 @@ def token_map(
             "model": model.name,
             "left_out": report.summary(),
             "not_converged": "\n".join(map(str, failed)),
-            "tasks_of_one_class": "\n".join(judged.one_class),
+            "tasks_of_one_class": "\n".join(judged_prompts.one_class),
             "provenance": json.dumps(provenance, ensure_ascii=False),
         },
     )
@@ -129,30 +129,30 @@ def _cells(
     advance: Advance,
 ) -> tuple[np.ndarray, list[Probe], JudgedPrompts]:
     """`(variable, layer, role)`, the probes that did not converge, and the held-out prompts."""
-    tasks, items = [one.question.task for one in answers], [one.question.item for one in answers]
-    judged = JudgedPrompts(
+    tasks, items = [answer.question.task for answer in answers], [answer.question.item for answer in answers]
+    judged_prompts = JudgedPrompts(
         wrong[test],
-        [task for task, held in zip(tasks, test, strict=True) if held],
-        [item for item, held in zip(items, test, strict=True) if held],
+        [task for task, is_test in zip(tasks, test, strict=True) if is_test],
+        [item for item, is_test in zip(items, test, strict=True) if is_test],
         resamples=settings.resamples,
         draws=stream(seed, "token_probe", "bootstrap"),
     )
     mixed = shuffled_labels(wrong, tasks, test, seed=seed)
-    sides = ((False, wrong, judged), (True, mixed, judged.relabelled(mixed[test])))
+    sides = ((False, wrong, judged_prompts), (True, mixed, judged_prompts.relabelled(mixed[test])))
     values = np.full((len(_CELLS), len(model.layers), len(settings.roles)), np.nan)
     failed: list[Probe] = []
     features = representations(
         model,
-        [one.tokens for one in answers],
-        [[one.shape.position(role) for role in settings.roles] for one in answers],
+        [answer.tokens for answer in answers],
+        [[answer.shape.position(role) for role in settings.roles] for answer in answers],
         representation=representation,
         advance=lambda share: advance(0.0, f"representations {share:.0%}"),
     )
-    for row, (layer, found) in enumerate(features):
+    for row, (layer, layer_features) in enumerate(features):
         for column, role in enumerate(settings.roles):
             areas: list[Area] = []
             for shuffled, labels, items_judged in sides:
-                scores = probe_scores(found[:, column], labels, test, settings)
+                scores = probe_scores(layer_features[:, column], labels, test, settings)
                 if scores is None:
                     failed.append(Probe(layer, role, shuffled))
                     areas += [Area(np.nan, np.nan, np.nan)] * 2
@@ -162,7 +162,7 @@ def _cells(
             share = (row * len(settings.roles) + column + 1) / values[0].size
             # Shares are those of the probes: how long answering takes beside them, nobody knows before.
             advance(share, f"probes, layer {layer}")
-    return values, failed, judged
+    return values, failed, judged_prompts
 
 
 def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
@@ -170,11 +170,11 @@ def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSetti
     if min(bad, n - bad) >= settings.min_class:
         return
     few, harder = ("wrong", "harder") if bad < n - bad else ("right", "easier")
-    told = f"all {n} answers are {'right' if not bad else 'wrong'}" if bad in (0, n) else f"{bad} of {n} are wrong"
+    balance = f"all {n} answers are {'right' if not bad else 'wrong'}" if bad in (0, n) else f"{bad} of {n} are wrong"
     left = f" ({report.summary()})" if report.dropped else ""
     raise DataError(
-        f"There is nothing to predict: {told}{left}, and a probe of errors needs at least {settings.min_class} right "
-        f"and {settings.min_class} wrong answers. Ask {harder} questions, or more of them: too few are {few}."
+        f"There is nothing to predict: {balance}{left}, and a probe of errors needs at least {settings.min_class} "
+        f"right and {settings.min_class} wrong answers. Ask {harder} questions, or more of them: too few are {few}."
     )
 
 

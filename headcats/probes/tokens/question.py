@@ -61,11 +61,11 @@ class Question:
 
 def find_exact(exact: str, text: str) -> tuple[int, int] | None:
     """Characters `[start, stop)` of the first match of `exact` in a text, of its first group if it has one; or None."""
-    found = re.search(exact, text)
-    if found is None:
+    match = re.search(exact, text)
+    if match is None:
         return None
-    group = 1 if found.re.groups and found.group(1) is not None else 0
-    start, stop = found.span(group)
+    group = 1 if match.re.groups and match.group(1) is not None else 0
+    start, stop = match.span(group)
     return (start, stop) if text[start:stop].strip() else None
 
 

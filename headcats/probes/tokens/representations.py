@@ -51,9 +51,9 @@ def representations(
         def passed(share: float, before: int = start, count: int = len(layers)) -> None:
             advance((before + share * count) / len(model.layers))
 
-        found = _read(model, texts, positions, {layer: names[layer] for layer in layers}, passed)
+        values = _read(model, texts, positions, {layer: names[layer] for layer in layers}, passed)
         for layer in layers:
-            yield layer, found.pop(layer)
+            yield layer, values.pop(layer)
 
 
 def hook_name(model: HookedModel, layer: int, representation: str) -> str:
@@ -66,10 +66,14 @@ def hook_name(model: HookedModel, layer: int, representation: str) -> str:
         raise OptionError(f"Expected representation {', '.join(REPRESENTATIONS)}; got {representation!r}.")
     name = f"blocks.{layer}.{REPRESENTATIONS[representation]}"
     if name not in model.model.hook_dict:
-        others = [short for short, hook in REPRESENTATIONS.items() if f"blocks.{layer}.{hook}" in model.model.hook_dict]
+        available = [
+            representation
+            for representation, hook in REPRESENTATIONS.items()
+            if f"blocks.{layer}.{hook}" in model.model.hook_dict
+        ]
         raise OptionError(
             f"Model {model.name!r} has no hook {name!r}, so no representation {representation!r}; it has "
-            f"{', '.join(others)}."
+            f"{', '.join(available)}."
         )
     return name
 
@@ -81,27 +85,27 @@ def _read(
     names: dict[int, str],
     advance: Callable[[float], None] = lambda share: None,
 ) -> dict[int, Float32[np.ndarray, "text role width"]]:
-    kept: dict[int, np.ndarray] = {}
+    values: dict[int, np.ndarray] = {}
     done = 0
     for group in by_length(texts):
         size = max(1, TOKENS_AT_ONCE // len(texts[group[0]]))
         for start in range(0, len(group), size):
             part = group[start : start + size]
-            where = torch.tensor([list(positions[place]) for place in part])
+            token_positions = torch.tensor([list(positions[place]) for place in part])
             seen: dict[int, Tensor] = {}
-            hooks = {name: _keeping(seen, layer, where) for layer, name in names.items()}
+            hooks = {name: _keeping(seen, layer, token_positions) for layer, name in names.items()}
             model.run(torch.tensor([list(texts[place]) for place in part]), hooks=hooks)
             for layer, value in seen.items():
                 if not bool(value.isfinite().all()):
                     raise ModelError(
                         f"{names[layer]!r} of model {model.name!r} holds NaN or infinite values: load it in float32."
                     )
-                if layer not in kept:
-                    kept[layer] = np.empty((len(texts), *value.shape[1:]), dtype=np.float32)
-                kept[layer][part] = value.numpy()
+                if layer not in values:
+                    values[layer] = np.empty((len(texts), *value.shape[1:]), dtype=np.float32)
+                values[layer][part] = value.numpy()
             done += len(part)
             advance(done / len(texts))
-    return kept
+    return values
 
 
 def _keeping(seen: dict[int, Tensor], layer: int, where: Tensor) -> Edit:

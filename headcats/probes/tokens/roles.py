@@ -67,8 +67,8 @@ class AnswerShape:
 def coinciding(shapes: Iterable[AnswerShape]) -> Counter[tuple[str, str]]:
     """Pairs of named roles at the same position -> in how many answers."""
     return Counter(
-        (one, other)
+        (first, second)
         for shape in shapes
-        for one, other in combinations(NAMED_ROLES, 2)
-        if shape.position(one) == shape.position(other)
+        for first, second in combinations(NAMED_ROLES, 2)
+        if shape.position(first) == shape.position(second)
     )

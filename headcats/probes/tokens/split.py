@@ -34,12 +34,12 @@ def held_out(
     draws = stream(seed, _STREAM, "split")
     order = sorted(draws.permutation(len(names)).tolist(), key=lambda place: kinds[names[place]])
     offset = draws.random()
-    chosen = {
+    items_held_out = {
         names[place]
         for rank, place in enumerate(order)
         if math.floor((rank + 1) * share + offset) > math.floor(rank * share + offset)
     }
-    return np.array([item in chosen for item in items], dtype=bool)
+    return np.array([item in items_held_out for item in items], dtype=bool)
 
 
 def shuffled_labels(

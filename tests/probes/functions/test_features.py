@@ -92,11 +92,12 @@ def test_texts_that_cannot_be_read_are_dropped_and_counted(model: tuple[HookedMo
     shares: list[float] = []
     found = head_features(adapted, [same, unknown, same, *texts()], top_tokens=5, advance=shares.append)
     assert found.texts == (same, same, *texts())
-    assert found.report.summary() == "7 kept; 1 word unknown to the tokenizer (e.g. 'nobody→w1')"
+    assert (found.report.kept, list(found.report.dropped.values())) == (7, [1])
+    assert "nobody→w1" in found.report.summary()
     assert torch.equal(found.values[0], found.values[1])
     assert len(found.values) == 7
     assert shares == sorted(shares)
-    with pytest.raises(DataError, match="None of the 1 texts can be used"):
+    with pytest.raises(DataError, match="None of the 1"):
         head_features(adapted, [unknown], top_tokens=5)
 
 
@@ -105,7 +106,7 @@ def test_models_without_a_tokenizer_or_with_heads_of_two_sizes_are_refused(
 ) -> None:
     adapted, _ = model
     monkeypatch.setattr(HookedModel, "d_head", property(lambda self: {0: 8, 1: 16}))
-    with pytest.raises(ModelError, match=r"must be of one size.*8 in layer 0, 16 in layer 1"):
+    with pytest.raises(ModelError, match="8 in layer 0, 16"):
         head_features(adapted, texts(), top_tokens=5)
     bare = HookedModel(adapted.model, tokenizer=adapted.tokenizer)
     bare.tokenizer = None

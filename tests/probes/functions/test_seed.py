@@ -40,7 +40,7 @@ def test_shuffled_functions_are_refused() -> None:
     order = np.random.default_rng(0).permutation(len(texts))
     shuffled = features_of(tuple(texts[place] for place in order), {})
     shuffled = type(told)(told.values, told.heads, shuffled.texts, told.report)
-    with pytest.raises(DataError, match=r"not above chance, so no importance"):
+    with pytest.raises(DataError, match="not above chance"):
         probe_seed(shuffled, FUNCTIONS, settings=QUICK, seed=0, probe=0)
 
 
@@ -49,10 +49,8 @@ def test_too_few_items_are_called_that() -> None:
     features = features_of(texts_of(("a", "b"), n=10), {Head(0, 3): {"a": 50.0}, Head(1, 1): {"b": 50.0}})
     with pytest.raises(DataError) as found:
         probe_seed(features, ("a", "b"), settings=QUICK, seed=0, probe=0)
-    assert str(found.value).startswith(
-        "The function probe is right for 1.000 of the held-out texts, but they ask 4 query"
-    )
-    assert "too few to tell it from guessing" in str(found.value)
+    assert "1.000 of the held-out texts, but they ask 4" in str(found.value)
+    assert "too few" in str(found.value)
     assert "not above chance" not in str(found.value)
 
 

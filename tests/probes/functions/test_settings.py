@@ -36,7 +36,7 @@ def test_case_spaces_hyphens_and_underscores_make_no_difference(text: str) -> No
 
 
 def test_an_unknown_skill_is_refused_with_its_near_matches() -> None:
-    with pytest.raises(UnknownNameError, match=r"'Math Calculus'\. Did you mean 'Math Calculation'"):
+    with pytest.raises(UnknownNameError, match="mean 'Math Calculation'"):
         function_name("Math Calculus")
 
 

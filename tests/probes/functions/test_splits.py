@@ -33,7 +33,7 @@ def test_probes_hold_out_different_items_and_the_same_ones_again() -> None:
 
 def test_a_function_whose_items_cannot_be_divided_is_named() -> None:
     texts = [replace(text, item="the same") if text.category == "b" else text for text in texts_of(FUNCTIONS, n=12)]
-    with pytest.raises(DataError, match="Function 'b' cannot be split"):
+    with pytest.raises(DataError, match="'b' cannot"):
         held_out_texts(texts, FUNCTIONS, folds=5, seed=0, probe=0)
 
 
@@ -58,9 +58,9 @@ def test_functions_with_too_few_items_are_skipped_and_named() -> None:
     texts = [*texts_of(("a", "b")), *texts_of(("c",), n=9)]
     repeated = [replace(text, item="again") for text in texts_of(("d",), n=50)]
     assert usable_functions([*texts, *repeated], least_items=10) == (("a", "b"), {"c": 9, "d": 1})
-    with pytest.raises(DataError, match=r"at least 2 functions with 10 or more.*a 40, c 9"):
+    with pytest.raises(DataError, match=r"2 functions .*a 40, c 9"):
         usable_functions([*texts_of(("a",)), *texts_of(("c",), n=9)], least_items=10)
-    with pytest.raises(DataError, match="no texts at all"):
+    with pytest.raises(DataError, match="no texts"):
         usable_functions([], least_items=10)
     with pytest.raises(DataError, match="'a/0' has no category"):
         usable_functions([replace(texts[0], category="")], least_items=10)

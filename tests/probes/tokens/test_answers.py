@@ -76,7 +76,7 @@ def test_long_answers_are_cut_short_where_they_are_an_example() -> None:
 
 def test_roles_that_coincide_in_most_answers_are_refused_by_name() -> None:
     model, questions = model_saying(RIGHT, "8 5", "9 5")
-    with pytest.raises(DataError, match="coincide in 2 of 3 answers") as problem:
+    with pytest.raises(DataError, match="2 of 3 answers") as problem:
         answer_questions(model, questions, PAPER, preset="orgad2025")
     message = str(problem.value)
     assert "first_answer = exact_answer_first in 2" in message
@@ -94,11 +94,11 @@ def test_an_answer_that_never_ends_is_cut_and_counted() -> None:
 
 def test_no_answer_at_all_is_refused() -> None:
     model, questions = model_saying("the sum is now then")
-    with pytest.raises(DataError, match="No answer is left to probe: 0 kept; 1 no exact answer"):
+    with pytest.raises(DataError, match=": 0 kept; 1 no exact"):
         answer_questions(model, questions, PAPER)
-    with pytest.raises(DataError, match="No question was given"):
+    with pytest.raises(DataError, match="No question"):
         answer_questions(model, [], PAPER)
-    with pytest.raises(DataError, match="None of the 1 questions can be asked"):
+    with pytest.raises(DataError, match="None of the 1"):
         answer_questions(model, [Question("unheard", RIGHT, EXACT)], PAPER)
 
 
@@ -111,7 +111,7 @@ def test_a_tokenizer_that_loses_the_exact_answer_is_noticed() -> None:
     joined = Question(questions[0].prompt, "the sum is 8 5 now", r"\d \d")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(model.tokenizer), "decode", lambda self, ids, **options: "".join(map(str, ids)))
-        with pytest.raises(DataError, match="does not keep the exact answer"):
+        with pytest.raises(DataError, match="exact answer"):
             answer_questions(model, [joined], PAPER)
 
 
@@ -150,9 +150,9 @@ def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
 
 
 def test_questions_that_cannot_be_judged_are_refused() -> None:
-    with pytest.raises(DataError, match="finds no exact answer in the right answer 'none'"):
+    with pytest.raises(DataError, match="right answer 'none'"):
         Question("1 →", "none", EXACT)
     with pytest.raises(DataError, match="needs a prompt"):
         Question(" ", RIGHT, EXACT)
-    with pytest.raises(OptionError, match="is no regular expression"):
+    with pytest.raises(OptionError, match="regular expression"):
         Question("1 →", RIGHT, "(")

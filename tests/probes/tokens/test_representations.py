@@ -71,13 +71,13 @@ def test_layers_are_read_in_several_passes_where_memory_is_short(monkeypatch: py
 def test_unknown_representations_and_broken_numbers_are_refused() -> None:
     toy = tiny_model("gpt2", n_layers=1)
     model = HookedModel(toy.model)
-    with pytest.raises(OptionError, match="Expected representation mlp_post, mlp_out, resid_post, head_z; got 'mlp'"):
+    with pytest.raises(OptionError, match="head_z; got 'mlp'"):
         hook_name(model, 0, "mlp")
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(REPRESENTATIONS, "mlp_post", "mlp.hook_nothing")
-        with pytest.raises(OptionError, match="it has mlp_out, resid_post, head_z"):
+        with pytest.raises(OptionError, match="has mlp_out"):
             hook_name(model, 0, "mlp_post")
     with torch.no_grad():
         next(p for name, p in toy.model.named_parameters() if "wte" in name or "embed" in name)[7] = float("inf")
-    with pytest.raises(ModelError, match="holds NaN or infinite"):
+    with pytest.raises(ModelError, match="NaN"):
         dict(representations(model, [[0, 7]], [[1]], representation="resid_post"))
