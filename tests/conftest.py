@@ -1,6 +1,7 @@
 """What every test shares: one thread, fixed seeds, a deterministic Hypothesis and the two version marks."""
 
 import importlib.metadata
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,8 @@ from hypothesis import settings
 from headcats import registry
 from headcats.results import folder as results_folder
 
-settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True)
+N_EXAMPLES = 100 if "CI" in os.environ else 25  # .ci/run sets it
+settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
 settings.load_profile("deterministic")
 
 TRANSFORMER_LENS_MAJOR = int(importlib.metadata.version("transformer-lens").split(".")[0])

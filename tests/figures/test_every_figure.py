@@ -209,6 +209,7 @@ PALETTES = ("headcats", "colour_blind")
 HUES = {*ICL.values(), "#9467bd", "#8c564b", "#e377c2", "#00ff00"}
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_that_tell_things_apart_by_hue_have_a_palette_for_everybody(name: str) -> None:
     table = EXAMPLES[name](4, 5)

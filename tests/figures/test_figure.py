@@ -26,6 +26,7 @@ def small() -> go.Figure:
     return overlap_map(mixed_overlap(2, 2), title="a <b> & c")
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("reverse", [False, True], ids=["alphabetic", "reversed"])
 def test_names_are_functions_whatever_is_imported_first(reverse: bool) -> None:
     order = sorted(FILES, reverse=reverse)

@@ -13,6 +13,7 @@ from headcats.models.quiet import quiet
 
 
 class TestQuiet:
+    @pytest.mark.ci
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_loading_prints_nothing(self, folders: dict[str, Path], backend: str) -> None:
         # A fresh process without pytest's handlers: what a user sees. Warnings are errors there too.

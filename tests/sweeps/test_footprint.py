@@ -66,6 +66,7 @@ def sweep_ratio(model: HookedModel, batch: PromptBatch, path: str, positions: st
     return expected.peak / peak_bytes(work)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -9,6 +9,7 @@ import pytest
 import torch
 from architectures import hf_architecture, plain_logits, plain_z, tiny_bridge
 from batches import random_batch
+from covering import pairwise
 from prefixes import prefixed_batch
 from toys import Toy
 
@@ -75,10 +76,15 @@ def test_equals_hooks_of_the_model(toy: Toy, method: str, positions: str) -> Non
         assert np.abs(ds.patched.isel(set=place).values - expected).max() < 1e-5
 
 
-@pytest.mark.parametrize("path", ["auto", "hooked"])
-@pytest.mark.parametrize("method", ["denoising_patch", "noising_patch", "zero_ablation"])
-@pytest.mark.parametrize("positions", ["last", "all"])
-@pytest.mark.parametrize("name", ["gpt2", "gemma2", "gpt_oss", "neox", "granite", "mixtral"])
+@pytest.mark.parametrize(
+    ("name", "positions", "method", "path"),
+    pairwise(
+        ["gpt2", "gemma2", "gpt_oss", "neox", "granite", "mixtral"],
+        ["last", "all"],
+        ["denoising_patch", "noising_patch", "zero_ablation"],
+        ["auto", "hooked"],
+    ),
+)
 def test_equals_plain_transformers(name: str, positions: str, method: str, path: str) -> None:
     batch, twin = prefixed_batch(3, 10, 4), hf_architecture(name)
     where = [-1] if positions == "last" else slice(None)

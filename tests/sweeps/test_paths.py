@@ -9,6 +9,7 @@ import pytest
 import torch
 from architectures import ARCHITECTURES, N_HEADS, tiny_bridge
 from batches import random_batch
+from covering import spread
 from models.replay.hooked_layouts import HOOKED_LAYOUTS, hooked_layout
 from prefixes import prefixed_batch
 from toys import tiny_model
@@ -76,8 +77,7 @@ def test_the_promise_covers_fourteen_architectures() -> None:
     assert {*FAST, *HYBRIDS, *EITHER} == set(ARCHITECTURES)
 
 
-@pytest.mark.parametrize(("method", "positions", "n_prompts"), CASES)
-@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize(("name", "method", "positions", "n_prompts"), spread(FAST, CASES, per_name=4))
 def test_equals_plain_hooks(name: str, method: str, positions: str, n_prompts: int, record_property: Any) -> None:
     record_property("largest differences", check(tiny_bridge(name), method, positions, n_prompts))
 
