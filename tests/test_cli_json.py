@@ -111,15 +111,15 @@ def test_map(answered, results):
     assert [row["k"] for row in found["shared"]] == [1, 2, 3]
     assert len(found["overlap"]) == 3
     assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
-    assert any(line.startswith("Over single tasks, smallest reachable p") for line in found["said"])
+    assert any("smallest reachable p" in line for line in found["said"])
 
 
 def test_where_no_head_can_be_judged_the_reason_is_there(headcats, model_folder, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, tasks=["always_a"], n_prompts=3, n_demos=2, methods=METHODS[:1], out=tmp_path / "r")
     code, out, err = headcats("map", "r")
-    assert "could not call any head" in json.loads(out)["not_judged"]
-    assert "Note: No head can be judged" in err
+    assert json.loads(out)["not_judged"]
+    assert "Note: No head" in err
     assert code == 0
 
 
@@ -129,7 +129,7 @@ def test_run(answered, model_folder):
     assert (found["folder"], found["model"], found["suite"]) == ("r", "counting-model", SUITE)
     assert found["methods"] == ["denoising_patch@last"]
     refused = {row["task"]: row["refusal"] for row in found["tasks"]}
-    assert refused.pop("shifted").startswith("the model cannot do it")
+    assert "accuracy 0.00" in refused.pop("shifted")
     assert set(refused.values()) == {None}
     assert {row["head"] for row in found["map"]["heads"]} == {"L0H0"}
     assert found["files"] == {"map": "r/overlap_map.html", "report": "r/report.html"}
@@ -143,7 +143,7 @@ def test_where_nothing_can_be_scored_validate_ends_with_3_and_a_run_with_2(headc
     assert set(json.loads(out)["shifted"]) <= named_in_help("validate")
     code, out, err = headcats("run", *refused, "--out", "r")
     assert (code, out) == (2, "")
-    assert "the model cannot do it" in err
+    assert "accuracy 0.00" in err
 
 
 def test_figure(answered, results, tmp_path):
@@ -167,7 +167,7 @@ def test_compare(answered, results, tmp_path):
     assert found["files"] == {"saved": str(folder / "evidence" / "robustness"), "csv": "pairs.csv"}
     two = answered("compare", folder, folder, "--method", "mean_ablation")
     assert two["differences"] == {}
-    assert two["files"] == {}, "what is chosen, or of several folders, is no part of a report"
+    assert two["files"] == {}, "not saved"
 
 
 def test_evidence_and_its_figure(headcats, answered, results, model_folder, tmp_path):
@@ -175,7 +175,7 @@ def test_evidence_and_its_figure(headcats, answered, results, model_folder, tmp_
     figure = ["figure", "ablation_curves", folder, "--out", "x.html"]
     code, out, err = headcats(*figure)
     assert (code, out) == (2, "")
-    assert "Figure 'ablation_curves' reads what `headcats evidence" in " ".join(err.split())
+    assert "`headcats evidence" in " ".join(err.split())
     found = answered("evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2)
     assert [row["category"] for row in found["verdicts"]] == ["Knowledge", "Linguistic", "Algorithmic"]
     assert all(row["by_its_heads"] for row in found["verdicts"])
@@ -183,10 +183,9 @@ def test_evidence_and_its_figure(headcats, answered, results, model_folder, tmp_
     assert found["tables"]["specificity"]["coords"]["category"]["data"][0] == "Knowledge"
     assert found["options"]["controls"] == 2
     assert found["reading"]
-    assert answered(*figure)["title"] == (
-        "Held-out prompts, heads by denoising_patch@last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05), model "
-        "counting-model"
-    )
+    title = answered(*figure)["title"]
+    for part in ("denoising_patch@last", "logit_diff", "fdr(alpha=0.05, min_effect=0.05)", "counting-model"):
+        assert part in title
     for others in (["--method", "mean_ablation"], ["--sign", "suppressing"], ["--rule", "threshold:value=0.2"]):
         assert headcats(*figure, *others)[0] == 2, others
 
@@ -258,9 +257,7 @@ def test_a_map_of_a_folder_that_cannot_be_written_has_its_numbers_and_no_page(an
     assert found["heads"]
     code, _, err = headcats("map", results)
     assert code == 0
-    assert "There is no page with the map: Could not write overlap_map.html: Permission denied." in " ".join(
-        err.split()
-    )
+    assert "Permission denied" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

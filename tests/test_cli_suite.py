@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import re
 import sys
 
 import numpy as np
@@ -52,10 +53,11 @@ def test_run_says_what_it_found_and_draws_it(capfd, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     code, text = command(capfd, monkeypatch, "run", "--methods", "ov_relation", "--tasks", TASKS, "--out", "r")
     assert code == 0, text
-    assert "1 of 4 parts are not scored: ov_relation next_letter: Relation 'next_letter' has too few pairs" in text
-    assert "3 of 3 relations are implemented by at least one of 48 heads" in text
+    assert "1 of 4 parts" in text
+    assert "ov_relation next_letter: " in text
+    assert "3 of 3 relations" in text
     assert (tmp_path / "r" / "ov_map.html").exists()
-    assert not (tmp_path / "r" / "overlap_map.html").exists(), "no task was scored"
+    assert not (tmp_path / "r" / "overlap_map.html").exists()
 
 
 def test_map_of_relations(capfd, monkeypatch, scored):
@@ -73,12 +75,12 @@ def test_map_of_relations(capfd, monkeypatch, scored):
     paper = command(capfd, monkeypatch, "map", scored, "--method", "ov_relation", "--csv", *reading)
     assert paper[0] == 0, paper[1]
     for name in names:
-        assert (scored / name).read_bytes() == first[name], "a map of another rule does not replace it"
+        assert (scored / name).read_bytes() == first[name], "not replaced"
         stem, _, suffix = name.rpartition(".")
         assert (scored / f"{stem}-threshold-value=0.15.{suffix}").exists()
     assert " 0.15 " in paper[1]
     again = command(capfd, monkeypatch, "map", scored)
-    assert again[1].startswith("Heads by ov_relation"), "the only method there is needs no name"
+    assert "ov_relation," in again[1].split()[:4]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +166,7 @@ def test_a_map_that_there_cannot_be_names_the_figure(capfd, monkeypatch, tmp_pat
 def test_several_folders_without_scored_tasks_are_not_compared(capfd, monkeypatch, scored):
     code, text = command(capfd, monkeypatch, "compare", scored, scored)
     assert code == 2
-    assert "`headcats compare` of several folders reads scores of tasks, and these results hold none, only ov_r" in text
+    assert "only ov_relation" in text
 
 
 @pytest.mark.parametrize("asked", [["--suite", "sentences"], ["--preset", "orgad2025"]])
@@ -172,8 +174,8 @@ def test_methods_that_tasks_without_demonstrations_do_not_fit(capfd, monkeypatch
     monkeypatch.chdir(tmp_path)
     code, text = command(capfd, monkeypatch, "run", *asked, "--methods", "denoising_patch")
     assert code == 2
-    assert "answered in sentences, and token_probe reads those. denoising_patch needs prompts" in text
-    assert "ask for demonstrations, such as --n-demos 5" in text
+    assert "denoising_patch needs" in text
+    assert "--n-demos 5" in text
     assert not list(tmp_path.iterdir())
 
 
@@ -182,7 +184,7 @@ def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypa
     assert code == 0, text
     assert "Translation" not in text
     assert "3 categories" not in text
-    assert "Algorithmic 0 - refused: next_letter -" in text, "it was tried"
+    assert "refused: next_letter" in text
 
 
 def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):
@@ -219,7 +221,8 @@ def test_compare_puts_all_methods_on_one_grid(capfd, monkeypatch, tmp_path, two_
     table = tmp_path / "agreement.csv"
     code, text = command(capfd, monkeypatch, "compare", two_methods, "--csv", table)
     assert code == 0, text
-    assert "1 ov_relation largest score of its relations 2 head_gating:preset=chg-mini facilitation, mean over" in text
+    assert "1 ov_relation " in text
+    assert "2 head_gating:preset=chg-mini facilitation" in text
     assert "Ranked most differently" in text
     with open(table, encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -240,7 +243,7 @@ def test_presets_are_listed_and_set_options(capfd, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     code, text = command(capfd, monkeypatch, "list", "presets")
     assert code == 0
-    assert "todd2024 Todd et al. (2024), Function Vectors, arXiv 2310.15213: function_vector_patch." in text
+    assert re.search(r"todd2024 .*2310\.15213.* function_vector_patch", text)
     code, text = command(
         capfd, monkeypatch, "run", "--preset", "maps2025", "--tasks", "plural", "--out", "r", "--n-prompts", 4
     )
@@ -249,7 +252,7 @@ def test_presets_are_listed_and_set_options(capfd, monkeypatch, tmp_path):
     assert manifest["methods"] == ["ov_relation"]
     code, text = command(capfd, monkeypatch, "run", "--preset", "maps2024")
     assert code == 2
-    assert "Unknown preset 'maps2024'. Did you mean 'maps2025'" in text
+    assert "'maps2025'" in text
 
 
 @pytest.mark.parametrize(
@@ -283,7 +286,7 @@ def test_options_of_a_figure(capfd, monkeypatch, tmp_path, two_methods):
     assert code == 0, text
     assert "facilitation \\u2265 0.25" in page.read_text(encoding="utf-8")
     code, text = command(capfd, monkeypatch, "figure", "ov_map", two_methods, "--out", page, "--set", "title=5")
-    assert code == 0, "a number is a title, too"
+    assert code == 0, "a number as title"
     refused = {
         "threshold=much": "Option threshold of figure always_any must be a number; got 'much'",
         "score": "--set takes NAME=VALUE; got 'score'. Options of always_any: score",

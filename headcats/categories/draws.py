@@ -36,14 +36,16 @@ def sizes_without_effect(
     NaN for a category without such data (a single query item has no scatter).
     """
     drawn = [reduction.of_draws("flipped") for reduction in reductions]
-    names = list(drawn[0])
     dims = ("category", "layer", "head")
+    flipped = {name: np.stack([one[name] for one in drawn], axis=1) for name in drawn[0]}
+    table = table.assign({name: (dims, grids[0].copy()) for name, grids in flipped.items()})
     counts = []
-    for draw in range(len(drawn[0]["effect"])):
-        grids = {name: (dims, np.stack([one[name][draw] for one in drawn])) for name in names}
+    for draw in range(len(flipped["effect"])):
+        for name, grids in flipped.items():
+            table[name].values[...] = grids[draw]  # in place: a new table takes longer than the rule
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)  # said once, of the data
-            outcome = rule(table.assign(grids))
+            outcome = rule(table)
         counts.append((outcome.values == 1).sum(axis=(1, 2)))
     drawable = [not np.isnan(one["effect"]).all() for one in drawn]
     return np.where(drawable, np.mean(counts, axis=0), np.nan)

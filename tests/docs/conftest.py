@@ -46,8 +46,3 @@ def current_directory(small_run: SmallRun, tmp_path: Path, monkeypatch: pytest.M
     shutil.copytree(small_run.folder, tmp_path / "results" / "mini-icl")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-@pytest.fixture(autouse=True)
-def _tables_are_read_once(tables_read_once: None) -> None:
-    """Thirty examples load the same 24 files: half a second each time."""

@@ -15,11 +15,6 @@ from headcats.errors import HeadcatsWarning
 METHODS = ["denoising_patch", "second_corruption_patch", "mean_ablation"]
 
 
-@pytest.fixture(autouse=True)
-def _tables_are_read_once(tables_read_once: None) -> None:
-    """Every report reads the same 14 files."""
-
-
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results folder of a run with three methods on the tiny model, and the evidence for it."""
