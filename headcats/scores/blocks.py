@@ -1,4 +1,4 @@
-"""Blocks of a results tree as plain arrays: what one method did on the prompts of each task."""
+"""Blocks of a results tree as plain arrays: the effects of one method on the prompts of each task."""
 
 import warnings
 
@@ -15,35 +15,35 @@ PATCH = "denoising_patch"
 WRONG_TASK = "second_corruption_patch"
 OTHER_ITEM = "other_item_patch"
 CONTROLS = (WRONG_TASK, OTHER_ITEM)
-"""Methods that say what an effect is made of, not which heads serve a task."""
+"""Methods that decompose an effect; they do not say which heads serve a task."""
 
 Grid = dict[str, np.ndarray]
 """The coordinates `layer` and `head`."""
 
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
-    """`{"approximation": kind}` where the blocks are estimates of a screen, {} where they are exact.
+    """`{"approximation": kind}` of blocks that are first-order approximations, {} of exact ones.
 
     Raises:
-        DataError: Some are and some are not, or of different kinds.
+        DataError: The blocks differ in this.
     """
     kinds = {task: str(block.attrs.get("approximation", "")) for task, block in blocks.items()}
-    (first, kind), *others = kinds.items()
-    for task, other in others:
-        if other != kind:
-            named = [f"task {task!r} {kind or 'exact'}" for task, kind in ((first, kind), (task, other))]
+    (first, expected), *rest = kinds.items()
+    for task, kind in rest:
+        if kind != expected:
             raise DataError(
-                f"Estimates of a screen are not mixed with exact numbers or other estimates: {' and '.join(named)}."
+                "First-order approximations cannot be mixed with exact numbers or other approximations: task "
+                f"{first!r} is {expected or 'exact'}, task {task!r} {kind or 'exact'}."
             )
-    return {"approximation": kind} if kind else {}
+    return {"approximation": expected} if expected else {}
 
 
 def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
-    """Task -> block of one method, and the positions that were chosen.
+    """Task -> block of one method, and its positions.
 
     Raises:
-        UnknownNameError: No such method, or one that judges heads over the whole suite.
-        OptionError: Several positions and none chosen, or one that is not there.
+        UnknownNameError: No such method, or a joint method.
+        OptionError: Ambiguous or missing positions.
 
     Warns:
         StatisticsWarning: Tasks without such a block.
@@ -80,18 +80,17 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
         DataError: Not a block of a causal method.
         UnknownNameError: No such metric.
     """
-    wanted = {"patched", "clean", "corrupted", "item", "metric"}
-    lacking = sorted(wanted - set(block.variables))
+    lacking = sorted({"patched", "clean", "corrupted", "item", "metric"} - set(block.variables))
     if lacking or block.attrs.get("base") not in ("clean", "corrupted"):
         raise DataError(
-            f"The block of task {task!r} is not one of a causal method: expected patched, clean, corrupted, "
-            f"the coordinates metric and item, and base 'clean' or 'corrupted'; "
-            f"it lacks {', '.join(lacking) or 'a valid base'}."
+            f"The block of task {task!r} is not one of a causal method: expected patched, clean, corrupted, the "
+            f"coordinates metric and item, and base 'clean' or 'corrupted'; it lacks "
+            f"{', '.join(lacking) or 'a valid base'}."
         )
-    known = block["metric"].values.tolist()
-    if metric not in known:
+    metrics = block["metric"].values.tolist()
+    if metric not in metrics:
         raise UnknownNameError(
-            unknown_name_message("metric of these results", metric, known) + _how_to_measure(metric, known)
+            unknown_name_message("metric of these results", metric, metrics) + _how_to_measure(metric, metrics)
         )
     block = block.sel(metric=metric)
     patched = block["patched"].transpose("prompt", "layer", "head")
@@ -105,26 +104,27 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
 
 
 def _how_to_add(method: str) -> str:
-    """How a method that exists comes into results, "" for one that does not."""
+    """How to add a registered method to results; "" for an unknown one."""
     if method not in names("method"):
         return ""
     return f" To add it, repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder."
 
 
-def _how_to_measure(metric: str, known: list[str]) -> str:
-    """How a metric that exists comes into results, "" for one that does not."""
+def _how_to_measure(metric: str, present: list[str]) -> str:
+    """How to measure a registered metric; "" for an unknown one."""
     if metric not in names("metric"):
         return ""
-    wanted = [*known, metric]
+    metrics = [*present, metric]
     return (
-        f" A run measures what it is asked for: headcats run --metrics {','.join(wanted)}, or hc.run(..., "
-        f"metrics={wanted}), into a new folder."
+        f" To measure it, run into a new folder: headcats run --metrics {','.join(metrics)}, or hc.run(..., "
+        f"metrics={metrics})."
     )
 
 
 def first_exact(results: xr.DataTree) -> Label | None:
-    """The method to map when none is named: the first exact one that is no control, else the first exact, else the
-    first. None where nothing is scored.
+    """The default method to map: the first exact one that is no control, else the first exact, else the first.
+
+    None if there is no causal method.
     """
     scored = scored_labels(results)
     exact = [label for label in scored if not _approximate(results, str(label))]

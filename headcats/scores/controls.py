@@ -1,7 +1,7 @@
-"""What a denoising effect is made of: donors of a second corruption, and of another query item, beside it.
+"""Decompose a denoising effect by donors of a second corruption and of another query item.
 
-A clean donor brings the right task and takes the wrong one away. A donor from a second, independent corruption of the
-same query takes the wrong task away as well, but brings another wrong one: what it does is no evidence for the task.
+A clean donor adds the right task and removes the wrong one. A donor from a second, independent corruption of the same
+query removes the wrong task too, but adds another wrong one: its effect is no evidence for the task.
 """
 
 import warnings
@@ -17,7 +17,7 @@ from headcats.statistics import PromptEffects, estimate
 
 
 def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, positions: str) -> dict[str, xr.Dataset]:
-    """Task -> block of a control method at the same positions, where there is one."""
+    """Task -> block of a control method at the same positions, for tasks that have one."""
     label = str(Label(control, positions=positions))
     return {task: results[task][label].to_dataset() for task in tasks if label in results[task].children}
 
@@ -25,7 +25,7 @@ def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, posi
 def task_specific(
     blocks: dict[str, xr.Dataset], controls: dict[str, xr.Dataset], *, method: str, metric: str
 ) -> dict[str, PromptEffects]:
-    """Task -> clean-donor minus second-corruption effect of every prompt that has both, with its gap.
+    """Task -> clean-donor minus second-corruption effect of every prompt that has both.
 
     Tasks without a control, or whose control shares no prompt with them, are left out.
 
@@ -43,8 +43,8 @@ def task_specific(
             f"These results hold no {WRONG_TASK}, whose effect is taken from that of {PATCH}. Add it to them: the same "
             f"run again with the methods {PATCH} and {WRONG_TASK}."
         )
-    found = {task: beside(blocks[task], controls[task], task=task, metric=metric) for task in controls}
-    specific = {task: both[0] for task, both in found.items() if both is not None}
+    paired = {task: beside(blocks[task], controls[task], task=task, metric=metric) for task in controls}
+    specific = {task: both[0] for task, both in paired.items() if both is not None}
     if not specific:
         raise DataError(
             f"The {WRONG_TASK} of {', '.join(controls)} shares no prompt with their {PATCH}; run both methods in one "
@@ -56,10 +56,9 @@ def task_specific(
 def beside(
     block: xr.Dataset, control: xr.Dataset, *, task: str, metric: str
 ) -> tuple[PromptEffects, Float[np.ndarray, "prompt head"]] | None:
-    """A block minus its control, prompt by prompt, and the control's own differences on these prompts.
+    """A block minus its control, prompt by prompt, and the control's own effects on these prompts.
 
-    Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
-    told to.
+    Heads with a number that is not finite are NaN on all prompts. None if the two share no prompt that can be matched.
 
     Raises:
         DataError: The control has other layers or heads.
@@ -67,15 +66,15 @@ def beside(
     for dim in ("layer", "head"):
         if not np.array_equal(block[dim].values, control[dim].values):
             raise DataError(
-                f"On task {task!r} the control has {_listed(control[dim].values)} as `{dim}`, and {PATCH} has "
-                f"{_listed(block[dim].values)}: they are of different models. Score both in one run."
+                f"On task {task!r} the control has {_range(control[dim].values)} as `{dim}`, and {PATCH} has "
+                f"{_range(block[dim].values)}: they are of different models. Score both in one run."
             )
     same = _same_prompts(block, control)
     if same is None:
         return None
-    (whole, _), (other, _) = (prompt_effects(one, task=task, metric=metric) for one in same)
-    own, others = _finite_heads(whole.effect), _finite_heads(other.effect)
-    return PromptEffects(own - others, whole.gap, whole.item, whole.distractor), others
+    (patch, _), (null, _) = (prompt_effects(dataset, task=task, metric=metric) for dataset in same)
+    nulls = _finite_heads(null.effect)
+    return PromptEffects(_finite_heads(patch.effect) - nulls, patch.gap, patch.item, patch.distractor), nulls
 
 
 def control_table(
@@ -86,7 +85,7 @@ def control_table(
     metric: str,
     seed: int,
 ) -> dict[str, xr.DataArray]:
-    """The variables that controls add to a table of total effects; nothing for controls that were not run.
+    """The variables that controls add to a table of total effects; none for controls that were not run.
 
     Warns:
         StatisticsWarning: Tasks without a control that others have, or whose control shares no prompt with them (NaN).
@@ -94,7 +93,7 @@ def control_table(
     dims, shape = ("task", "layer", "head"), tuple(table.sizes[dim] for dim in ("layer", "head"))
     tasks = [str(task) for task in table["task"].values]
     names = ("specific_effect", "specific_low", "specific_high", "null_effect")
-    found = {name: np.full((len(tasks), *shape), np.nan) for name in names}
+    effects = {name: np.full((len(tasks), *shape), np.nan) for name in names}
     shares = {name: np.full(len(tasks), np.nan) for name in ("task_share", "item_share")}
     apart: dict[str, list[str]] = {WRONG_TASK: [], OTHER_ITEM: []}
     for row, task in enumerate(tasks):
@@ -108,36 +107,36 @@ def control_table(
             if both is None:
                 apart[control].append(task)
                 continue
-            specific, others = both
-            # The prompts that both have can be few, and without a gap of their own.
+            specific, null_effects = both
+            # The shared prompts can be few, and their gap not above 0.
             gap = specific.gap.mean()
-            nulls = others.mean(axis=0) / (gap if gap > 0 else np.nan)
+            nulls = null_effects.mean(axis=0) / (gap if gap > 0 else np.nan)
             shares[share][row] = 1 - _slope(nulls, effect)
             if control == WRONG_TASK:
                 estimated = estimate(specific, task=task, seed=seed, draws=None)
                 bounds = (estimated.effect, estimated.low, estimated.high, nulls)
                 for name, values in zip(names, bounds, strict=True):
-                    found[name][row] = values.reshape(shape)
+                    effects[name][row] = values.reshape(shape)
     for control in controls:
         _warn_of_unknown(control, [task for task in tasks if task not in controls[control]], apart[control], of=tasks)
     added: dict[str, xr.DataArray] = {}
     if controls[WRONG_TASK]:
-        added |= {name: xr.DataArray(values, dims=dims) for name, values in found.items()}
+        added |= {name: xr.DataArray(values, dims=dims) for name, values in effects.items()}
         added["task_share"] = xr.DataArray(shares["task_share"], dims="task")
     if controls[OTHER_ITEM]:
         added["item_share"] = xr.DataArray(shares["item_share"], dims="task")
     return added
 
 
-def _listed(places: np.ndarray) -> str:
+def _range(places: np.ndarray) -> str:
     return f"{places.min()} to {places.max()}" if len(places) else "nothing"
 
 
 def _slope(values: Float[np.ndarray, " head"], effect: Float[np.ndarray, " head"]) -> float:
     """Least-squares slope through the origin over heads."""
-    known = np.isfinite(values) & np.isfinite(effect)
-    size = float((effect[known] ** 2).sum())
-    return float((values[known] * effect[known]).sum()) / size if size > 0 else float("nan")
+    finite = np.isfinite(values) & np.isfinite(effect)
+    size = float((effect[finite] ** 2).sum())
+    return float((values[finite] * effect[finite]).sum()) / size if size > 0 else float("nan")
 
 
 def _finite_heads(effects: Float[np.ndarray, "prompt head"]) -> Float[np.ndarray, "prompt head"]:
@@ -151,7 +150,7 @@ def _warn_of_unknown(control: str, missing: list[str], apart: list[str], *, of: 
     reasons += [f"no prompt shared with {PATCH} on {', '.join(apart)}"] if apart else []
     if reasons:
         warnings.warn(
-            f"What {control} tells of the effects is unknown (NaN) for {len(missing) + len(apart)} of {len(of)} tasks: "
+            f"The comparison with {control} is unknown (NaN) for {len(missing) + len(apart)} of {len(of)} tasks: "
             f"{'; '.join(reasons)}.",
             StatisticsWarning,
             stacklevel=4,
@@ -160,11 +159,11 @@ def _warn_of_unknown(control: str, missing: list[str], apart: list[str], *, of: 
 
 def _same_prompts(block: xr.Dataset, control: xr.Dataset) -> tuple[xr.Dataset, xr.Dataset] | None:
     if "key" in block.coords and "key" in control.coords:
-        here, there = block["key"].values.tolist(), control["key"].values.tolist()
-        places = {key: place for place, key in enumerate(there)}
-        kept = [place for place, key in enumerate(here) if key in places]
-        if kept:
-            return block.isel(prompt=kept), control.isel(prompt=[places[here[place]] for place in kept])
+        keys = block["key"].values.tolist()
+        places = {key: place for place, key in enumerate(control["key"].values.tolist())}
+        common = [place for place, key in enumerate(keys) if key in places]
+        if common:
+            return block.isel(prompt=common), control.isel(prompt=[places[keys[place]] for place in common])
     elif block.sizes["prompt"] == control.sizes["prompt"]:
         return block, control
     return None

@@ -1,4 +1,4 @@
-"""Heads that carry a task from one prompt to another: ranked by what their mean output alone brings back."""
+"""Function-vector heads: heads ranked by the effect of their mean output."""
 
 import numpy as np
 import xarray as xr
@@ -14,26 +14,22 @@ def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> 
     """The `n` heads with the largest mean over tasks of the raw effect of `function_vector_patch`.
 
     `effect = mean over tasks of raw`, in the metric's own unit (of `prob`: a difference of probabilities), positive =
-    the head helps. Nothing is divided by a gap, so tasks with a small one count as much as the others. The ranking is
-    that of Todd et al.; the interval is not theirs.
+    the head helps. Effects are not divided by the gap. The ranking is that of Todd et al., the interval headcats' own.
 
     Args:
-        scores: `hc.score(results, method="function_vector_patch", metric="prob")`; some tasks of it to rank heads by
-            these alone.
-        n: How many heads. The paper takes 10 in GPT-J (28 layers of 16 heads), more in larger models.
+        scores: `hc.score(results, method="function_vector_patch", metric="prob")`, or a selection of its tasks.
+        n: Number of heads. The paper takes 10 in GPT-J (28 layers of 16 heads), more in larger models.
         seed: Seed of the bootstrap.
 
     Returns:
-        Dim `rank`, 1 for the largest effect, with the coordinates `layer`, `head` and `name` ("L9H6"): `effect`; `low`
-        and `high`, its 95 % interval by a bootstrap of tasks, which says how far other tasks would give other numbers
-        (NaN with a single task; with very few, hardly more than their range); `task_effect (rank, task)`. Heads that
-        are chosen for a large effect have too large ones on the tasks that chose them. Ties stand in the order of the
-        layers. Attributes `method, metric, n_tasks` and `n_heads` (heads that were ranked: those with a number in every
-        task).
+        `effect, low, high (rank)`, rank 1 being the largest effect and the 95 % interval a bootstrap of tasks (NaN with
+        a single task); `task_effect (rank, task)`; coordinates `layer`, `head` and `name` ("L9H6"). Selected heads have
+        inflated effects on the tasks that selected them. Ties are in the order of the layers. Attributes `method,
+        metric, n_tasks` and `n_heads` (heads ranked: those with a number in every task).
 
     Raises:
-        DataError: Something else than scores of function_vector_patch at the last position, or no task.
-        OptionError: `n` below 1, or more heads than have a number.
+        DataError: Other data than scores of function_vector_patch at the last position, or no task.
+        OptionError: `n` below 1, or above the number of heads ranked.
 
     Example:
         >>> import headcats as hc
@@ -59,18 +55,18 @@ def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> 
             f"got {n!r}."
         )
     names = np.array([str(task) for task in scores["task"].values])
-    chosen = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
-    # A task stands here where an item stands elsewhere, and nothing is divided: every gap is 1.
-    tasks = PromptEffects(raw[:, chosen], np.ones(len(raw)), names, np.full(len(raw), ""))
-    found = statistics.estimate(tasks, task="function vector heads", seed=seed, draws=None)
-    rows, columns = np.unravel_index(chosen, grid.shape[1:])
+    top = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
+    # Tasks take the place of items, and every gap is 1.
+    tasks = PromptEffects(raw[:, top], np.ones(len(raw)), names, np.full(len(raw), ""))
+    estimate = statistics.estimate(tasks, task="function vector heads", seed=seed, draws=None)
+    rows, columns = np.unravel_index(top, grid.shape[1:])
     layers, heads = scores["layer"].values[rows], scores["head"].values[columns]
     return xr.Dataset(
         {
-            "effect": ("rank", raw.mean(axis=0)[chosen]),
-            "low": ("rank", found.low),
-            "high": ("rank", found.high),
-            "task_effect": (("rank", "task"), raw[:, chosen].T),
+            "effect": ("rank", raw.mean(axis=0)[top]),
+            "low": ("rank", estimate.low),
+            "high": ("rank", estimate.high),
+            "task_effect": (("rank", "task"), raw[:, top].T),
         },
         coords={
             "rank": np.arange(1, n + 1),
@@ -84,16 +80,16 @@ def function_vector_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> 
 
 
 def _check(scores: xr.Dataset) -> None:
-    asked = f'hc.score(results, method="{METHOD}", metric="prob")'
+    call = f'hc.score(results, method="{METHOD}", metric="prob")'
     if not isinstance(scores, xr.Dataset) or not {"task", "layer", "head"} <= set(
         getattr(scores.get("raw"), "dims", ())
     ):
-        raise DataError(f"hc.function_vector_heads takes scores; got a {type(scores).__name__}. Pass {asked}.")
+        raise DataError(f"hc.function_vector_heads takes scores; got a {type(scores).__name__}. Pass {call}.")
     method, positions = str(scores.attrs.get("method")), str(scores.attrs.get("positions"))
     if method != METHOD or positions != "last" or scores.attrs.get("effect", "total") != "total":
         raise DataError(
             f"Function-vector heads are those of {METHOD} at the last position; these are scores of {method} at "
-            f"{positions}. Pass {asked}."
+            f"{positions}. Pass {call}."
         )
     if not scores.sizes["task"]:
         raise DataError("These scores hold no task, so there is nothing to rank heads by.")

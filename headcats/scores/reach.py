@@ -1,4 +1,4 @@
-"""What the data can show at all: weak gaps, the smallest p within reach, the smallest effect that would be found."""
+"""What the data can show: weak gaps, the smallest reachable p, the smallest detectable effect."""
 
 import math
 
@@ -15,32 +15,31 @@ POWER = 0.8
 ROUNDING = 1e-9
 
 
-def weak_gap(task: str, found: Estimate) -> str:
+def weak_gap(task: str, estimate: Estimate) -> str:
     """A task's gap with its interval, for a warning."""
-    interval = "unknown" if np.isnan(found.gap_low) else f"{found.gap_low:.3g} to {found.gap_high:.3g}"
-    return f"{task} ({found.gap:.3g}, 95 % interval {interval})"
+    interval = "unknown" if np.isnan(estimate.gap_low) else f"{estimate.gap_low:.3g} to {estimate.gap_high:.3g}"
+    return f"{task} ({estimate.gap:.3g}, 95 % interval {interval})"
 
 
-def detectable(found: Estimate, *, tests: int, alpha: float) -> float:
-    """Smallest effect of a median head that is told from 0 with 80 % probability if no other head stands out.
+def detectable(estimate: Estimate, *, tests: int, alpha: float) -> float:
+    """Smallest effect of a median head that is found with 80 % probability if it is the only one.
 
-    `standard error * (t(1 - level / 2) + t(.8))` with `n_items - 1` degrees of freedom and
-    `level = alpha / tests`, or the smallest p within reach if that is larger (heads are then found together only).
-    NaN where no standard error is known.
+    `standard error * (t(1 - level / 2) + t(.8))` with `n_items - 1` degrees of freedom and `level = alpha / tests`, or
+    the smallest reachable p if that is larger (heads are then found together only). NaN without a standard error.
     """
-    errors = found.standard_error[np.isfinite(found.standard_error)]
-    if not len(errors) or found.n_items < 2:
+    errors = estimate.standard_error[np.isfinite(estimate.standard_error)]
+    if not len(errors) or estimate.n_items < 2:
         return math.nan
-    level = max(alpha / max(tests, 1), found.smallest_p)
-    freedom = found.n_items - 1
+    level = max(alpha / max(tests, 1), estimate.smallest_p)
+    freedom = estimate.n_items - 1
     return float(np.median(errors) * (stats.t.isf(level / 2, freedom) + stats.t.isf(1 - POWER, freedom)))
 
 
 def detectable_above(scores: xr.Dataset, min_effect: float) -> Float[np.ndarray, " task"]:
     """Smallest effect of a median head that a rule with a `min_effect` finds with 80 % probability, task by task.
 
-    Such a rule asks for two things: a discovery, and an interval that lies above `min_effect`. So it is the larger of
-    `detectable` and `min_effect + (t(.975) + t(.8)) * standard error`, with `n_items - 1` degrees of freedom.
+    Such a rule needs a discovery and an interval above `min_effect`. So it is the larger of `detectable` and
+    `min_effect + (t(.975) + t(.8)) * standard error`, with `n_items - 1` degrees of freedom.
 
     Args:
         scores: What `hc.score` returns.
@@ -50,40 +49,41 @@ def detectable_above(scores: xr.Dataset, min_effect: float) -> Float[np.ndarray,
         In shares of the gap; NaN where no standard error is known or the median one is 0 (constant differences).
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
-    found = np.full(len(errors), np.nan)
+    smallest = np.full(len(errors), np.nan)
     planned = zip(errors, scores["n_items"].values.tolist(), scores["detectable"].values.tolist(), strict=True)
     for row, (error, n_items, alone) in enumerate(planned):
-        known = error[np.isfinite(error)]
-        if n_items > 1 and len(known) and np.median(known) > ROUNDING:
+        finite = error[np.isfinite(error)]
+        if n_items > 1 and len(finite) and np.median(finite) > ROUNDING:
             quantiles = stats.t.isf(0.025, n_items - 1) + stats.t.isf(1 - POWER, n_items - 1)
-            found[row] = max(alone, min_effect + quantiles * float(np.median(known)))
-    return found
+            smallest[row] = max(alone, min_effect + quantiles * float(np.median(finite)))
+    return smallest
 
 
 def over_tasks(effects: Float[np.ndarray, " task"]) -> str:
-    """Median and range of smallest effects; "" where none is known. Tasks without scatter (0) say nothing of others."""
-    known = effects[np.isfinite(effects) & (effects > ROUNDING)]
-    if not len(known):
+    """Median and range of smallest effects, without tasks that have no scatter (0); "" if there are none."""
+    positive = effects[np.isfinite(effects) & (effects > ROUNDING)]
+    if not len(positive):
         return ""
-    return f"{np.median(known):.2g} of the gap in the median task, {known.min():.2g} to {known.max():.2g} over tasks"
+    low, high = positive.min(), positive.max()
+    return f"{np.median(positive):.2g} of the gap in the median task, {low:.2g} to {high:.2g} over tasks"
 
 
 def reach(table: xr.Dataset, *, alpha: float) -> str:
-    """Sentences: smallest p within reach, what it takes to be called, smallest effect that is told from 0."""
+    """Sentences: smallest reachable p, discoveries or items needed, smallest detectable effect."""
     tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
     needed = statistics.discoveries_needed(smallest, tests=tests, alpha=alpha)
     # A sign flip of n items reaches 2^(1 - n), unless the number of draws is the limit.
-    drawn = smallest > 2.0 ** (1 - items)
-    limit = "by the number of sign draws" if drawn else f"{items} query items in {task}"
+    by_draws = smallest > 2.0 ** (1 - items)
+    limit = "by the number of sign draws" if by_draws else f"{items} query items in {task}"
     text = f"Over single tasks, smallest reachable p {smallest:.2g} ({limit}); "
     if needed > tests:
         text += f"no number of discoveries among {tests} tests reaches q <= {alpha:g} there."
     else:
         plural = "one discovery reaches" if needed == 1 else f"{needed} simultaneous discoveries reach"
         text += f"{plural} q <= {alpha:g} among {tests} tests (head x task)."
-    if needed > 1 and tests and not drawn:
+    if needed > 1 and tests and not by_draws:
         text += f" A single one would need {1 + math.ceil(math.log2(tests / alpha))} query items."
     if effects := over_tasks(table["detectable"].values):
         text += (

@@ -1,7 +1,7 @@
-"""Replicates to estimates: raw blocks of a results tree become one labelled table of effects per task and head.
+"""From raw blocks to scores: one labelled table of effects per task and head, for rules, categories and figures.
 
-The table is the currency of everything downstream (rules, categories, figures). Signs and units: an effect is a share
-of the task's mean clean-corrupted gap, **positive = the head helps**; `raw` and `gap` keep the metric's own unit.
+An effect is a share of the task's mean clean-corrupted gap, **positive = the head helps**; `raw` and `gap` are in the
+unit of the metric.
 """
 
 import json
@@ -31,61 +31,42 @@ def score(
     """Effect of every head on every task, with interval, p, q and reliability.
 
     `effect = mean over prompts of the difference / mean over prompts of the gap`. The difference is patched - corrupted
-    where the method edits the corrupted run (denoising), clean - patched where it edits the clean run (noising,
-    ablation). Intervals and p values treat query items as the independent unit (see `headcats.statistics`); q is
-    Benjamini-Hochberg over all heads x tasks, two-sided, NaN left out.
+    if the method edits the corrupted run (denoising), clean - patched if it edits the clean run (noising, ablation).
+    Intervals and p values treat query items as the independent unit (see `headcats.statistics`); q is two-sided
+    Benjamini-Hochberg over all heads and tasks.
 
-    A large part of a denoising effect can be "the wrong task is gone". Where the results hold
-    `second_corruption_patch` at the same positions, its donors show how large: the **task-specific effect** is the
-    effect of the clean donor minus that of the second corruption's donor, prompt by prompt, in shares of the same gap.
-    It stands beside the total effect, or is scored in its place (`effect="task_specific"`).
+    Much of a denoising effect can come from removing the wrong task. The **task-specific effect** subtracts this part:
+    the effect of the clean donor minus that of the donor of `second_corruption_patch` at the same positions, prompt by
+    prompt, as a share of the same gap. If the results hold that method, it is reported beside the total effect, or
+    scored in its place (`effect="task_specific"`).
 
     Args:
-        results: What `hc.run` or `hc.load` returns: nodes `/<task>/<method>@<positions>` holding
-            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)` with the prompt
-            coordinates `item` and `distractor_task`; `category` in each task's attributes, `categories` (JSON) in the
-            root's.
+        results: What `hc.run` or `hc.load` returns.
         method: Causal method to score.
         metric: Metric to score; each metric is divided by its own gap.
-        positions: Which positions' block, where the results hold several of this method.
-        effect: "total", or "task_specific" (denoising_patch only): everything below then speaks of the difference.
-        alpha: Level the number of sign draws is chosen for, in (0, 1); rules may use a larger one freely.
-        seed: Seed of sign draws, bootstrap and splits; a task's numbers do not depend on which other tasks are present,
-            except through the number of draws.
+        positions: Positions to score, if the results hold this method at several.
+        effect: "total", or "task_specific" (denoising_patch only).
+        alpha: Level that the number of sign draws is chosen for, in (0, 1); rules may use a larger one.
+        seed: Seed of sign draws, bootstrap and splits; other tasks affect a task's numbers through the number of draws
+            only.
 
     Returns:
-        Dims `task, layer, head`. `effect, low, high, p_value, q_value, raw, standard_error, sign_differs` per head;
-        `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable` per task, `gap_low` to `gap_high`
-        being the 95 % interval of the gap by the bootstrap of items, and `detectable` the smallest effect of a median
-        head that is told from 0 with 80 % probability on its own; `resampled (resample, ...)`: effects in 400 bootstrap
-        draws of items, `flipped (flip, ...)`: in 100 draws in which no head has any (see `headcats.statistics`);
-        `distractor_effect (task, distractor, layer, head)` = the effect on the prompts of one distractor task, in
-        shares of the same task gap, where prompts name one. `sign_differs` flags heads of |effect| >= .1 that help
-        against one distractor task and hurt against another.
-        Beside total effects, where their controls were run: `specific_effect, specific_low, specific_high` (the
-        task-specific effect and its interval) and `null_effect` (of the second corruption's donors), per head;
-        `task_share` and `item_share` per task: the share of the effects that is gone with the donor of a second
-        corruption, or of another query item (1 minus the slope of those effects on the clean donor's, through the
-        origin over heads, so that large effects decide).
-        For models in 16 bits also `below_noise (task, layer, head)`: effects that rounding alone could have made.
-        Coordinate `category` along `task`. Attributes `method, metric, positions, effect, categories`, `smallest_p`
-        (largest over tasks) and `reach` (sentences: what p the data can reach, how many discoveries or items that
-        takes, and the smallest effects they would show), both over the tasks with numbers; for a screen (see
-        `hc.methods.attribution_patch`) also `approximation`, and intervals and p then speak of the estimate, not of the
-        patched effect. Where `gap_low` is not above 0, all numbers of heads are NaN.
+        `effect, low, high, p_value, q_value, raw, standard_error, sign_differs (task, layer, head)`, effects as shares
+        of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable (task)`; bootstrap and null
+        draws, effects per distractor task and comparisons with controls: docs/schema.md lists all. All numbers of heads
+        are NaN in a task whose `gap_low` is not above 0.
 
     Raises:
-        UnknownNameError: no block of `method`, or no such `metric`.
-        OptionError: several positions and none chosen, or one that is not there; `alpha` outside (0, 1); a
-            task-specific effect of another method than denoising_patch.
-        DataError: a task-specific effect without `second_corruption_patch`; blocks that do not fit together (estimates
-            of a screen beside exact numbers, too) or lack a coordinate.
+        UnknownNameError: No block of `method`, or no such `metric`.
+        OptionError: Ambiguous or missing positions; `alpha` outside (0, 1); a task-specific effect of another method
+            than denoising_patch.
+        DataError: A task-specific effect without `second_corruption_patch`; blocks that do not match (heads, or
+            first-order approximations beside exact numbers) or lack a coordinate.
 
     Warns:
-        StatisticsWarning: tasks without a block of this method (left out); tasks without a control that other tasks
-            have, or whose control shares no prompt with them (left out of task-specific effects; beside total ones
-            NaN); tasks whose gap is not clearly above 0 (NaN): its interval reaches 0, or cannot be told from a single
-            item; and an `alpha` that takes more sign draws than are made.
+        StatisticsWarning: Tasks without this method (left out), without a control that other tasks have (left out of
+            task-specific effects, else NaN), or whose gap is not clearly above 0 (NaN); an `alpha` that needs more sign
+            draws than are made.
 
     Example:
         >>> import headcats as hc
@@ -113,9 +94,9 @@ def score(
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
     blocks, positions = find_blocks(results, method=method, positions=positions)
-    read = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
-    grid = same_grid({task: grid for task, (_, grid) in read.items()})
-    selected = {task: prompts for task, (prompts, _) in read.items()}
+    measured = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
+    grid = same_grid({task: grid for task, (_, grid) in measured.items()})
+    selected = {task: prompts for task, (prompts, _) in measured.items()}
     controls = {
         name: control_blocks(results, list(blocks), control=name, positions=positions) if method == PATCH else {}
         for name in (WRONG_TASK, OTHER_ITEM)
@@ -181,21 +162,21 @@ def _warn_of_weak_gaps(scored: dict[str, Scored], *, metric: str) -> None:
     weak = [weak_gap(task, s.estimate) for task, s in scored.items() if not s.estimate.gap_low > 0]
     if weak:
         warnings.warn(
-            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: "
-            "an effect as a share of it means nothing and is NaN there. Leave these tasks out or use another metric.",
+            f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: an effect is "
+            "meaningless as a share of it, and NaN. Leave these tasks out or use another metric.",
             StatisticsWarning,
             stacklevel=3,
         )
 
 
 def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alpha: float) -> None:
-    wanted = 2 * tests / alpha
-    if draws >= wanted or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
+    needed = 2 * tests / alpha
+    if draws >= needed or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
         return
     together = statistics.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
     called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
     warnings.warn(
-        f"alpha={alpha:g} over {tests} tests (head x task) asks for {wanted:.2g} sign draws; {draws} are made, so no p"
+        f"alpha={alpha:g} over {tests} tests (head x task) needs {needed:.2g} sign draws; {draws} are made, so no p"
         f" falls below {1 / (draws + 1):.2g}, and {called}.",
         StatisticsWarning,
         stacklevel=3,
@@ -203,7 +184,7 @@ def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alp
 
 
 def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:
-    """Heads whose effect is not told from the rounding of a 16-bit model, if there is such a model."""
+    """Heads whose effect may be rounding error, for models in 16 bits."""
     if not any("below_noise" in block for block in blocks.values()):
         return {}
     marks = [
@@ -225,8 +206,7 @@ def _categories(results: xr.DataTree, used: list[str]) -> str:
     text = results.attrs.get("categories")
     if text is None:
         raise DataError('The results need an attribute `categories`: a JSON list of {"name": ..., "colour": ...}.')
-    listed = [entry["name"] for entry in json.loads(text)]
-    unlisted = sorted(set(used) - set(listed))
-    if unlisted:
-        raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(listed)}.")
+    names = [entry["name"] for entry in json.loads(text)]
+    if unlisted := sorted(set(used) - set(names)):
+        raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(names)}.")
     return str(text)

@@ -9,12 +9,12 @@ from headcats import statistics
 from headcats.scores.blocks import Grid
 from headcats.statistics import Estimate, PromptEffects
 
-# A head below this effect is too small for its sign per distractor task to be worth flagging.
+# Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1
 
 
 class Scored(NamedTuple):
-    """One task: its prompts and what they say."""
+    """One task: its prompts and the estimates from them."""
 
     category: str
     prompts: PromptEffects
@@ -24,15 +24,15 @@ class Scored(NamedTuple):
 def scores_table(scored: dict[str, Scored], grid: Grid) -> xr.Dataset:
     """Estimates of all tasks, labelled, with q values over heads x tasks and effects per distractor task."""
     shape = (len(grid["layer"]), len(grid["head"]))
-    found = [s.estimate for s in scored.values()]
+    estimates = [s.estimate for s in scored.values()]
     per_head = {
-        name: np.stack([getattr(e, name).reshape(shape) for e in found])
+        name: np.stack([getattr(e, name).reshape(shape) for e in estimates])
         for name in ("effect", "low", "high", "p_value", "raw", "standard_error")
     }
     table = xr.Dataset(
         {name: (("task", "layer", "head"), values) for name, values in per_head.items()}
         | {
-            name: ("task", np.array([getattr(e, name) for e in found]))
+            name: ("task", np.array([getattr(e, name) for e in estimates]))
             for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p")
         },
         coords={
@@ -43,16 +43,16 @@ def scores_table(scored: dict[str, Scored], grid: Grid) -> xr.Dataset:
         },
     )
     for name, draw in (("resampled", "resample"), ("flipped", "flip")):
-        drawn = np.stack([getattr(e, name).reshape(-1, *shape) for e in found], axis=1)
-        table[name] = ((draw, "task", "layer", "head"), drawn)
+        effects = np.stack([getattr(e, name).reshape(-1, *shape) for e in estimates], axis=1)
+        table[name] = ((draw, "task", "layer", "head"), effects)
     table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
     distractors = sorted({str(d) for s in scored.values() for d in s.prompts.distractor} - {""})
     by_distractor = np.full((len(scored), len(distractors), *shape), np.nan)
     for row, s in enumerate(scored.values()):
         for column, name in enumerate(distractors):
-            chosen = s.prompts.distractor == name
-            if chosen.any() and s.estimate.gap_low > 0:
-                by_distractor[row, column] = (s.prompts.effect[chosen].mean(axis=0) / s.estimate.gap).reshape(shape)
+            rows = s.prompts.distractor == name
+            if rows.any() and s.estimate.gap_low > 0:
+                by_distractor[row, column] = (s.prompts.effect[rows].mean(axis=0) / s.estimate.gap).reshape(shape)
     differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
     table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(per_head["effect"]) >= FLAG_EFFECT))
     if distractors:

@@ -36,5 +36,5 @@ def test_tasks_without_a_prompt_are_dropped_and_nothing_at_all_is_refused() -> N
     blocks = {"a": block(np.ones((4, 1, 1))), "b": block(np.ones((4, 1, 1)), items=np.arange(4) + 9)}
     results = tree(blocks, categories={"a": "Knowledge", "b": "Linguistic"})
     assert list(of_items(results, lambda item: item in ("item 0", "item 1")).children) == ["a"]
-    with pytest.raises(DataError, match="No prompt is left"):
+    with pytest.raises(DataError, match="No prompt"):
         of_items(results, lambda item: False)
