@@ -107,6 +107,7 @@ def said() -> dict[str, str]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_natural_mistakes_are_one_sentence(mistake: str, said: dict[str, str]) -> None:
     assert said[mistake].startswith("HeadcatsError: ")

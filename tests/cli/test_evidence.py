@@ -87,6 +87,7 @@ def test_a_map_without_members_prints_too(headcats, results, model_folder, tmp_p
     assert not any(title in text for title in TABLES[:-1])
 
 
+@pytest.mark.ci
 def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, model_folder, tmp_path):
     folder = shutil.copytree(results, tmp_path / "results")
     given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2]

@@ -243,6 +243,7 @@ class TestCommandLine:
         assert done.exit_code == 0, done.exception
         return " ".join((done.output + capfd.readouterr().out).split())
 
+    @pytest.mark.ci
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
     def test_map_and_compare_say_screen(self, counting: Any, folder: Path, tmp_path: Path, capfd: Any) -> None:
         hc.run(counting, methods=["denoising_patch"], out=tmp_path / "exact", **STUDY)

@@ -116,6 +116,7 @@ def test_nothing_is_left_out_where_both_runs_agree() -> None:
     assert np.abs(differences(block)).max() > 1e-4
 
 
+@pytest.mark.ci
 def test_equals_its_definition_on_the_bundled_model(record_property: Any) -> None:
     # A study: prompts, held-out reference and raw effects as hc.run and hc.score make them.
     options: dict[str, Any] = {"corruption": "shuffled_labels", "metrics": ["prob"]}

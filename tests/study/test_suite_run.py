@@ -159,6 +159,7 @@ def test_parts_of_other_words_are_not_merged(lengths, tmp_path):
     assert not (tmp_path / "all").exists()
 
 
+@pytest.mark.ci
 def test_beside_methods_that_score_tasks(lengths, tmp_path):
     results = run(tmp_path / "r", methods=["zero_ablation", "lengths:extra=2"], tasks=["country_capital"])
     assert list(task_nodes(results)) == ["country_capital"]

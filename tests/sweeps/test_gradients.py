@@ -88,6 +88,7 @@ def straighten(model: Any) -> list[Any]:
 
 
 class TestNumbers:
+    @pytest.mark.ci
     @pytest.mark.parametrize("ig_steps", [0, 2])
     @pytest.mark.parametrize("name", SMOOTH)
     def test_equal_central_differences_in_float64(self, layout: Any, name: str, ig_steps: int) -> None:
@@ -174,6 +175,7 @@ class TestNumbers:
         assert np.isnan(found[..., 4:]).all()
         assert np.isfinite(found[..., :4]).all()
 
+    @pytest.mark.ci
     @pytest.mark.parametrize("name", ARCHITECTURES)
     def test_every_architecture_has_them(self, name: str, record_property: Any) -> None:
         model, batch = adapt(tiny_bridge(name)), random_batch(2, 10)

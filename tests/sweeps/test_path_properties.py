@@ -145,6 +145,7 @@ def test_little_memory_means_many_pieces(positions: str, monkeypatch: pytest.Mon
     assert counts[TIGHT[0]] > 1
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("positions", ["last", "all", "t5"])
 @pytest.mark.parametrize("name", ["gpt2", "gemma2", "gpt_oss"])
 def test_one_row_at_a_time_is_the_least(name: str, positions: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,7 @@ class TestPaths:
                 "all": [True] * 3, "t1": [False] * 3, "t4": [False, True, False], "t8": [True] * 3,
             }[positions]  # fmt: skip
 
+    @pytest.mark.ci
     @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
     @pytest.mark.parametrize("name", ["gpt2", "gptj", "gemma3"])
     @pytest.mark.parametrize("n_pos", [1, 2, 3])
