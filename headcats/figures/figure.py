@@ -14,6 +14,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from headcats.errors import DataError, OptionError, StorageError
+from headcats.figures.approximation import marked_as_approximation
+from headcats.figures.panels.grid import PanelGrid
 from headcats.registry import register
 from headcats.results import write_whole
 
@@ -63,42 +65,48 @@ fit();"""
 _LEAST = 0.6
 
 
-def figure(draw: Callable[P, tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
+def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
     """Register a function as a figure under its own name.
 
-    The decorated function takes labelled data first and options by keyword, and returns the plotly figure together
-    with the tidy frame behind it (one row per mark). The figure it becomes returns the plotly figure alone;
-    `hc.figures.data(fig)` gives the frame. The name of its first parameter says which table it reads
-    (`overlap`, `scores`, ...; see `reads`).
+    The function takes labelled data first and options by keyword. The name of its first parameter says which table it
+    reads (`overlap`, `scores`, ...; see `reads`). It returns any plotly figure; or that and the tidy frame behind it
+    (one row per mark), which `hc.figures.data(fig)` then gives; or a `PanelGrid`, which is drawn like the built-in
+    figures. With an option `title`, the command line and the report pass a title.
 
     Args:
-        draw: From a table and options to a figure and its frame.
+        draw: From a table and options to a figure.
 
     Returns:
-        The same function, returning the figure alone.
+        The same function, returning the plotly figure alone.
 
     Example:
         >>> import headcats as hc
         >>> import plotly.graph_objects as go
         >>> @hc.figures.figure
         ... def effect_histogram(scores, *, bins=40):
-        ...     frame = scores["effect"].to_dataframe().reset_index()
-        ...     return go.Figure(go.Histogram(x=frame["effect"], nbinsx=bins)), frame
+        ...     return go.Figure(go.Histogram(x=scores["effect"].values.ravel(), nbinsx=bins))
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
         >>> fig = hc.figures.effect_histogram(scores, bins=20)
-        >>> len(hc.figures.data(fig)) == scores["effect"].size
-        True
+        >>> fig.data[0].type
+        'histogram'
     """
+    signature = inspect.signature(draw)
 
     @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
-        fig, frame = draw(*args, **kwargs)
+        result = draw(*args, **kwargs)
+        if isinstance(result, go.Figure):
+            return result
+        if isinstance(result, PanelGrid):
+            table = next(iter(signature.bind(*args, **kwargs).arguments.values()))
+            grid = marked_as_approximation(result, table)
+            result = grid.draw(), grid.frame
+        fig, frame = result
         # plotly figures refuse unknown public attributes and are not hashable, so the frame rides on a private one.
         fig._headcats_frame = frame
         return fig
 
-    signature = inspect.signature(draw).replace(return_annotation=go.Figure)
-    drawn.__signature__ = signature  # type: ignore[attr-defined]
+    drawn.__signature__ = signature.replace(return_annotation=go.Figure)  # type: ignore[attr-defined]
     drawn.__annotations__ = {**draw.__annotations__, "return": go.Figure}
     drawn.is_headcats_figure = True  # type: ignore[attr-defined]
     register("figure", draw.__name__, drawn)

@@ -1,44 +1,28 @@
 """One panel per task or category: the signed effect of every head."""
 
-import html
-import math
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError, OptionError
-from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
-from headcats.figures.cells import NUMBERS, head_name, n_cells, on_grid, require
-from headcats.figures.colour_bar import colour_limit, signed_colour_axis
-from headcats.figures.colours import NO_VALUE, ON_DARK, ON_LIGHT, QUIET_TEXT, category_colours
+from headcats.figures.colours import ON_LIGHT, category_colours
 from headcats.figures.figure import figure
-from headcats.figures.placing import WIDEST
-from headcats.figures.screen import screen_hover, screen_title, with_approximation
+from headcats.figures.panels.axes import Axis, ticks
+from headcats.figures.panels.cells import MISSING, TINY, Cells, square_cells
+from headcats.figures.panels.colour_scale import ColourScale, signed_scale
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import NUMBERS, head_rows, n_cells, require
 
-_LEFT, _RIGHT, _BOTTOM = 54, 34, 12
-_TITLE, _TICKS, _NAME, _HEADING, _BETWEEN = 19, 20, 18, 26, 40
-_COLOUR_BAR = 92
-_LETTER, _TITLE_LETTER = 6.6, 8.2
-_SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open", "no value": "x-thin"}
-
-
-@dataclass(frozen=True)
-class _Slot:
-    """One panel's place in the figure."""
-
-    name: str
-    panel: Panel
-    room: int
-    """Pixels from the panel's left edge to the next panel's: what its title may take."""
-    names: tuple[bool, bool]
-    """Whether the axis names layer and head are written here."""
+_SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open"}
+_SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
 
 
 @figure
-def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = None) -> tuple[go.Figure, pd.DataFrame]:
+def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = None) -> PanelGrid:
     """Signed effect of every head, one panel per task, or per category when given memberships.
 
     x = layer, y = head, head 0 on top. One diverging colour scale for all panels, 0 in the middle (blue = the head
@@ -80,9 +64,28 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
         )
     row = _row_dimension(scores)
     groups = _groups(scores, row)
-    frame = _frame(scores, row, groups, alpha=alpha)
-    fig = _draw(scores, row, groups, frame, alpha=alpha, title=screen_title(title, scores))
-    return fig, with_approximation(frame, scores)
+    frame = pd.concat(
+        [
+            _rows(scores.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
+            for category, names in groups.items()
+            for name in names
+        ],
+        ignore_index=True,
+    )
+    layers, heads = (n_cells(scores, dim) for dim in ("layer", "head"))
+    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
+    cells = Cells(x, y, square_cells(x, y, within=(150, 150), least=(90, 60)))
+    scale = signed_scale(frame["effect"].to_numpy(), name="effect")
+    # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
+    spoken = frame.assign(spoken=frame["outcome"].map(_SPOKEN).fillna(""))
+    panels = [
+        Panel(name, [_plot(cells, spoken[spoken["panel"] == name], scale)], section=category)
+        for category, names in groups.items()
+        for name in names
+    ]
+    frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome"]]
+    caption = _caption(frame, row, alpha=alpha)
+    return PanelGrid(panels, frame, title, caption, columns=len(frame), beside=scale, grey=True)
 
 
 def _row_dimension(scores: xr.Dataset) -> str:
@@ -120,180 +123,49 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     return {c: names for c, names in groups.items() if names}
 
 
-def _frame(scores: xr.Dataset, row: str, groups: dict[str, list[str]], *, alpha: float) -> pd.DataFrame:
-    panels = []
-    for category, names in groups.items():
-        for name in names:
-            here = scores.sel({row: name})
-            values = {n: here[n].transpose("layer", "head").to_numpy().astype(float).ravel() for n in NUMBERS}
-            layers, heads = (grid.ravel() for grid in np.meshgrid(here["layer"], here["head"], indexing="ij"))
-            one = pd.DataFrame({"panel": name, "category": category or name, "layer": layers, "head": heads})
-            one["name"] = [head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)]
-            helps, hurts = _marks(here, row, alpha=alpha)
-            # First, because rounding can make an effect that looks certain: it is much the same for all prompts.
-            noisy = (
-                here["below_noise"].transpose("layer", "head").to_numpy().ravel() if "below_noise" in here else False
-            )
-            verdict = np.select(
-                [np.isnan(values["effect"]), noisy, helps, hurts],
-                ["no value", "below noise", "helps", "hurts"],
-                "neither",
-            )
-            panels.append(one.assign(**values, outcome=verdict))
-    return pd.concat(panels, ignore_index=True)
-
-
-def _marks(here: xr.Dataset, row: str, *, alpha: float) -> tuple[np.ndarray, np.ndarray]:
+def _rows(here: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:
     if row == "category":
-        helps = here.member == 1
-        hurts = here.suppressing == 1 if "suppressing" in here else xr.zeros_like(helps)
+        helps = here["member"] == 1
+        hurts = here["suppressing"] == 1 if "suppressing" in here else xr.zeros_like(helps)
     else:
-        helps = (here.q_value <= alpha) & (here.low > 0)
-        hurts = (here.q_value <= alpha) & (here.high < 0)
-    helps, hurts = (mark.transpose("layer", "head").to_numpy().ravel() for mark in (helps, hurts))
-    return helps, hurts
+        helps = (here["q_value"] <= alpha) & (here["low"] > 0)
+        hurts = (here["q_value"] <= alpha) & (here["high"] < 0)
+    noisy = here["below_noise"] if "below_noise" in here else xr.zeros_like(helps)
+    heads = head_rows(here, {n: here[n].astype(float) for n in NUMBERS} | {"a": helps, "b": hurts, "c": noisy})
+    # Noise first, because rounding can make an effect that looks certain: it is much the same for all prompts.
+    cases = {MISSING: heads["effect"].isna(), "below noise": heads["c"], "helps": heads["a"], "hurts": heads["b"]}
+    return heads.assign(outcome=np.select(list(cases.values()), list(cases), "neither")).drop(columns=["a", "b", "c"])
 
 
-def _draw(
-    scores: xr.Dataset,
-    row: str,
-    groups: dict[str, list[str]],
-    frame: pd.DataFrame,
-    *,
-    alpha: float,
-    title: str | None,
-) -> go.Figure:
-    n_layers, n_heads = n_cells(scores, "layer"), n_cells(scores, "head")
-    cell = _cell(n_layers, n_heads)
-    limits = colour_limit(frame.effect.to_numpy())
-    top = 40 + (30 if title else 0)
-    slots, headings, right, bottom = _place(groups, (cell[0] * n_layers, cell[1] * n_heads), top=top)
-    # At least as large as the title, the caption and the colour bar.
-    width = max(right + _COLOUR_BAR + _RIGHT, 620, min(WIDEST, 32 + math.ceil(_TITLE_LETTER * len(title or ""))))
-    height = max(bottom, top + 230) + _BOTTOM
-    canvas = Canvas(width=width, height=height)
-    fig = new_figure(canvas, title=title)
-    fig.update_layout(plot_bgcolor=NO_VALUE)
-    add_text(fig, _caption(frame, row, alpha=alpha), canvas=canvas, at=(16, top - 28), size=12, quiet=True)
-    for text, y in headings:
-        add_text(fig, f"<b>{html.escape(text, quote=False)}</b>", canvas=canvas, at=(16, y), size=14)
-    for slot in slots:
-        axes = add_panel(fig, slot.panel, canvas=canvas, n_layers=n_layers, n_heads=n_heads, names=slot.names)
-        at = (slot.panel.left, slot.panel.top - _TITLE + 3)
-        letters = int((slot.room - 8) / _LETTER)
-        add_text(fig, html.escape(_short(slot.name, letters), quote=False), canvas=canvas, at=at)
-        here = scores.sel({row: slot.name})
-        _add_traces(fig, here, frame[frame.panel == slot.name], cell=cell, limit=limits[0], axes=axes)
-    # The bar stands beside the panels, not beside a heading; its name is clear of the tick at its very end.
-    bar = (right + 22, slots[0].panel.top)
-    add_text(fig, "effect", canvas=canvas, at=(bar[0], bar[1] - 27))
-    fig.update_layout(coloraxis=signed_colour_axis(limits, at=(canvas.x(bar[0]), canvas.y(bar[1]))))
-    return fig
-
-
-def _cell(n_layers: int, n_heads: int) -> tuple[int, int]:
-    size = max(3, min(150 // n_layers, 150 // n_heads, 60))
-    return max(size, math.ceil(90 / n_layers)), max(size, math.ceil(60 / n_heads))
-
-
-def _place(
-    groups: dict[str, list[str]], size: tuple[int, int], *, top: int
-) -> tuple[list[_Slot], list[tuple[str, int]], int, int]:
-    """Slots of all panels, headings with their top, and the right and bottom end of all panels in pixels."""
-    longest = max(len(name) for names in groups.values() for name in names)
-    step = max(size[0] + _BETWEEN, min(200, math.ceil(longest * _LETTER) + 12))
-    most = max(map(len, groups.values()))
-    fit = max(1, int((WIDEST - _LEFT - _COLOUR_BAR - _RIGHT) / step))
-    # As few lines as fit, then as few columns as these lines need: no panel is left alone on a line.
-    columns = math.ceil(most / math.ceil(most / fit))
-    slots, headings = [], []
-    y = top
-    for heading, names in groups.items():
-        if heading:
-            headings.append((heading, y))
-            y += _HEADING
-        for i, name in enumerate(names):
-            line, column = divmod(i, columns)
-            left, above = _LEFT + column * step, y + line * (_TITLE + size[1] + _TICKS) + _TITLE
-            panel = Panel(left=left, top=above, width=size[0], height=size[1])
-            slots.append(_Slot(name, panel, room=step, names=(i + columns >= len(names), column == 0)))
-        y += math.ceil(len(names) / columns) * (_TITLE + size[1] + _TICKS) + _NAME
-    # 24: the bar stands 22 to the right of this end, and a title may reach to 8 before the next panel.
-    return slots, headings, _LEFT + columns * step - 24, y
-
-
-def _add_traces(
-    fig: go.Figure, here: xr.Dataset, frame: pd.DataFrame, *, cell: tuple[int, int], limit: float, axes: dict[str, str]
-) -> None:
-    effect, *others = (on_grid(here[n].astype("float32"), fill=np.float32(np.nan)) for n in NUMBERS)
-    name = str(frame.panel.iloc[0])
-    # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
-    words = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
-    spoken = frame.set_index(["layer", "head"]).outcome.map(words).fillna("")
-    outcomes = on_grid(spoken.to_xarray(), fill="")
-    fig.add_trace(
-        go.Heatmap(
-            z=effect,
-            x0=0,
-            dx=1,
-            y0=0,
-            dy=1,
-            coloraxis="coloraxis",
-            xgap=1 if min(cell) >= 8 else 0,
-            ygap=1 if min(cell) >= 8 else 0,
-            hoverongaps=False,
-            text=outcomes,
-            customdata=np.stack(others, axis=-1),
-            hovertemplate=(
-                f"<b>L%{{x}}H%{{y}}</b> {html.escape(name, quote=False)}%{{text}}<br>"
-                "effect %{z:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}], q %{customdata[2]:.2g}"
-                f"{screen_hover(here)}<extra></extra>"
-            ),
-            name=name,
-            **axes,
-        )
+def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
+    name = str(here["panel"].iloc[0])
+    template = (
+        f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}%{{spoken}}<br>"
+        "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
     )
+    traces = [cells.heatmap(here, "effect", name=name, template=template)]
     for outcome, symbol in _SYMBOLS.items():
-        marked = frame[frame.outcome == outcome]
-        if len(marked):
-            fig.add_trace(
-                go.Scatter(
-                    x=marked.layer.to_numpy(),
-                    y=marked["head"].to_numpy(),
-                    mode="markers",
-                    opacity=0.35 if outcome == "below noise" else 1,  # there may be many, and they are the least
-                    marker={"symbol": symbol, **_marker(marked.effect.to_numpy(), min(cell), limit=limit)},
-                    name=outcome,
-                    hoverinfo="skip",
-                    showlegend=False,
-                    **axes,
-                )
-            )
+        marked = here[here["outcome"] == outcome]
+        look: dict[str, Any] = {"share": 0.45, "colour": scale.ink(marked["effect"])}
+        if cells.smallest < TINY:
+            # A mark inside so small a cell cannot be seen, and one over it hides the colour: it takes the cell's.
+            line = {"color": ON_LIGHT, "width": 0.6}
+            look = {"share": 0, "least": 5, "colour": marked["effect"], "coloraxis": "coloraxis", "line": line}
+        # There may be many below the noise, and they matter least.
+        look["opacity"] = 0.35 if outcome == "below noise" else 1
+        traces.append(cells.symbols(marked, name=outcome, symbol=symbol, **look))
+    traces.append(cells.crosses(here[here["outcome"] == MISSING]))
+    return Plot(cells.x, cells.y, cells.pixels, traces)
 
 
-def _marker(effect: np.ndarray, cell: int, *, limit: float) -> dict[str, object]:
-    if np.isnan(effect).all():
-        return {"size": max(3.0, 0.4 * cell), "line": {"color": QUIET_TEXT, "width": 1}}
-    if cell < 6:
-        # A mark inside so small a cell cannot be seen and over it would hide the colour: it takes the cell's colour.
-        return {"size": 5, "color": effect, "coloraxis": "coloraxis", "line": {"color": ON_LIGHT, "width": 0.6}}
-    # The ends of the scale are dark: white marks there.
-    return {"size": min(9.0, 0.45 * cell), "color": np.where(np.abs(effect) > 0.55 * limit, ON_DARK, ON_LIGHT)}
-
-
-def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> str:
+def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> list[str]:
+    parts = ["● in the category", "▼ suppressing"]
     if row == "task":
         parts = [f"● helps: q ≤ {alpha:g} and interval above 0", f"▼ hurts: q ≤ {alpha:g} and interval below 0"]
-    else:
-        parts = ["● in the category", "▼ suppressing"]
-    if (frame.outcome == "no value").any():
+    if (frame["outcome"] == MISSING).any():
         parts.append("× no value")
-    if (frame.outcome == "below noise").any():
+    if (frame["outcome"] == "below noise").any():
         parts.append("○ below 16-bit noise")
-    if not frame.outcome.isin(["helps", "hurts"]).any():
+    if not frame["outcome"].isin(["helps", "hurts"]).any():
         parts.append("no head is marked")
-    return "&nbsp;&nbsp;&nbsp;".join(parts)
-
-
-def _short(text: str, letters: int) -> str:
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
+    return parts

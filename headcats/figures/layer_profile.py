@@ -1,40 +1,30 @@
 """In which layers the heads of each category lie, and how much the heads of a layer matter on average."""
 
-import html
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.axes import Axis, Canvas, Panel, Scale, add_axes, add_text, new_figure, ticks
-from headcats.figures.cells import head_name, n_cells, require
 from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, suite_colours
 from headcats.figures.figure import figure
-from headcats.figures.placing import (
-    WIDEST,
-    add_caption,
-    below_caption,
-    even_columns,
-    folded,
-    folded_name,
-    in_rows,
-    title_width,
-)
-from headcats.figures.screen import screen_hover, screen_title, with_approximation
+from headcats.figures.panels.axes import Axis, Scale, scale_over, ticks
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.hover import hover
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.legend import hatched
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import head_name, n_cells, require
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
-
-_WIDTH, _LEFT, _RIGHT, _BOTTOM = 260, 66, 26, 14  # pixels
-_COUNTS, _APART, _EFFECTS = 110, 16, 100
-_NAME_LINE, _COUNT_LINE, _TICKS, _NAME, _BETWEEN = 18, 18, 20, 22, 62
+_OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
+_WIDTH, _COUNTS, _EFFECTS = 260, 110, 100  # pixels
 
 
 @figure
-def layer_profile(
-    members: xr.Dataset, *, palette: str = "headcats", title: str | None = None
-) -> tuple[go.Figure, pd.DataFrame]:
+def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
     """Heads per layer of every category, above the mean effect of the layer's heads; one panel per category.
 
     x = layer in both. Bars: number of heads in the category, in its colour, and on top of them those that are
@@ -75,8 +65,23 @@ def layer_profile(
     present = [str(name) for name in members["category"].values]
     colours = named_palette(palette, suite_colours(members, present)).categories
     frame = pd.concat([_profile(members.sel(category=name), name) for name in colours], ignore_index=True)
-    fig = _draw(members, frame, colours, title=screen_title(title, members))
-    return fig, with_approximation(frame, members)
+    layers = n_cells(members, "layer")
+    cell = max(3, min(28, _WIDTH // layers))
+    width = max(170, cell * layers)
+    most = max(1, int((frame["n_in"] + frame["n_undecided"]).max()))
+    counts = Scale(0.0, 1.06 * most, "heads", format="d" if most > 4 else "")
+    means = frame["mean_effect"]
+    effects = scale_over(means.min(), means.max(), "mean effect", room=0.08, default=(-1.0, 1.0))
+    x = Axis("layer", layers, "layer", ticks(layers))
+    panels = []
+    for name, colour in colours.items():
+        here = frame[frame["category"] == name]
+        bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(here, colour, cell))
+        line = Plot(x, effects, (width, _EFFECTS), [_line(here, colour, cell)])
+        panels.append(Panel(name, [bars, line], notes=[_count(here)]))
+    caption = ["bars: heads in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
+    caption.append("● mean effect of all heads of a layer (share of the gap)")
+    return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
 
 
 def _profile(here: xr.Dataset, name: str) -> pd.DataFrame:
@@ -86,127 +91,60 @@ def _profile(here: xr.Dataset, name: str) -> pd.DataFrame:
     known = ~np.isnan(effect)
     rows = []
     for i, layer in enumerate(here["layer"].values):
-        own, n = known[i], int(known[i].sum())
-        counts = {kind: int((own & (member[i] == code)).sum()) for kind, code in _OUTCOMES.items()}
+        n = int(known[i].sum())
+        counts = {column: int((known[i] & (member[i] == code)).sum()) for column, code in _OUTCOMES.items()}
         best = int(np.nanargmax(effect[i])) if n else -1
         rows.append(
             {"category": name, "layer": int(layer), "n_heads": n, **counts}
-            | {"n_suppressing": int((own & suppressing[i]).sum())}
+            | {"n_suppressing": int((known[i] & suppressing[i]).sum())}
             | {f"share_{kind}": counts[f"n_{kind}"] / n if n else math.nan for kind in ("in", "undecided")}
-            | {"mean_effect": float(effect[i][own].mean()) if n else math.nan}
+            | {"mean_effect": float(effect[i][known[i]].mean()) if n else math.nan}
             | {"strongest": head_name(int(layer), int(here["head"].values[best])) if n else ""}
             | {"strongest_effect": float(effect[i, best]) if n else math.nan}
         )
     return pd.DataFrame(rows)
 
 
-_OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
-
-
-def _draw(members: xr.Dataset, frame: pd.DataFrame, colours: dict[str, str], *, title: str | None) -> go.Figure:
-    n_layers = n_cells(members, "layer")
-    cell = max(3, min(28, _WIDTH // n_layers))
-    size = (max(170, cell * n_layers), _COUNTS + _APART + _EFFECTS)
-    columns = even_columns(len(colours), at_most=max(1, min(4, (WIDEST - _RIGHT) // (size[0] + _BETWEEN))))
-    names = {name: folded_name(name, width=size[0] + _RIGHT - 4) for name in colours}
-    heading = _NAME_LINE * max(map(len, names.values())) + _COUNT_LINE + 8
-    step = (size[0] + _BETWEEN, heading + size[1] + _TICKS + _NAME)
-    n_rows = math.ceil(len(colours) / columns)
-
-    width = max(_LEFT + (columns - 1) * step[0] + size[0] + _RIGHT, 420, title_width(title))
-    lines = folded(_caption(frame), width=width - 32)
-    top = below_caption(title, lines)
-    canvas = Canvas(width=width, height=top + n_rows * step[1] + _BOTTOM)
-    fig = new_figure(canvas, title=title)
-    add_caption(fig, lines, canvas=canvas, title=title)
-    fig.update_layout(barmode="stack", bargap=0.12 if cell >= 8 else 0)
-
-    most = max(1, int((frame["n_in"] + frame["n_undecided"]).max()))
-    scales = (Scale(0.0, 1.06 * most, "heads", format="d" if most > 4 else ""), _effect_scale(frame["mean_effect"]))
-    spots = in_rows(len(colours), columns=columns, size=size, step=step, at=(_LEFT, top + heading))
-    note = screen_hover(members)
-    for (name, colour), spot in zip(colours.items(), spots, strict=True):
-        here = frame[frame["category"] == name]
-        left, above = spot.panel.left, spot.panel.top
-        for i, line in enumerate(names[name]):
-            text = html.escape(line, quote=False)
-            add_text(fig, text, canvas=canvas, at=(left, above - heading + _NAME_LINE * i), size=14)
-        add_text(fig, _said(here), canvas=canvas, at=(left, above - _COUNT_LINE - 4), size=11, quiet=True)
-        panels = [
-            Panel(left, above, size[0], _COUNTS),
-            Panel(left, above + _COUNTS + _APART, size[0], _EFFECTS),
-        ]
-        numbered = [Axis(n_layers, "", []), Axis(n_layers, "layer" if spot.outer[0] else "", ticks(n_layers))]
-        for panel, across, scale, add in zip(panels, numbered, scales, (_add_counts, _add_effects), strict=True):
-            upwards = scale if spot.outer[1] else Scale(scale.low, scale.high, "", scale.format)
-            axes = add_axes(fig, panel, canvas=canvas, x=across, y=upwards)
-            add(fig, here, colour=colour, cell=cell, note=note, axes=axes)
-    return fig
-
-
-def _add_counts(fig: go.Figure, here: pd.DataFrame, *, colour: str, cell: int, note: str, axes: dict[str, str]) -> None:
-    hatched = {"shape": "/", "fgcolor": HATCH, "bgcolor": UNCLASSIFIED, "size": max(3, min(8, cell)), "solidity": 0.2}
-    looks = {"n_in": {"color": colour}, "n_undecided": {"color": UNCLASSIFIED, "pattern": hatched}}
-    name = html.escape(str(here["category"].iloc[0]), quote=False)
-    for count, marker in looks.items():
-        fig.add_trace(
-            go.Bar(
-                x=here["layer"].to_numpy(),
-                y=here[count].to_numpy(),
-                marker=marker,
-                customdata=np.stack([here[n] for n in ("n_in", "n_heads", "share_in", "n_undecided")], axis=-1),
-                hovertemplate=f"<b>layer %{{x}}</b> {name}<br>in: %{{customdata[0]}} of %{{customdata[1]}} heads "
-                f"(%{{customdata[2]:.0%}})<br>undecided: %{{customdata[3]}}{note}<extra></extra>",
-                name="in" if count == "n_in" else "undecided",
-                showlegend=False,
-                **axes,
-            )
-        )
-
-
-def _add_effects(
-    fig: go.Figure, here: pd.DataFrame, *, colour: str, cell: int, note: str, axes: dict[str, str]
-) -> None:
-    name = html.escape(str(here["category"].iloc[0]), quote=False)
-    fig.add_trace(
-        go.Scatter(
+def _bars(here: pd.DataFrame, colour: str, cell: int) -> list[go.Bar]:
+    looks: dict[str, dict[str, Any]] = {"n_in": {"color": colour}, "n_undecided": {"color": UNCLASSIFIED}}
+    looks["n_undecided"]["pattern"] = hatched(UNCLASSIFIED, HATCH, size=max(3, min(8, cell)))
+    template = (
+        f"<b>layer %{{layer}}</b> {escaped(here['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "
+        "(%{share_in:.0%})<br>undecided: %{n_undecided}"
+    )
+    return [
+        go.Bar(
             x=here["layer"].to_numpy(),
-            y=here["mean_effect"].to_numpy(),
-            mode="lines+markers",
-            line={"color": TEXT, "width": 1},
-            marker={"color": colour, "size": max(3, min(8, cell)), "line": {"color": TEXT, "width": 0.8}},
-            customdata=here["strongest_effect"].to_numpy(),
-            text=here["strongest"].to_numpy(),
-            hovertemplate=f"<b>layer %{{x}}</b> {name}<br>mean effect %{{y:.3f}}<br>strongest: %{{text}} "
-            f"%{{customdata:.3f}}{note}<extra></extra>",
-            name="mean effect",
+            y=here[count].to_numpy(),
+            marker=marker,
+            name=count.removeprefix("n_"),
             showlegend=False,
-            **axes,
+            **hover(template, here, x="layer"),
         )
+        for count, marker in looks.items()
+    ]
+
+
+def _line(here: pd.DataFrame, colour: str, cell: int) -> go.Scatter:
+    template = (
+        f"<b>layer %{{layer}}</b> {escaped(here['category'].iloc[0])}<br>mean effect %{{mean_effect:.3f}}"
+        "<br>strongest: %{strongest} %{strongest_effect:.3f}"
+    )
+    return go.Scatter(
+        x=here["layer"].to_numpy(),
+        y=here["mean_effect"].to_numpy(),
+        mode="lines+markers",
+        line={"color": TEXT, "width": 1},
+        marker={"color": colour, "size": max(3, min(8, cell)), "line": {"color": TEXT, "width": 0.8}},
+        name="mean effect",
+        showlegend=False,
+        **hover(template, here, x="layer", y="mean_effect"),
     )
 
 
-def _effect_scale(effects: pd.Series) -> Scale:
-    """From 0, or below it, to the largest mean, with room for the circles; -1 to 1 where all are 0 or unknown."""
-    low, high = min(0.0, float(effects.min())), max(0.0, float(effects.max()))
-    if not high > low:
-        return Scale(-1.0, 1.0, "mean effect")
-    room = 0.08 * (high - low)
-    return Scale(low - room, high + room, "mean effect")
-
-
-def _said(here: pd.DataFrame) -> str:
-    n = int(here["n_heads"].sum())
+def _count(here: pd.DataFrame) -> str:
+    n, members, undecided = (int(here[column].sum()) for column in ("n_heads", "n_in", "n_undecided"))
     if not n:
         return "not judged"
-    inside, still_open = int(here["n_in"].sum()), int(here["n_undecided"].sum())
-    return f"{inside or 'no'} {'head' if inside == 1 else 'heads'} of {n}" + (
-        f", {still_open} undecided" if still_open else ""
-    )
-
-
-def _caption(frame: pd.DataFrame) -> list[str]:
-    parts = ["bars: heads in the category"]
-    if frame["n_undecided"].any():
-        parts.append("hatched: undecided")
-    return [*parts, "● mean effect of all heads of a layer (share of the gap)"]
+    text = f"{members or 'no'} {'head' if members == 1 else 'heads'} of {n}"
+    return text + (f", {undecided} undecided" if undecided else "")

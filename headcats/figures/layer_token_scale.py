@@ -4,12 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcats.figures.colour_bar import (
-    fixed_colour_axis,
-    rising_colour_axis,
-    rising_limit,
-    signed_colour_axis,
-)
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 
 
 @dataclass(frozen=True)
@@ -46,28 +41,12 @@ QUANTITIES = {
 }
 
 
-def quantity_colour_axis(
-    values: np.ndarray, quantity: Quantity, *, at: tuple[float, float], length: int
-) -> tuple[dict[str, object], tuple[float, float]]:
-    """The colour axis, and the values between which its colours are light: marks there are black, elsewhere white."""
+def quantity_scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
+    """The colours of a quantity."""
     if quantity.scale == "auc":
         clipped = (bool(np.nanmin(values, initial=1.0) < 0.5), False)
-        axis = fixed_colour_axis((0.5, 1.0), clipped=clipped, colours="Blues", at=at, length=length, name=quantity.name)
-        return axis, (-np.inf, 0.78)
+        return fixed_scale((0.5, 1.0), clipped=clipped, colours="Blues", name=quantity.name)
     if quantity.scale == "signed":
-        limits = _whole_range(values)
-        return signed_colour_axis(limits, at=at, length=length, name=quantity.name), (
-            -0.55 * limits[0],
-            0.55 * limits[0],
-        )
-    rising = rising_limit(values)
-    return rising_colour_axis(rising, colours="Blues", at=at, length=length, name=quantity.name), (
-        -np.inf,
-        0.55 * rising[0],
-    )
-
-
-def _whole_range(effects: np.ndarray) -> tuple[float, bool, bool]:
-    """Symmetric limit that nothing lies beyond: a few cells of such a map hold nearly all of the effect."""
-    sizes = np.abs(effects[np.isfinite(effects)])
-    return float(sizes.max(initial=0.0)) or 1.0, False, False
+        # Nothing lies beyond the limit: a few cells of such a map hold nearly all of the effect.
+        return signed_scale(values, name=quantity.name, quantile=1.0)
+    return rising_scale(values, colours="Blues", name=quantity.name)

@@ -1,33 +1,33 @@
 """How far methods agree on the heads: a table of correlations per group of tasks, and the heads they disagree on."""
 
-import html
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.figures.axes import Axis, Canvas, add_axes, add_text
-from headcats.figures.cells import head_name, require
-from headcats.figures.colour_bar import fixed_colour_axis
-from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
+from headcats.figures.colours import DIVERGING
 from headcats.figures.figure import figure
-from headcats.figures.marks import add_crosses, heatmap
 from headcats.figures.panel_order import panel_names
-from headcats.figures.placing import WIDEST, below_caption, captioned_figure, even_columns, folded, in_rows, title_width
+from headcats.figures.panels.axes import Axis
+from headcats.figures.panels.cells import Cells
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.text import SMALL, escaped
+from headcats.figures.tables import head_rows, require
 
 _PAIR = ("group", "method", "other")
 _OPTIONAL = ("layer_correlation", "p_value", "q_value", "n_heads")
 _LEVEL = 0.05
 _CELL = (84, 42)  # pixels; holds the widest text, "top 1.00 (1.00)"
-_RIGHT, _BOTTOM, _BAR, _BETWEEN, _DISPUTED = 26, 14, 96, 34, 3
-_LETTER, _LEAN = 6.4, 0.74  # pixels of a letter of the names, and its share upwards at 45 degrees
+_DISPUTED = 3
 
 
 @figure
-def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> tuple[go.Figure, pd.DataFrame]:
+def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> PanelGrid:
     """Rank correlation between every two methods, with the top heads they share, one panel per group.
 
     Colour and the upper number of a cell: Spearman's rank correlation of the heads' scores (blue: the same order; red:
@@ -73,7 +73,15 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> tupl
     if methods != [str(name) for name in agreement["other"].values]:
         raise DataError("method_agreement expects `method` and `other` to name the same methods in the same order.")
     frame = _frame(agreement, methods)
-    return _draw(agreement, frame, methods, title=title), frame
+    scale = fixed_scale((-1.0, 1.0), colours=DIVERGING, name="rank correlation", steps=4)
+    x = Axis("other", len(methods), labels=methods, slanted=True)
+    cells = Cells(x, Axis("method", len(methods), labels=methods, reverse=True), _CELL)
+    panels = []
+    for group, here in frame.groupby("group", sort=False):
+        disputed = here["disputed"].iloc[0]
+        note = f"ranks differ most: {disputed}" if disputed else "no head with several ranks"
+        panels.append(Panel(str(group), [_plot(cells, here, scale)], notes=[note]))
+    return PanelGrid(panels, frame, title, _caption(agreement, frame), beside=scale, grey=True)
 
 
 def _frame(agreement: xr.Dataset, methods: list[str]) -> pd.DataFrame:
@@ -86,8 +94,7 @@ def _frame(agreement: xr.Dataset, methods: list[str]) -> pd.DataFrame:
         agreement["spread"], "group", categories=agreement.attrs.get("categories"), figure="method_agreement"
     )
     labels = [str(label) for label in agreement["group"].values]
-    layers, heads = np.meshgrid(agreement["layer"], agreement["head"], indexing="ij")
-    names = [head_name(int(layer), int(head)) for layer, head in zip(layers.ravel(), heads.ravel(), strict=True)]
+    names = head_rows(agreement, {})["name"].tolist()
     for group in groups:
         here = agreement.isel(group=labels.index(group))
         numbers = pairs.isel(group=labels.index(group)).transpose("method", "other")
@@ -112,98 +119,37 @@ def _largest(values: np.ndarray) -> list[int]:
     return [int(place) for place in order if values[place] > 0]
 
 
-def _draw(agreement: xr.Dataset, frame: pd.DataFrame, methods: list[str], *, title: str | None) -> go.Figure:
-    groups = list(dict.fromkeys(frame["group"]))
-    longest = max(map(len, methods))
-    left = 16 + math.ceil(_LETTER * longest) + 12
-    size = (_CELL[0] * len(methods), _CELL[1] * len(methods))
-    labels = math.ceil(_LETTER * _LEAN * longest) + 16
-    # The last name leans over the right edge.
-    lean = max(0, math.ceil(_LETTER * _LEAN * len(methods[-1])) - _CELL[0] // 2)
-    above_panel = labels + 40
-    # Names lean over the next panel's empty corner.
-    step = (max(size[0] + max(left, lean + 16), 300), above_panel + size[1] + _BETWEEN)
-    columns = even_columns(len(groups), at_most=max(1, (WIDEST - _BAR - _RIGHT) // step[0]))
-    n_rows = math.ceil(len(groups) / columns)
-
-    right = left + (columns - 1) * step[0] + size[0]
-    width = max(right + max(22, lean + 6) + _BAR + _RIGHT, 620, title_width(title))
-    lines = folded(_caption(agreement, frame), width=width - 32)
-    top = below_caption(title, lines)
-    bar = max(min(n_rows * step[1] - above_panel - _BETWEEN, 420), 150)
-    height = max(top + n_rows * step[1] - _BETWEEN, top + above_panel + bar) + 2 * _BOTTOM
-    canvas = Canvas(width=width, height=height)
-
-    fig = captioned_figure(canvas, title=title, lines=lines)
-    shown = [html.escape(name, quote=False) for name in methods]
-    spots = in_rows(len(groups), columns=columns, size=size, step=step, at=(left, top + above_panel))
-    for group, spot in zip(groups, spots, strict=True):
-        panel, here = spot.panel, frame[frame["group"] == group]
-        across = Axis(len(methods), "", range(len(methods)), labels=shown, side="top", angle=-45)
-        down = Axis(len(methods), "", range(len(methods)), labels=shown, reverse=True)
-        axes = add_axes(fig, panel, canvas=canvas, x=across, y=down)
-        start = panel.left - left + 16
-        add_text(fig, html.escape(group, quote=False), canvas=canvas, at=(start, panel.top - above_panel), size=14)
-        disputed = here["disputed"].iloc[0]
-        text = f"ranks differ most: {disputed}" if disputed else "no head with several ranks"
-        add_text(fig, text, canvas=canvas, at=(start, panel.top - above_panel + 20), size=11, quiet=True)
-        _add_cells(fig, here, methods, axes=axes)
-    at = (canvas.x(right + max(22, lean + 6)), canvas.y(spots[0].panel.top))
-    fig.update_layout(
-        coloraxis=fixed_colour_axis(
-            (-1.0, 1.0), clipped=(False, False), colours=DIVERGING, at=at, length=bar, name="rank correlation", steps=4
-        )
+def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
+    known = here[here["rank_correlation"].notna()]
+    texts, who, more = [_text(row) for row in known.itertuples()], [], []
+    for row in here.itertuples():
+        pair = row.method if row.method == row.other else f"{row.method} and {row.other}"
+        who.append(f"<b>{escaped(pair)}</b> {escaped(row.group)}")
+        by_layers, q = getattr(row, "layer_correlation", math.nan), getattr(row, "q_value", math.nan)
+        layers = "" if math.isnan(by_layers) else f"<br>by their layers alone {by_layers:.3f}, q {q:.2g}"
+        more.append(f"{layers}<br>ranks differ most: {row.disagree_on}" if row.disagree_on else layers)
+    template = (
+        "%{who}<br>rank correlation %{rank_correlation:.3f}<br>top heads in both, of those in either "
+        "%{top_overlap:.3f}, by chance %{top_chance:.3f}%{more}"
     )
-    return fig
+    name = str(here["group"].iloc[0])
+    traces = [
+        cells.heatmap(here.assign(who=who, more=more), "rank_correlation", name=name, template=template),
+        cells.texts(known, texts, scale.ink(known["rank_correlation"]), name="numbers", size=SMALL),
+        cells.crosses(here[here["rank_correlation"].isna()]),
+    ]
+    return Plot(cells.x, cells.y, cells.pixels, traces)
 
 
-def _add_cells(fig: go.Figure, here: pd.DataFrame, methods: list[str], *, axes: dict[str, str]) -> None:
-    n = len(methods)
-    values, shared, chance = (
-        here[name].to_numpy().reshape(n, n) for name in ("rank_correlation", "top_overlap", "top_chance")
-    )
-    text, who, apart = (np.full((n, n), "", dtype=object) for _ in range(3))
-    for row, (i, j) in zip(here.itertuples(), np.ndindex(n, n), strict=True):
-        if not math.isnan(row.rank_correlation):
-            below = "" if i == j else f"<br>top {_short(row.top_overlap)} ({_short(row.top_chance)})"
-            star = "*" if i != j and getattr(row, "q_value", math.nan) <= _LEVEL else ""
-            text[i, j] = f"<b>{row.rank_correlation:.2f}{star}</b>{below}"
-        pair = row.method if i == j else f"{row.method} and {row.other}"
-        who[i, j] = f"<b>{html.escape(pair, quote=False)}</b> {html.escape(row.group, quote=False)}"
-        layers, q = getattr(row, "layer_correlation", math.nan), getattr(row, "q_value", math.nan)
-        told = "" if math.isnan(layers) else f"<br>by their layers alone {layers:.3f}, q {q:.2g}"
-        apart[i, j] = f"{told}<br>ranks differ most: {row.disagree_on}" if row.disagree_on else told
-    fig.add_trace(
-        heatmap(
-            values,
-            cell=_CELL,
-            customdata=np.stack([who, apart, shared, chance], axis=-1),
-            hovertemplate="%{customdata[0]}<br>rank correlation %{z:.3f}<br>top heads in both, of those in "
-            "either %{customdata[2]:.3f}, by chance %{customdata[3]:.3f}%{customdata[1]}<extra></extra>",
-            name=str(here["group"].iloc[0]),
-            axes=axes,
-        )
-    )
-    down, across = (grid.ravel() for grid in np.indices((n, n)))
-    # The ends of the scale are dark.
-    ink = np.where(np.abs(values.ravel()) > 0.62, ON_DARK, ON_LIGHT)
-    fig.add_trace(
-        go.Scatter(
-            x=across,
-            y=down,
-            mode="text",
-            text=text.ravel(),
-            textfont={"size": 11, "color": ink},
-            hoverinfo="skip",
-            showlegend=False,
-            name="numbers",
-            **axes,
-        )
-    )
-    add_crosses(fig, np.isnan(values), cell=_CELL, axes=axes)
+def _text(row: Any) -> str:
+    if row.method == row.other:
+        return f"<b>{row.rank_correlation:.2f}</b>"
+    star = "*" if getattr(row, "q_value", math.nan) <= _LEVEL else ""
+    overlap = f"top {_number(row.top_overlap)} ({_number(row.top_chance)})"
+    return f"<b>{row.rank_correlation:.2f}{star}</b><br>{overlap}"
 
 
-def _short(share: float) -> str:
+def _number(share: float) -> str:
     return "–" if math.isnan(share) else f"{share:.2f}".removeprefix("0")
 
 

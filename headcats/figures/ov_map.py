@@ -1,22 +1,20 @@
 """The overlap map of relations that heads implement by their weights alone."""
 
-import html
+import dataclasses
 import warnings
-from collections.abc import Mapping
 
 import numpy as np
-import pandas as pd
-import plotly.graph_objects as go
 import xarray as xr
 
 from headcats.categories import overlap as overlap_of
 from headcats.categories import relation_members
 from headcats.errors import StatisticsWarning
-from headcats.figures.cell_letters import AUTO, check_letters
-from headcats.figures.cells import require
 from headcats.figures.figure import figure
-from headcats.figures.overlap_map import overlap_numbers
-from headcats.figures.overlap_panels import draw_overlap
+from headcats.figures.overlap_panels import checked_overlap, overlap_frame, overlap_grid
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.letters import AUTO, check_letters
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import require
 
 _GRID = ("task", "layer", "head")
 # Of relations with another k than the others, so many are named.
@@ -38,7 +36,7 @@ def ov_map(
     palette: str = "headcats",
     letters: str = AUTO,
     title: str | None = None,
-) -> tuple[go.Figure, pd.DataFrame]:
+) -> PanelGrid:
     """Categories of the relations that heads implement by their weights, drawn as the overlap map.
 
     A head implements a relation whose score reaches the threshold, and is in a category if it implements at least one
@@ -85,31 +83,37 @@ def ov_map(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         members = relation_members(relations, threshold=threshold)
-    notes = [*_NOTES, *(html.escape(str(one.message), quote=False) for one in caught if _is_note(one))]
-    for one in caught:
-        if not _is_note(one):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    overlap, frame, colours = overlap_numbers(overlap_of(members), palette)
-    said = f"{title or 'OV relations'}: {_said(relations, threshold)}"
-    fig = draw_overlap(overlap, frame, colours, title=said, letters=letters, notes=notes, hover=_hover)
-    frame = frame.rename(columns={"effect": "score"})
-    return fig, frame.drop(columns=["hatched", "low", "high", "q_value"])
+    caption = list(_NOTES)
+    for warning in caught:
+        if issubclass(warning.category, StatisticsWarning):
+            caption.append(escaped(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    overlap, colours = checked_overlap(overlap_of(members), palette)
+    frame = overlap_frame(overlap, colours)
+    grid = overlap_grid(
+        overlap,
+        frame,
+        colours,
+        title=f"{title or 'OV relations'}: {_settings(relations, threshold)}",
+        letters=letters,
+        caption=caption,
+        numbers="score %{{effect{}:.3f}}".format,
+    )
+    frame = frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
+    return dataclasses.replace(grid, frame=frame)
 
 
-def _is_note(caught: warnings.WarningMessage) -> bool:
-    return issubclass(caught.category, StatisticsWarning)
-
-
-def _said(relations: xr.Dataset, threshold: str | float) -> str:
+def _settings(relations: xr.Dataset, threshold: str | float) -> str:
     """For example `k 10 (copying: 1), threshold 0.15 to 0.21, null 0.02 to 0.21`."""
     ks, counts = np.unique(relations["k"].values, return_counts=True)
     usual = int(ks[np.argmax(counts)])
-    others = []
+    exceptions = []
     for k in ks[ks != usual]:
         names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
-        listed = html.escape(", ".join(names), quote=False) if len(names) <= _NAMED else f"{len(names)} relations"
-        others.append(f"{listed}: {k}")
-    named = f" ({'; '.join(others)})" if others else ""
+        tasks = escaped(", ".join(names)) if len(names) <= _NAMED else f"{len(names)} relations"
+        exceptions.append(f"{tasks}: {k}")
+    named = f" ({'; '.join(exceptions)})" if exceptions else ""
     least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
     return f"k {usual}{named}, threshold {least}, null {_range(relations['null'])}"
 
@@ -117,11 +121,3 @@ def _said(relations: xr.Dataset, threshold: str | float) -> str:
 def _range(values: xr.DataArray) -> str:
     low, high = f"{float(values.min()):.2f}", f"{float(values.max()):.2f}"
     return low if low == high else f"{low} to {high}"
-
-
-def _hover(categories: Mapping[str, bool]) -> str:
-    lines = [
-        f"<br>{html.escape(name, quote=False)}: " + (f"score %{{customdata[{4 * i}]:.3f}}" if judged else "not judged")
-        for i, (name, judged) in enumerate(categories.items())
-    ]
-    return f"<b>%{{text}}</b>{''.join(lines)}%{{hovertext}}<extra></extra>"

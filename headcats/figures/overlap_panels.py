@@ -1,195 +1,212 @@
-"""How an overlap map is drawn: panels of cells, hatching, triangles and the legend, placed in pixels."""
+"""The panels of an overlap map: all categories with the legend, then one panel per category."""
 
-import html
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.figures.axes import Canvas, Panel, add_panel, add_text, new_figure
-from headcats.figures.cell_letters import AUTO, add_letters, fits
-from headcats.figures.cells import n_cells, on_grid
-from headcats.figures.colours import HATCH, MARK, Palette
-from headcats.figures.hatch import hatch_lines
-from headcats.figures.marks import TINY, gap
-from headcats.figures.overlap_hover import hover_numbers, hover_template, hover_text
-from headcats.figures.overlap_legend import SUPPRESSING, UNDECIDED, add_legend, legend_labels, legend_letters
-from headcats.figures.placing import EDGE, LINE, WIDEST, add_caption, folded, folded_name, title_width
+from headcats.errors import DataError
+from headcats.figures.colours import HATCH, Palette, category_colours, named_palette
+from headcats.figures.panels.axes import Axis, ticks
+from headcats.figures.panels.cells import MISSING, Cells, square_cells
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import WIDEST, Panel, Plot
+from headcats.figures.panels.legend import Entry, Legend
+from headcats.figures.panels.letters import AUTO, category_letters, fits
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import NUMBERS, head_rows, n_cells, require
 
-ALL = "All Categories"
-NO_VALUE = "no value"
+ALL, UNCLASSIFIED, UNDECIDED, SUPPRESSING = "All Categories", "Unclassified", "Undecided", "Suppressing"
+_OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
+_GRID = ("layer", "head")
+_VARIABLES = {
+    **dict.fromkeys(("n_categories", "set", "undecided"), _GRID),
+    **dict.fromkeys(("member", *NUMBERS, "tasks"), ("category", *_GRID)),
+}
+_COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
+_WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
-_PANEL, _NARROWEST, _TALLEST = 200, 110, 420  # pixels
-_LEFT, _RIGHT, _BOTTOM, _ROOM_FOR_HEADS = 8, 34, 46, 46
-_LEGEND_ENTRY, _LEGEND_GAP = 20, 10
-_TITLE_LINE = 18
+
+def checked_overlap(overlap: xr.Dataset, palette: str) -> tuple[xr.Dataset, Palette]:
+    """The overlap with its categories in order, and its colours.
+
+    Raises:
+        DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`
+            contradict each other.
+        UnknownNameError: unknown palette.
+    """
+    require(
+        overlap,
+        _VARIABLES,
+        figure="overlap_map",
+        source="hc.overlap(members)",
+        table="hc.overlap(hc.categorize(hc.score(results)))",
+    )
+    present, colours = [str(name) for name in overlap["category"].values], category_colours(overlap)
+    if not present or set(present) - set(colours):
+        raise DataError(
+            f"overlap_map expects categories that the attribute `categories` lists with a colour "
+            f"({', '.join(colours)}); got {', '.join(present) or 'none'}. Add the missing ones to the attribute."
+        )
+    order = [name for name in colours if name in present]
+    overlap = overlap.sel(category=order)
+    if not ((overlap["member"] == 1).sum("category") == overlap["n_categories"]).all():
+        raise DataError(
+            "overlap_map expects `n_categories` to count the categories whose `member` is 1; they differ for some "
+            "heads. Make both from the same memberships with hc.overlap(members)."
+        )
+    return overlap, named_palette(palette, {name: colours[name] for name in order})
 
 
-def draw_overlap(
+def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
+    """One row per panel and head, as `overlap_map` documents it."""
+    names = np.array([str(name) for name in overlap["category"].values])
+    inside = (overlap["member"] == 1).transpose("layer", "head", "category").to_numpy().reshape(-1, len(names))
+    heads = head_rows(overlap, {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)})
+    n, undecided = heads["n_categories"], overlap["undecided"].astype(bool)
+    several = n.astype(str) + " categories"
+    first = heads.assign(
+        panel=ALL,
+        label=np.select([n == 0, n == 1], [UNCLASSIFIED, names[inside.argmax(1)]], several),
+        hatched=undecided.transpose(*_GRID).to_numpy().ravel(),
+        known=overlap["effect"].notnull().any("category").transpose(*_GRID).to_numpy().ravel(),
+        suppresses=False,
+        **dict.fromkeys(NUMBERS, np.nan),
+        tasks="",
+    )
+    first["outcome"] = np.select([n > 0, first["hatched"]], ["in", "undecided"], "out")
+    panels = [first]
+    for name in names:
+        here = overlap.sel(category=name)
+        columns = {"member": here["member"].astype(int)} | {number: here[number].astype(float) for number in NUMBERS}
+        columns["suppresses"] = (here["suppressing"] if "suppressing" in here else here["member"] * 0) == 1
+        rows = head_rows(here, columns | {"tasks": here["tasks"].astype(str)})
+        rows[["set", "n_categories"]], member = heads[["set", "n_categories"]], rows.pop("member")
+        label = np.where(member == 1, name, UNCLASSIFIED)
+        outcome, known = member.map(_OUTCOMES), rows["effect"].notna()
+        panels.append(rows.assign(panel=name, label=label, hatched=member == 0, outcome=outcome, known=known))
+    frame = pd.concat(panels, ignore_index=True)
+    # Rules call a NaN undecided, but a head that does not exist is not.
+    frame["hatched"] &= frame["known"]
+    frame["outcome"] = frame["outcome"].where(frame["known"], MISSING)
+    frame["label"] = frame["label"].where(frame["known"], "")
+    frame["colour"] = frame["label"].map(_legend_colours(colours) | {"": ""})
+    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks"]]
+
+
+def overlap_grid(
     overlap: xr.Dataset,
     frame: pd.DataFrame,
     colours: Palette,
     *,
     title: str | None,
-    letters: str = AUTO,
-    notes: Sequence[str] = (),
-    hover: Callable[[Mapping[str, bool]], str] = hover_template,
-) -> go.Figure:
-    """Draw the numbers of an overlap map: the panel of all categories with the legend, then one panel per category.
+    letters: str,
+    caption: Sequence[str] = (),
+    numbers: Callable[[int], str] = (
+        "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
+    ),
+) -> PanelGrid:
+    """The panels of an overlap map.
 
     Args:
-        overlap: As `overlap_map` takes it, categories in their order.
-        frame: The numbers behind it.
+        overlap: As `checked_overlap` returns it.
+        frame: As `overlap_frame` returns it.
         colours: Of the categories.
         title: Written above everything.
         letters: `"auto"`: letters on the cells of the first panel, where they fit; `"none"`.
-        notes: Below the title; with notes the figure is at least as wide as its title.
-        hover: Categories of a panel, each with whether it has numbers -> plotly's template over `text`, `customdata`
-            and `hovertext`.
+        caption: Below the title.
+        numbers: What the pointer shows for the category of that place, as `hover` takes it.
     """
-    labels = legend_labels(colours)
-    n_layers, n_heads = n_cells(overlap, "layer"), n_cells(overlap, "head")
-    suppressed = bool(frame.suppresses.any())
-    sentence = _sentence(overlap, frame)
-
-    # Arial needs at most .6 of its size a letter; 44 pixels hold the swatch and the spaces around it.
-    legend_width = 44 + math.ceil(7.2 * max(map(len, [*labels, UNDECIDED])))
-    names = [ALL, *colours.categories]
+    entries = [Entry(name, colour) for name, colour in _legend_colours(colours).items()]
+    entries.append(Entry(UNDECIDED, colours.unclassified, hatch=HATCH))
+    if frame["suppresses"].any():
+        entries.append(Entry(SUPPRESSING, symbol="triangle-down"))
+    layers, heads = (n_cells(overlap, dim) for dim in _GRID)
+    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
     # Panels stay in one row: with many of them they are smaller.
-    room = (WIDEST - _LEFT - _LEGEND_GAP - legend_width - _RIGHT) // len(names) - _ROOM_FOR_HEADS
-    legend_height = _LEGEND_ENTRY * (len(labels) + 1 + suppressed) + 8
-    cell = _cell(n_layers, n_heads, widest=min(_PANEL, max(_NARROWEST, room)), at_least=legend_height)
-    width, height = cell[0] * n_layers, cell[1] * n_heads
-    step = _ROOM_FOR_HEADS + max(width, _NARROWEST)
-    lefts = [_LEFT + _ROOM_FOR_HEADS + i * step + (_LEGEND_GAP + legend_width if i else 0) for i in range(len(names))]
-    right = lefts[-1] + max(width, _NARROWEST) + _RIGHT
-    right = max(right, title_width(title)) if notes else right
-    said = folded(notes, width=right - 2 * EDGE)
-    titles = {name: folded_name(name, width=step - 6) for name in names}
-    more_lines = _TITLE_LINE * (max(map(len, titles.values())) - 1)
-    top = 14 + (30 if title else 0) + (26 if sentence else 0) + (LINE * len(said) + 8 if said else 0) + more_lines
-    canvas = Canvas(width=right, height=top + 38 + height + _BOTTOM)
-    written = legend_letters(colours)
-    written = written if letters == AUTO and fits(written, cell) else {}
-
-    fig = new_figure(canvas, title=title)
-    add_caption(fig, said, canvas=canvas, title=title)
-    if sentence:
-        add_text(fig, sentence, canvas=canvas, at=(16, top - more_lines - 22), size=13)
-    for name, left in zip(names, lefts, strict=True):
-        here = frame[frame.panel == name]
-        panel = Panel(left=left, top=top + 38, width=width, height=height)
-        axes = add_panel(fig, panel, canvas=canvas, n_layers=n_layers, n_heads=n_heads, names=(True, True))
-        for i, line in enumerate(reversed(titles[name])):
-            add_text(fig, html.escape(line, quote=False), canvas=canvas, at=(left, top - _TITLE_LINE * i), size=14)
-        add_text(fig, _count(here, overlap), canvas=canvas, at=(left, top + 19), size=11, quiet=True)
-        grid = here.set_index(["layer", "head"]).to_xarray()
-        fig.add_trace(_cells(name, grid, overlap, labels, gap=gap(cell), hover=hover, axes=axes))
-        xs, ys = hatch_lines(on_grid(grid.hatched, fill=False).astype(bool), cell=cell)
-        lines = {"color": HATCH, "width": 1 if min(cell) >= TINY else 0.6}
-        fig.add_trace(
-            go.Scatter(x=xs, y=ys, mode="lines", line=lines, hoverinfo="skip", showlegend=False, name=UNDECIDED, **axes)
+    legend = Legend(entries, letters={}).size
+    room = (WIDEST - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
+    cells = Cells(x, y, square_cells(x, y, within=(min(_WIDE, room), _TALL), least=(110, legend[1])))
+    symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
+    symbols = symbols if letters == AUTO and fits(symbols, cells.size) else {}
+    panels = [
+        Panel(
+            name,
+            [_plot(cells, frame, [name] if name != ALL else list(colours.categories), name, colours, symbols, numbers)],
+            notes=[_count(frame[frame["panel"] == name], overlap)],
         )
-        if name == ALL:
-            add_letters(fig, here, written, cell=cell, axes=axes)
-        if here.suppresses.any():
-            fig.add_trace(_triangles(here[here.suppresses], size=min(9.0, max(3.0, 0.45 * min(cell))), axes=axes))
-    add_legend(
-        fig,
-        labels,
-        letters=written,
-        suppressed=suppressed,
-        at=(canvas.x(lefts[0] + max(width, _NARROWEST) + _LEGEND_GAP), canvas.y(top + 34)),
-    )
-    return fig
+        for name in [ALL, *colours.categories]
+    ]
+    caption = [*caption, *_nobody(overlap, frame)]
+    return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
 
 
-def _cell(n_layers: int, n_heads: int, *, widest: int, at_least: int) -> tuple[int, int]:
-    """Width and height of a cell in whole pixels (cells would differ in size otherwise); square where that fits."""
-    width = max(3, min(100, widest // n_layers))
-    height = min(width, max(3, _TALLEST // n_heads))
-    return width, max(height, math.ceil(at_least / n_heads))
+def _legend_colours(colours: Palette) -> dict[str, str]:
+    """Legend entry -> colour, from top to bottom: most categories first, then the categories from last to first."""
+    counts = {f"{k} categories": colours.counts[k] for k in sorted(colours.counts, reverse=True)}
+    single = {name: colours.categories[name] for name in reversed(colours.categories)}
+    return {**counts, **single, UNCLASSIFIED: colours.unclassified}
 
 
-def _triangles(heads: pd.DataFrame, *, size: float, axes: dict[str, str]) -> go.Scatter:
-    marker = {"symbol": "triangle-down", "size": size, "color": MARK}
-    return go.Scatter(
-        x=heads.layer.to_numpy(),
-        y=heads["head"].to_numpy(),
-        mode="markers",
-        marker=marker,
-        name=SUPPRESSING,
-        hoverinfo="skip",
-        showlegend=False,
-        **axes,
-    )
+def _plot(
+    cells: Cells,
+    frame: pd.DataFrame,
+    shown: list[str],
+    name: str,
+    colours: Palette,
+    letters: dict[str, str],
+    numbers: Callable[[int], str],
+) -> Plot:
+    here = frame[frame["panel"] == name].reset_index(drop=True)
+    rows = {category: frame[frame["panel"] == category].reset_index(drop=True) for category in shown}
+    pointed, template = here.copy(), ["<b>%{pointed}</b>"]
+    sets = here["set"].map(lambda joined: escaped(joined).replace("+", " + ") or "no category")
+    undecided = _listed({category: row["hatched"] for category, row in rows.items()}, "undecided")
+    suppressed = _listed({category: row["suppresses"] for category, row in rows.items()}, "suppresses")
+    pointed["pointed"] = here["name"] + ": " + sets + undecided + suppressed
+    pointed["tasks"] = ""
+    for i, (category, row) in enumerate(rows.items()):
+        for number in NUMBERS:
+            pointed[f"{number}{i}"] = row[number]
+        judged = row["effect"].notna().any()
+        template.append(f"{escaped(category)}: {numbers(i) if judged else 'not judged'}")
+        tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
+        pointed["tasks"] += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
+    heads = here[here["suppresses"]]
+    traces = [
+        cells.heatmap(
+            pointed, "label", name=name, template="<br>".join(template) + "%{tasks}", colours=_legend_colours(colours)
+        ),
+        cells.hatching(here[here["hatched"]], name=UNDECIDED),
+        cells.letters(here, letters) if name == ALL else None,
+        cells.symbols(heads, name=SUPPRESSING, symbol="triangle-down", share=0.35),
+    ]
+    return Plot(cells.x, cells.y, cells.pixels, traces)
 
 
-def _count(panel: pd.DataFrame, overlap: xr.Dataset) -> str:
-    n = int((panel.outcome == "in").sum())
-    kind = _kind(overlap)
-    known = int((panel.outcome != NO_VALUE).sum())
-    if not known:
-        return "not judged"
-    return f"{n or 'no'} {kind}{'head' if n < 2 else 'heads'} of {known}"
+def _listed(marks: dict[str, pd.Series], word: str) -> pd.Series:
+    """For every head the categories with a mark, such as " (undecided: Knowledge)"."""
+    names = [escaped(name) for name in marks]
+    rows = np.stack([mark.to_numpy(dtype=bool) for mark in marks.values()], axis=1)
+    joined = [", ".join(name for name, marked in zip(names, row, strict=True) if marked) for row in rows]
+    return pd.Series([f" ({word}: {text})" if text else "" for text in joined])
+
+
+def _count(here: pd.DataFrame, overlap: xr.Dataset) -> str:
+    n, known = int((here["outcome"] == "in").sum()), int((here["outcome"] != MISSING).sum())
+    return f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {known}" if known else "not judged"
 
 
 def _kind(overlap: xr.Dataset) -> str:
     return "suppressing " if overlap.attrs.get("sign") == "suppressing" else ""
 
 
-def _sentence(overlap: xr.Dataset, frame: pd.DataFrame) -> str | None:
-    if (overlap.member == 1).any():
-        return None
-    rule = html.escape(str(overlap.attrs.get("rule", "")), quote=False)
-    everything = frame[frame.panel == ALL]
-    undecided = int(everything.hatched.sum())
+def _nobody(overlap: xr.Dataset, frame: pd.DataFrame) -> list[str]:
+    if (overlap["member"] == 1).any():
+        return []
+    first = frame[frame["panel"] == ALL]
+    undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())
     rest = f"{undecided} undecided (hatched)" if undecided else "none undecided"
-    named = f"the rule {rule}" if rule else "the rule"
-    heads = int((everything.outcome != NO_VALUE).sum())
-    return f"No {_kind(overlap)}head passed {named} in any category; {rest} of {heads} heads."
-
-
-def _cells(
-    name: str,
-    grid: xr.Dataset,
-    overlap: xr.Dataset,
-    labels: dict[str, str],
-    *,
-    gap: int,
-    hover: Callable[[Mapping[str, bool]], str],
-    axes: dict[str, str],
-) -> go.Heatmap:
-    order = list(labels)
-    codes = grid.label.copy(data=pd.Index(order).get_indexer(grid.label.values.ravel()).reshape(grid.label.shape))
-    steps: list[tuple[float, str]] = []
-    for i, colour in enumerate(labels.values()):
-        steps += [(i / len(order), colour), ((i + 1) / len(order), colour)]
-    shown = [str(c) for c in overlap.category.values if name in (ALL, c)]
-    here = overlap.sel(category=shown)
-    judged = here["effect"].notnull().any(("layer", "head"))
-    z = on_grid(codes.where(codes >= 0).astype("float32"), fill=np.float32(np.nan))
-    who, tasks = hover_text(here, overlap)
-    return go.Heatmap(
-        z=z,
-        x0=0,
-        dx=1,
-        y0=0,
-        dy=1,
-        zmin=-0.5,
-        zmax=len(order) - 0.5,
-        colorscale=steps,
-        showscale=False,
-        xgap=gap,
-        ygap=gap,
-        hoverongaps=False,
-        text=who,
-        hovertext=tasks,
-        customdata=hover_numbers(here),
-        hovertemplate=hover(dict(zip(shown, judged.values.tolist(), strict=True))),
-        name=name,
-        **axes,
-    )
+    rule = f"the rule {escaped(overlap.attrs.get('rule', ''))}".strip()
+    return [f"No {_kind(overlap)}head passed {rule} in any category; {rest} of {heads} heads."]

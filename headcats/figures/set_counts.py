@@ -1,7 +1,5 @@
 """How many heads serve exactly which categories, beside the number that chance would give."""
 
-import html
-import math
 from typing import Any
 
 import numpy as np
@@ -11,12 +9,13 @@ import xarray as xr
 
 from headcats.categories.exact_sets import exact_sets
 from headcats.errors import OptionError
-from headcats.figures.axes import Axis, Canvas, Panel, Scale, add_axes, new_figure
-from headcats.figures.cells import require
 from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, named_palette, suite_colours
 from headcats.figures.figure import figure
-from headcats.figures.placing import LETTER, WIDEST, add_caption, below_caption, folded, title_width
-from headcats.figures.screen import screen_hover, screen_title, with_approximation
+from headcats.figures.panels.axes import Axis, Scale
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import WIDEST, Panel, Plot
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import require
 
 _VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 # Suffix of the variables of `exact_sets` -> row of numbers, symbol, and where in its column (in columns) it stands.
@@ -26,15 +25,14 @@ _CHANCES = {
 }
 _ROWS = ("heads", *(row for row, _, _ in _CHANCES.values()))
 _BAR, _BAR_AT = 0.36, -0.2
-
 # Pixels. Columns grow to the second width where there are few.
-_COLUMN, _WIDE, _ROW, _HEIGHT, _RIGHT, _BOTTOM = 38, 130, 22, 220, 26, 20
+_COLUMN, _WIDE, _ROW, _HEIGHT, _LEAST, _BESIDE = 38, 130, 22, 220, 500, 60
 
 
 @figure
 def set_counts(
     overlap: xr.Dataset, *, palette: str = "headcats", at_least: float = 1.0, title: str | None = None
-) -> tuple[go.Figure, pd.DataFrame]:
+) -> PanelGrid:
     """Heads that are in exactly each set of categories, beside their number by chance: an UpSet plot.
 
     One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed, in the
@@ -84,196 +82,145 @@ def set_counts(
     colours = named_palette(palette, suite_colours(overlap, [str(name) for name in overlap["category"].values]))
     order = list(colours.categories)
     sets = exact_sets(overlap.sel(category=order))
-    frame = _frame(sets, colours, at_least=at_least)
-    fig = _draw(sets, frame, order, at_least=at_least, note=screen_hover(overlap), title=screen_title(title, overlap))
-    return fig, with_approximation(frame, overlap)
+    judged = [str(name) for name in sets["category"].values]
+    y = Axis("row", len(_ROWS) + len(judged), labels=[*_ROWS, *judged], reverse=True)
+    frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // _COLUMN)
+    shown = frame[frame["shown"]].reset_index(drop=True)
+    n = len(shown)
+    width = n * min(_WIDE, max(_COLUMN, _LEAST // n))
+    tops = shown[["observed", "high", "high_within_layers"]].max(axis=1)
+    most = max(1.0, float(tops.max())) * 1.05
+    heads = Scale(0.0, most, "heads", format="d" if most > 5 else "")
+    pointed = shown.assign(pointed=[_pointed(row) for row in shown.itertuples()])
+    bars = [_bars(pointed), *(_chance(shown, suffix) for suffix in _CHANCES)]
+    # Bars of no head have nothing to point at; their numbers have.
+    dots = [*_numbers(pointed), *_dots(np.array([_inside(joined, judged) for joined in shown["set"]]))]
+    plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
+    caption = _caption(frame, [name for name in order if name not in judged], at_least=at_least)
+    return PanelGrid([Panel("", plots)], frame, title, caption)
 
 
-def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float) -> pd.DataFrame:
+def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) -> pd.DataFrame:
     frame = pd.DataFrame({"set": sets["set"].values.astype(str)})
     frame["n_categories"] = sets["contains"].sum("category").values
-    for suffix in ("", *_CHANCES):
+    for suffix in _CHANCES:
         for name in ("expected", "low", "high", "p"):
             frame[f"{name}{suffix}"] = sets[f"{name}{suffix}"].values
     frame.insert(2, "observed", sets["observed"].values)
     frame["heads"] = sets["heads"].values.astype(str)
-    frame["label"] = [
-        "Unclassified" if not k else f"{k} categories" if k > 1 else name
-        for k, name in zip(frame["n_categories"], frame["set"], strict=True)
-    ]
+    n = frame["n_categories"]
+    frame["label"] = np.select([n == 0, n == 1], ["Unclassified", frame["set"]], n.astype(str) + " categories")
     by_label = {f"{k} categories": colour for k, colour in colours.counts.items()} | colours.categories
     frame["colour"] = frame["label"].map(by_label | {"Unclassified": colours.unclassified})
     by_chance = frame[["expected", "expected_within_layers"]].max(axis=1)
-    asked = (frame["observed"] > 0) | (by_chance >= at_least) | (frame["n_categories"] == 1)
-    asked &= frame["n_categories"] > 0
-    room = (WIDEST - _left(sets["category"].values) - _RIGHT) // _COLUMN
+    eligible = ((frame["observed"] > 0) | (by_chance >= at_least) | (n == 1)) & (n > 0)
     # Where there are more columns than room, those with the fewest heads are left out, and of as many heads those that
     # chance would give anyway.
-    single = frame["n_categories"] == 1
-    place = pd.Series(np.lexsort((by_chance, -frame["observed"], ~single, ~asked)).argsort())
-    frame["shown"] = asked & ((place < room) | single)
+    place = pd.Series(np.lexsort((by_chance, -frame["observed"], n != 1, ~eligible)).argsort())
+    frame["shown"] = eligible & ((place < most) | (n == 1))
     return frame
 
 
-def _left(names: np.ndarray) -> int:
-    """Pixels left of the columns, for the names of rows."""
-    return 22 + math.ceil(LETTER * max(map(len, [*map(str, names), *_ROWS])))
+def _pointed(row: Any) -> str:
+    """What is said of a set when the pointer is over it."""
+    values = row._asdict()
+    chances = (
+        f"<br>{name}: {values[f'expected{suffix}']:.2f} [{values[f'low{suffix}']}, {values[f'high{suffix}']}], "
+        f"p {values[f'p{suffix}']:.2g}"
+        for suffix, (name, _, _) in _CHANCES.items()
+    )
+    heads = f": {_first(row.heads)}" if row.heads else ""
+    return f"<b>{escaped(row.set).replace('+', ' + ')}</b><br>{row.observed} observed{heads}{''.join(chances)}"
 
 
-def _draw(
-    sets: xr.Dataset, frame: pd.DataFrame, order: list[str], *, at_least: float, note: str, title: str | None
-) -> go.Figure:
-    shown = frame[frame["shown"]].reset_index(drop=True)
-    judged = [str(name) for name in sets["category"].values]
-    left, n = _left(sets["category"].values), len(shown)
-    least = max(720, title_width(title))
-    column = min(_WIDE, max(_COLUMN, (least - left - _RIGHT) // n))
-    width = max(left + column * n + _RIGHT, least)
-    caption = _caption(frame, [name for name in order if name not in judged], at_least=at_least)
-    lines = folded(caption, width=width - 32)
-    top = below_caption(title, lines) + 10
-    rows = [*_ROWS, *judged]
-    canvas = Canvas(width=width, height=top + _HEIGHT + _ROW * len(rows) + _BOTTOM)
-    fig = new_figure(canvas, title=title)
-    add_caption(fig, lines, canvas=canvas, title=title)
-
-    tops = shown[["observed", "high", "high_within_layers"]].max(axis=1)
-    most = max(1.0, float(tops.max())) * 1.05
-    upper = Panel(left, top, column * n, _HEIGHT)
-    scale = Scale(0.0, most, "heads", format="d" if most > 5 else "")
-    axes = add_axes(fig, upper, canvas=canvas, x=Axis(n, "", []), y=scale)
-    told = {"hovertext": _told(shown), "hovertemplate": f"%{{hovertext}}{note}<extra></extra>"}
-    _add_bars(fig, shown, told, axes=axes)
-    for suffix in _CHANCES:
-        _add_chance(fig, shown, suffix, axes=axes)
-    lower = Panel(left, top + _HEIGHT, column * n, _ROW * len(rows))
-    named = Axis(len(rows), "", range(len(rows)), labels=[html.escape(row, quote=False) for row in rows], reverse=True)
-    axes = add_axes(fig, lower, canvas=canvas, x=Axis(n, "", []), y=named)
-    # Bars of no head have nothing to point at; their numbers have.
-    _add_numbers(fig, shown, told, axes=axes)
-    _add_dots(fig, shown, judged, axes=axes)
-    return fig
-
-
-def _told(shown: pd.DataFrame) -> list[str]:
-    """What is said of every set when the pointer is over it."""
-    return [
-        "<b>{}</b><br>{} observed{}<br>{}".format(
-            html.escape(row.set, quote=False).replace("+", " + "),
-            row.observed,
-            f": {_few(row.heads)}" if row.heads else "",
-            "<br>".join(
-                f"{name}: {getattr(row, f'expected{suffix}'):.2f} [{getattr(row, f'low{suffix}')}, "
-                f"{getattr(row, f'high{suffix}')}], p {getattr(row, f'p{suffix}'):.2g}"
-                for suffix, (name, _, _) in _CHANCES.items()
-            ),
-        )
-        for row in shown.itertuples()
-    ]
-
-
-def _add_bars(fig: go.Figure, shown: pd.DataFrame, told: dict[str, Any], *, axes: dict[str, str]) -> None:
-    fig.add_trace(
-        go.Bar(
-            x=np.arange(len(shown)) + _BAR_AT,
-            y=shown["observed"].to_numpy(),
-            width=_BAR,
-            marker={"color": list(shown["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
-            name="heads observed",
-            showlegend=False,
-            **told,
-            **axes,
-        )
+def _bars(pointed: pd.DataFrame) -> go.Bar:
+    return go.Bar(
+        x=np.arange(len(pointed)) + _BAR_AT,
+        y=pointed["observed"].to_numpy(),
+        width=_BAR,
+        marker={"color": list(pointed["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
+        name="heads observed",
+        showlegend=False,
+        **_hover(pointed),
     )
 
 
-def _add_chance(fig: go.Figure, shown: pd.DataFrame, suffix: str, *, axes: dict[str, str]) -> None:
+def _hover(pointed: pd.DataFrame) -> dict[str, object]:
+    # `text` would be written on bars.
+    return {"hovertext": pointed["pointed"].tolist(), "hovertemplate": "%{hovertext}<extra></extra>"}
+
+
+def _chance(shown: pd.DataFrame, suffix: str) -> go.Scatter:
     name, symbol, at = _CHANCES[suffix]
     mean, low, high = (shown[f"{column}{suffix}"].to_numpy(dtype=float) for column in ("expected", "low", "high"))
-    fig.add_trace(
-        go.Scatter(
-            x=np.arange(len(shown)) + at,
-            y=mean,
-            mode="markers",
-            marker={"symbol": symbol, "size": 7, "color": TEXT},
-            error_y={
-                "array": high - mean,
-                "arrayminus": mean - low,
-                "color": TEXT,
-                "thickness": 1,
-                "width": 3,
-            },
-            hoverinfo="skip",
-            showlegend=False,
-            # A mean of 0 lies on the edge of the panel.
-            cliponaxis=False,
-            name=name,
-            **axes,
-        )
+    return go.Scatter(
+        x=np.arange(len(shown)) + at,
+        y=mean,
+        mode="markers",
+        marker={"symbol": symbol, "size": 7, "color": TEXT},
+        error_y={"array": high - mean, "arrayminus": mean - low, "color": TEXT, "thickness": 1, "width": 3},
+        hoverinfo="skip",
+        showlegend=False,
+        cliponaxis=False,  # a mean of 0 lies on the edge of the panel
+        name=name,
     )
 
 
-def _add_numbers(fig: go.Figure, shown: pd.DataFrame, told: dict[str, Any], *, axes: dict[str, str]) -> None:
+def _numbers(pointed: pd.DataFrame) -> list[go.Scatter]:
     """The rows of numbers between bars and dots."""
-    texts = [
-        [f"<b>{number}</b>" for number in shown["observed"]],
-        *([_short(value) for value in shown[f"expected{suffix}"]] for suffix in _CHANCES),
-    ]
-    for row, (name, text) in enumerate(zip(_ROWS, texts, strict=True)):
-        fig.add_trace(
-            go.Scatter(
-                x=np.arange(len(shown)),
-                y=np.full(len(shown), row),
-                mode="text",
-                text=text,
-                textfont={"size": 11, "color": TEXT},
-                showlegend=False,
-                name=f"{name}, written",
-                **told,
-                **axes,
-            )
+    texts = [[f"<b>{number}</b>" for number in pointed["observed"]]]
+    texts += [[_number(value) for value in pointed[f"expected{suffix}"]] for suffix in _CHANCES]
+    return [
+        go.Scatter(
+            x=np.arange(len(pointed)),
+            y=np.full(len(pointed), row),
+            mode="text",
+            text=text,
+            textfont={"size": 11, "color": TEXT},
+            showlegend=False,
+            name=f"{name}, written",
+            **_hover(pointed),
         )
+        for row, (name, text) in enumerate(zip(_ROWS, texts, strict=True))
+    ]
 
 
-def _add_dots(fig: go.Figure, shown: pd.DataFrame, judged: list[str], *, axes: dict[str, str]) -> None:
+def _dots(inside: np.ndarray) -> list[go.Scatter]:
     """Which categories a set has: filled dots, joined by a line; light ones elsewhere."""
-    inside = np.array([_inside(row, judged) for row in shown["set"]])
-    xs: list[float] = []
-    ys: list[float] = []
-    for column, row in enumerate(inside):
-        has = np.flatnonzero(row)
-        xs += [column, column, np.nan]
-        ys += [len(_ROWS) + has[0], len(_ROWS) + has[-1], np.nan]
-    common = {"hoverinfo": "skip", "showlegend": False, **axes}
-    fig.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line={"color": TEXT, "width": 2}, name="sets", **common))
-    for name, where, colour in (("not in the set", ~inside, UNCLASSIFIED), ("in the set", inside, TEXT)):
-        columns, rows = where.nonzero()
-        marker = {"size": 10, "color": colour}
-        y = rows + len(_ROWS)
-        fig.add_trace(go.Scatter(x=columns, y=y, mode="markers", marker=marker, name=name, **common))
+    ends = [(len(_ROWS) + row.argmax(), len(_ROWS) + len(row) - 1 - row[::-1].argmax(), np.nan) for row in inside]
+    xs = np.repeat(np.arange(float(len(inside))), 3)
+    line = go.Scatter(x=xs, y=np.ravel(ends), mode="lines", line={"color": TEXT, "width": 2}, name="sets")
+    dots = [
+        go.Scatter(x=columns, y=rows + len(_ROWS), mode="markers", marker={"size": 10, "color": colour}, name=name)
+        for name, (columns, rows), colour in (
+            ("not in the set", (~inside).nonzero(), UNCLASSIFIED),
+            ("in the set", inside.nonzero(), TEXT),
+        )
+    ]
+    return [trace.update(hoverinfo="skip", showlegend=False) for trace in (line, *dots)]
 
 
 def _inside(joined: str, judged: list[str]) -> list[bool]:
     """Which categories, in their order, a name joined by "+" is of; a category may have a "+" in its own name."""
-    rest, found = f"{joined}+", []
+    rest, inside = f"{joined}+", []
     for name in judged:
-        found.append(rest.startswith(f"{name}+"))
+        inside.append(rest.startswith(f"{name}+"))
         rest = rest.removeprefix(f"{name}+")
-    return found
+    return inside
 
 
-def _few(heads: str, *, most: int = 12) -> str:
+def _first(heads: str, *, most: int = 12) -> str:
     names = heads.split(", ")
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _short(value: float) -> str:
+def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
 def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float) -> list[str]:
     none = frame[frame["n_categories"] == 0].iloc[0]
-    by_chance = f"by chance {_short(none.expected)}, in layers {_short(none.expected_within_layers)}"
+    by_chance = f"by chance {_number(none.expected)}, in layers {_number(none.expected_within_layers)}"
     parts = [
         "bars: heads in exactly these categories",
         "◆ by chance, categories independent of each other",
@@ -289,5 +236,5 @@ def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float) -> 
     if len(full):
         parts.append(f"no room for {len(full)} sets with {full['observed'].sum()} heads; they are in the numbers")
     if not_judged:
-        parts.append(f"not judged: {html.escape(', '.join(not_judged), quote=False)}")
+        parts.append(f"not judged: {escaped(', '.join(not_judged))}")
     return parts

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-import headcats.figures
+from headcats.figures import reads
+from headcats.figures.panels.grid import PanelGrid
+from headcats.registry import lookup, names
 
 ICL = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
 
@@ -247,22 +249,26 @@ def curves_of(damage: np.ndarray, random: np.ndarray, *, n_tasks: np.ndarray) ->
     )
 
 
-FIGURES = sorted(
-    name for name in headcats.figures.__all__ if hasattr(getattr(headcats.figures, name), "is_headcats_figure")
-)
-# Those that show a number for every head or layer; the others draw bars and curves.
-CELLS = [name for name in FIGURES if name not in ("layer_profile", "set_counts", "ablation_curves")]
-
-EXAMPLES: dict[str, Callable[[int, int], xr.Dataset]] = {
-    "overlap_map": mixed_overlap,
-    "layer_profile": mixed_overlap,
-    "set_counts": whole_overlap,
-    "ablation_curves": scattered_curves,
-    "head_grid": scattered_scores,
-    "importance_grid": scattered_probe,
-    "always_any": scattered_gates,
-    "ov_map": scattered_relations,
-    "layer_token": scattered_token_map,
-    "method_agreement": scattered_agreement,
+TABLES: dict[str, Callable[[int, int], xr.Dataset]] = {
+    "overlap": whole_overlap,
+    "members": mixed_overlap,
+    "scores": scattered_scores,
+    "curves": scattered_curves,
+    "agreement": scattered_agreement,
+    "importance": scattered_probe,
+    "gates": scattered_gates,
+    "relations": scattered_relations,
+    "token_map": scattered_token_map,
 }
-"""Name of a figure -> a table that it reads, for a model of so many layers and heads."""
+"""What a figure reads -> such a table, for a model of so many layers and heads."""
+REGISTERED = {name: lookup("figure", name) for name in names("figure")}
+# Those drawn as a `PanelGrid`; of others nothing is asked but that they give a figure.
+FIGURES = [name for name, draw in REGISTERED.items() if draw.__wrapped__.__annotations__.get("return") is PanelGrid]
+EXAMPLES = {name: TABLES[reads(REGISTERED[name])] for name in FIGURES}
+"""Name of a figure -> a table that it reads."""
+# Those that show a number for every head or layer; the others draw bars and curves.
+CELLS = [
+    name
+    for name, table in EXAMPLES.items()
+    if {trace.type for trace in REGISTERED[name](table(2, 2)).data} & {"heatmap", "image"}
+]

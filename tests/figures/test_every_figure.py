@@ -1,7 +1,9 @@
 """What holds for every registered figure, whatever it shows."""
 
+import importlib
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 
 import jaxtyping
 import numpy as np
@@ -9,13 +11,14 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 import xarray as xr
-from figures.examples import CELLS, EXAMPLES, FIGURES, ICL
+from figures.examples import CELLS, EXAMPLES, FIGURES, ICL, REGISTERED
 
 import headcats.figures
 from headcats.errors import DataError, UnknownNameError
-from headcats.figures import data, reads
+from headcats.figures import data, figure, reads, write
 from headcats.results import SUITE, suite_blocks
 
+figure_module = importlib.import_module("headcats.figures.figure")
 SIZES = [(1, 1), (2, 2), pytest.param((80, 64), marks=pytest.mark.ci)]
 
 
@@ -23,8 +26,26 @@ def drawn(name: str, table: object, **options: object) -> go.Figure:
     return getattr(headcats.figures, name)(table, **options)
 
 
-def test_every_figure_has_an_example() -> None:
-    assert set(FIGURES) == set(EXAMPLES)
+@pytest.mark.parametrize("name", REGISTERED)
+def test_every_figure_reads_data_first_and_takes_options_by_name(name: str) -> None:
+    parameters = list(inspect.signature(REGISTERED[name]).parameters.values())
+    assert reads(REGISTERED[name]) == parameters[0].name
+    assert all(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters[1:])
+    assert inspect.signature(REGISTERED[name]).return_annotation is go.Figure
+
+
+def test_a_plain_plotly_figure_may_be_registered_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def effect_counts(scores: xr.Dataset, *, bins: int = 4) -> go.Figure:
+        return go.Figure(go.Histogram(x=scores["effect"].values.ravel(), nbinsx=bins))
+
+    monkeypatch.setattr(figure_module, "register", lambda *named: None)
+    draw = figure(effect_counts)
+    fig = draw(EXAMPLES["head_grid"](2, 3), bins=7)
+    assert reads(draw) == "scores"
+    assert fig.data[0].nbinsx == 7
+    assert write(fig, tmp_path / "counts.html").stat().st_size > 1_000_000
+    with pytest.raises(DataError, match="numbers"):
+        data(fig)
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
@@ -76,7 +97,7 @@ def test_every_cell_says_what_it_is(name: str) -> None:
     told = 0
     for trace in fig.data:
         said = trace.hovertemplate if trace.type in shown else None
-        assert said is None or ("<b>" in said or "%{customdata[0]}" in said or "<b>" in trace.hovertext[0])
+        assert said is None or ("<b>" in said or "%{text}" in said or "<b>" in trace.hovertext[0])
         told += said is not None
         if said is None:
             assert trace.hoverinfo == "skip"
@@ -157,12 +178,10 @@ def test_results_without_a_method_over_the_suite_say_so() -> None:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_takes_data_first_and_options_by_name(name: str) -> None:
-    parameters = inspect.signature(getattr(headcats.figures, name)).parameters.values()
-    assert reads(getattr(headcats.figures, name)) == next(iter(parameters)).name
-    assert [one.kind is one.KEYWORD_ONLY for one in parameters] == [False] + [True] * (len(parameters) - 1)
+def test_a_figure_of_panels_has_a_title_and_few_options(name: str) -> None:
+    parameters = inspect.signature(REGISTERED[name]).parameters
     assert len(parameters) <= 6
-    assert "title" in inspect.signature(getattr(headcats.figures, name)).parameters
+    assert "title" in parameters
 
 
 def without_last_head(table: xr.Dataset) -> xr.Dataset:

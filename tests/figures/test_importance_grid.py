@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError
 from headcats.figures import data, importance_grid
-from headcats.figures.axes import ticks_every
+from headcats.figures.panels.axes import ticks_every
 
 
 def heatmaps(fig: go.Figure) -> list[go.Heatmap]:

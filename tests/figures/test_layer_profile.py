@@ -49,7 +49,7 @@ def test_bars_stand_on_each_other_and_the_line_is_the_mean() -> None:
         assert still_open[i].y.tolist() == here.n_undecided.tolist()
         np.testing.assert_allclose(means[i].y, here.mean_effect)
         assert means[i].text.tolist() == here.strongest.tolist()
-        np.testing.assert_allclose(means[i].customdata, here.strongest_effect)
+        np.testing.assert_allclose(means[i].customdata[:, 0], here.strongest_effect)
         assert (inside[i].xaxis, inside[i].yaxis) == (still_open[i].xaxis, still_open[i].yaxis)
 
 

@@ -118,7 +118,7 @@ def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
 def test_hover_gives_the_score_of_each_category_and_the_relations() -> None:
     everything, algorithmic, _ = heatmaps(ov_map(by_hand()))
     assert everything.hovertemplate == (
-        "<b>%{text}</b><br>Algorithmic: score %{customdata[0]:.3f}<br>Knowledge: score %{customdata[4]:.3f}"
+        "<b>%{text}</b><br>Algorithmic: score %{customdata[0]:.3f}<br>Knowledge: score %{customdata[1]:.3f}"
         "%{hovertext}<extra></extra>"
     )
     assert algorithmic.hovertemplate.count("score") == 1

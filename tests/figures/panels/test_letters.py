@@ -7,7 +7,7 @@ from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of, scattere
 
 from headcats.errors import UnknownNameError
 from headcats.figures import data, ov_map, overlap_map
-from headcats.figures.cell_letters import category_letters, ink_on, with_letter
+from headcats.figures.panels.letters import category_letters, ink_on, with_letter
 
 
 def letters_of(fig: go.Figure) -> list[go.Scatter]:

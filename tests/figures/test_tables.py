@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError
-from headcats.figures import cells
-from headcats.figures.cells import on_grid, require
+from headcats.figures import tables
+from headcats.figures.tables import head_rows, require
 
 INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 
@@ -23,22 +23,19 @@ def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
 @pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset as.*got a NoneType")])
 def test_results_are_looked_for_once(came: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(cells, "refuse_results", lambda data, *, expected, **named: looked.append(expected))
+    monkeypatch.setattr(tables, "refuse_results", lambda data, *, expected, **named: looked.append(expected))
     refused = pytest.raises(DataError, match=f"(?i){message}") if message else contextlib.nullcontext()
     with refused:
-        cells.chosen(
+        tables.pick_variable(
             came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", source="it", table=""
         )
     assert looked == ["`effect` over (layer, head) and at most one of category (with or without seed)"]
 
 
 @given(INDEX, INDEX)
-def test_every_value_keeps_its_own_place(layers: list[int], heads: list[int]) -> None:
+def test_a_row_for_every_head_whatever_the_order_of_dimensions(layers: list[int], heads: list[int]) -> None:
     number = np.arange(len(layers) * len(heads), dtype=float).reshape(len(layers), len(heads))
-    values = xr.DataArray(number, dims=("layer", "head"), coords={"layer": layers, "head": heads})
-    grid = on_grid(values, fill=np.nan)
-    assert grid.shape == (max(heads) + 1, max(layers) + 1)
-    assert {(layer, head): grid[head, layer] for layer in layers for head in heads} == {
-        (layer, head): values.sel(layer=layer, head=head).item() for layer in layers for head in heads
-    }
-    assert np.isnan(grid).sum() == grid.size - number.size
+    table = xr.Dataset({"effect": (("layer", "head"), number)}, coords={"layer": layers, "head": heads})
+    rows = head_rows(table, {"effect": table["effect"].transpose("head", "layer")})
+    assert rows["name"].tolist() == [f"L{layer}H{head}" for layer in layers for head in heads]
+    assert rows["effect"].tolist() == number.ravel().tolist()

@@ -1,17 +1,16 @@
-"""From labelled data to the cells of a panel: checks, the full grid of layers and heads, head names."""
+"""What figures ask of the tables that they read, and one row per head from them."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from jaxtyping import Shaped
 
 from headcats.errors import DataError
 from headcats.results import refuse_results
 
-# What every figure tells of a head, in this order.
+# What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
 # Of the variables that came, so many are named.
 _NAMED = 4
@@ -66,10 +65,10 @@ def _dims(values: xr.DataArray) -> str:
     return f"({', '.join(map(str, values.dims))})"
 
 
-def chosen(
+def pick_variable(
     data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, source: str, table: str
 ) -> tuple[str, str | None]:
-    """The variable that a figure shows: the first of a declared list that lies over the grid.
+    """The variable to draw: the first of a list that lies over the grid.
 
     Args:
         data: What the user passed.
@@ -111,26 +110,12 @@ def n_cells(data: xr.Dataset, dim: str) -> int:
     return int(data[dim].max()) + 1
 
 
-def on_grid(values: xr.DataArray, *, fill: Any) -> Shaped[np.ndarray, "head layer *more"]:
-    """Values as an array whose first two axes are head 0.. and layer 0.., `fill` where a layer or head is absent.
-
-    A heatmap stretches its cells over missing coordinates; on the full grid every cell is one layer wide.
-    """
-    more: list[Hashable] = [dim for dim in values.dims if dim not in ("layer", "head")]
-    layers, heads = (range(int(values[dim].max()) + 1) for dim in ("layer", "head"))
-    # Other labels ride along as coordinates of other types, which reindexing would have to fill as well.
-    bare = values.reset_coords(drop=True).transpose("head", "layer", *more)
-    return bare.reindex(head=list(heads), layer=list(layers), fill_value=fill).to_numpy()
-
-
-def of_frame(frame: pd.DataFrame, values: pd.Series, *, fill: Any) -> Shaped[np.ndarray, "layer head"]:
-    """Values of a frame with one row per head (columns `layer` and `head`) on the full grid, `fill` where none is."""
-    layers, heads = (frame[column].to_numpy() for column in ("layer", "head"))
-    # Texts differ in length, which numpy's own would cut.
-    kind = object if isinstance(fill, str) else np.asarray(fill).dtype
-    grid = np.full((layers.max() + 1, heads.max() + 1), fill, dtype=kind)
-    grid[layers, heads] = values
-    return grid
+def head_rows(table: xr.Dataset, columns: Mapping[str, xr.DataArray]) -> pd.DataFrame:
+    """One row per head of a table: `layer, head, name` and, for each column, the values over layer and head."""
+    layers, heads = (grid.ravel() for grid in np.meshgrid(table["layer"], table["head"], indexing="ij"))
+    names = [head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)]
+    values = {name: column.transpose("layer", "head").to_numpy().ravel() for name, column in columns.items()}
+    return pd.DataFrame({"layer": layers, "head": heads, "name": names} | values)
 
 
 def head_name(layer: int, head: int) -> str:

@@ -1,0 +1,146 @@
+"""Axes of a panel: over unit cells (layers, heads, roles, names), or over numbers."""
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcats.figures.colours import GRID, TICK
+from headcats.figures.panels.text import MEDIUM, SMALL, escaped, text_width
+
+_TICK_ROOM = 15  # pixels between two labels of an axis
+_ALL_LABELLED = 16  # so many cells are all labelled; more labels than that are read as a texture
+_LEAN = math.sqrt(0.5)  # height and width of a slanted label, in shares of its length
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis over unit cells, centred on 0 .. n - 1."""
+
+    column: str
+    """Column of the frame with each row's cell: a number from 0, or one of the labels."""
+    n: int
+    """Cells."""
+    name: str = ""
+    """Written beside it; "" for none."""
+    ticks: Sequence[int] = ()
+    """Cells that are numbered."""
+    labels: Sequence[str] = ()
+    """Names of all cells, written in place of the ticks."""
+    reverse: bool = False
+    """Whether cells run against the usual direction (y: cell 0 on top)."""
+    first: int = 0
+    """Number of the first cell."""
+    slanted: bool = False
+    """Whether the labels of an x axis stand above the panel at 45 degrees."""
+
+    def every(self, step: int, cell: int) -> "Axis":
+        """The same with ticks in steps that have room (see `ticks_every`), for cells of that many pixels."""
+        return dataclasses.replace(self, ticks=ticks_every(step, self.n, cell=cell))
+
+    @property
+    def room(self) -> int:
+        """Pixels that ticks and labels take across the axis."""
+        if not self.labels:
+            return 28 if len(self.ticks) else 6
+        longest = max(text_width(label) for label in self.labels)
+        return math.ceil(_LEAN * longest) + 16 if self.slanted else longest + 10
+
+    def lean(self, cell: float) -> int:
+        """Pixels by which slanted labels reach over the right edge of a panel whose cells are `cell` wide."""
+        ends = [_LEAN * text_width(label) - (self.n - i - 0.5) * cell for i, label in enumerate(self.labels)]
+        return math.ceil(max(0, *ends)) if self.slanted else 0
+
+    def layout(self, *, named: bool) -> dict[str, Any]:
+        """As plotly takes it, with or without its name."""
+        low, high = extent(self.n)
+        layout = _plain(self.name if named and not self.slanted else "") | {
+            "tickangle": -45 if self.slanted else 0,
+            "range": [high, low] if self.reverse else [low, high],
+            "tickvals": list(range(self.n)) if self.labels else list(self.ticks),
+        }
+        if self.first:
+            layout["ticktext"] = [str(tick + self.first) for tick in self.ticks]
+        if self.labels:
+            layout |= {"ticktext": [escaped(label) for label in self.labels], "tickfont": {"size": SMALL}}
+        return layout | ({"side": "top"} if self.slanted else {})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """An axis over numbers; plotly chooses its ticks, with a light line at each."""
+
+    low: float
+    high: float
+    name: str = ""
+    """Written beside it; "" for none."""
+    format: str = ""
+    """Of the ticks, as d3 writes it: "d" for whole numbers."""
+    room: int = 44
+    """Pixels that ticks take across the axis."""
+
+    def layout(self, *, named: bool) -> dict[str, Any]:
+        """As plotly takes it, with or without its name."""
+        return _plain(self.name if named else "") | {
+            "showgrid": True,
+            "gridcolor": GRID,
+            "zeroline": True,
+            "zerolinecolor": TICK,
+            "zerolinewidth": 1,
+            "range": [self.low, self.high],
+            "nticks": 5,
+            "tickformat": self.format,
+        }
+
+
+def scale_over(low: float, high: float, name: str, *, room: float = 0.06, default: tuple[float, float]) -> Scale:
+    """A scale that holds 0 and both ends, with a share of room beyond them; `default` where both are 0 or NaN."""
+    low, high = (0.0 if math.isnan(end) else end for end in (low, high))
+    low, high = min(0.0, low), max(0.0, high)
+    if not high > low:
+        return Scale(*default, name)
+    return Scale(low - room * (high - low), high + room * (high - low), name)
+
+
+def ticks(n: int) -> list[int]:
+    """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
+    return list(range(0, n + 1, max(1, n // 5)))
+
+
+def extent(n: int) -> tuple[float, float]:
+    """Range of an axis over `n` unit cells centred on 0 .. n - 1.
+
+    The tick at `n` itself, which `ticks` may hold, lies beyond it and is not drawn: blank room there would read as a
+    layer without attention heads.
+    """
+    return -0.5, n - 0.5
+
+
+def ticks_every(step: int, n: int, *, cell: int) -> list[int]:
+    """Tick values in steps of `step`: 0, `step`, ... below `n`.
+
+    Every cell of up to 16 is labelled where the labels have room (`cell`: pixels a layer or head). Where they have not,
+    a grid too small for three ticks gets finer steps (every cell below 7 of them, else every second), and one whose
+    labels would touch a multiple of the step.
+    """
+    if n <= _ALL_LABELLED and cell >= _TICK_ROOM:
+        step = 1
+    elif n <= 2 * step:
+        step = min(step, 1 if n < 7 else 2)
+    if step * cell < _TICK_ROOM:
+        step *= math.ceil(_TICK_ROOM / (step * cell))
+    return list(range(0, n, step))
+
+
+def _plain(name: str) -> dict[str, Any]:
+    return {
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": TICK,
+        "tickfont": {"size": 10},
+        "title": {"text": name, "standoff": 4, "font": {"size": MEDIUM}},
+    }

@@ -1,0 +1,199 @@
+"""A panel of unit cells, such as layers and heads, and what is drawn on them. Colour is never the only cue."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from jaxtyping import Shaped, UInt8
+
+from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, ON_LIGHT, QUIET_TEXT
+from headcats.figures.panels.axes import Axis
+from headcats.figures.panels.hatch import hatch_lines
+from headcats.figures.panels.hover import hover
+from headcats.figures.panels.letters import ink_on
+from headcats.figures.panels.text import escaped
+
+TINY = 6  # pixels below which a symbol no longer fits into its cell
+MISSING = "no value"
+_NAN = np.float32(np.nan)
+_OVERLAY: dict[str, Any] = {"hoverinfo": "skip", "showlegend": False}
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of a panel; every method takes a frame with one row per cell and returns a trace (or None)."""
+
+    x: Axis
+    y: Axis
+    size: tuple[int, int]
+    """Width and height of a cell in pixels."""
+
+    @property
+    def pixels(self) -> tuple[int, int]:
+        """Width and height of the panel."""
+        return self.size[0] * self.x.n, self.size[1] * self.y.n
+
+    @property
+    def smallest(self) -> int:
+        """The shorter side of a cell."""
+        return min(self.size)
+
+    @property
+    def gap(self) -> int:
+        """Pixels between two cells."""
+        return 0 if self.smallest < TINY else 1 if self.smallest < 24 else 2
+
+    def places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+        """Row (y) and column (x) of each row's cell."""
+        rows, columns = (
+            frame[axis.column].map(list(map(str, axis.labels)).index) if axis.labels else frame[axis.column]
+            for axis in (self.y, self.x)
+        )
+        return rows.to_numpy(dtype=int), columns.to_numpy(dtype=int)
+
+    def grid(self, frame: pd.DataFrame, values: Any, *, fill: Any = _NAN) -> Shaped[np.ndarray, "y x ..."]:
+        """Values, one per row of the frame, on all cells; `fill` where the frame has no row.
+
+        A heatmap stretches its cells over missing coordinates; on the full grid every cell is one layer wide.
+        """
+        values = np.asarray(values)
+        kind = object if isinstance(fill, str) else np.asarray(fill).dtype
+        filled = np.full((self.y.n, self.x.n, *values.shape[1:]), fill, dtype=kind)
+        filled[self.places(frame)] = values
+        return filled
+
+    def heatmap(
+        self, frame: pd.DataFrame, column: str, *, name: str, template: str, colours: Mapping[str, str] | None = None
+    ) -> go.Heatmap:
+        """Cells in the colours of the figure's colour scale, or, for names, in those of `colours`; blank for NaN or "".
+
+        Args:
+            frame: One row per cell.
+            column: Number, or name of a colour, of each cell.
+            name: Of the trace.
+            template: What the pointer shows, as `hover` takes it.
+            colours: Name -> colour.
+        """
+        values = frame[column]
+        scale: dict[str, Any] = {"coloraxis": "coloraxis"}
+        if colours is not None:
+            n = len(colours)
+            values = pd.Series(pd.Index(list(colours)).get_indexer(values), frame.index).replace(-1, np.nan)
+            steps = [(end / n, colour) for i, colour in enumerate(colours.values()) for end in (i, i + 1)]
+            scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
+        shown = self._hover(frame, template, z=column)
+        return go.Heatmap(
+            z=self.grid(frame, values), x0=0, dx=1, y0=0, dy=1, xgap=self.gap, ygap=self.gap, hoverongaps=False,
+            name=name, **scale, **shown,
+        )  # fmt: skip
+
+    def image(self, frame: pd.DataFrame, rgba: UInt8[np.ndarray, "row rgba"], *, name: str, template: str) -> go.Image:
+        """Cells in colours of their own, one per row of the frame."""
+        colours = self.grid(frame, rgba, fill=np.uint8(0))
+        shown = self._hover(frame, template)
+        return go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, name=name, **shown)
+
+    def lines_between(self) -> go.Scatter | None:
+        """Light lines between the cells of an image, as wide as the gaps of a heatmap."""
+        # A line of odd width on the border of two pixels would be smeared over both.
+        across, down = (0.5 * (self.gap % 2) / side for side in self.size)
+        ends = [((x - 0.5 + across, -0.5), (x - 0.5 + across, self.y.n - 0.5)) for x in range(1, self.x.n)]
+        ends += [((-0.5, y - 0.5 + down), (self.x.n - 0.5, y - 0.5 + down)) for y in range(1, self.y.n)]
+        if not self.gap or not ends:
+            return None
+        xs, ys = zip(*(point for start, end in ends for point in (start, end, (np.nan, np.nan))), strict=True)
+        return _lines(xs, ys, name="cell lines", line={"color": NO_VALUE, "width": self.gap})
+
+    def symbols(
+        self,
+        frame: pd.DataFrame,
+        *,
+        name: str,
+        symbol: str,
+        share: float,
+        least: float = 3.0,
+        colour: Any = MARK,
+        **marker: Any,
+    ) -> go.Scatter | None:
+        """A symbol on every cell of the frame.
+
+        Args:
+            frame: The cells to mark.
+            name: Of the trace.
+            symbol: As plotly calls it.
+            share: Its size in shares of the cell's shorter side, at most 16 pixels.
+            least: Its smallest size in pixels.
+            colour: One, or one per row.
+            marker: More of plotly's `marker`.
+        """
+        if not len(frame):
+            return None
+        rows, columns = self.places(frame)
+        marker |= {"symbol": symbol, "size": min(16.0, max(least, share * self.smallest)), "color": colour}
+        return go.Scatter(x=columns, y=rows, mode="markers", marker=marker, name=name, **_OVERLAY)
+
+    def crosses(self, frame: pd.DataFrame) -> go.Scatter | None:
+        """A thin cross on cells without a number; the panel's background makes them grey."""
+        line = {"color": QUIET_TEXT, "width": 1}
+        return self.symbols(frame, name=MISSING, symbol="x-thin", share=0.4, colour=QUIET_TEXT, line=line)
+
+    def hatching(self, frame: pd.DataFrame, *, name: str, on_colours: bool = False) -> go.Scatter:
+        """Diagonal lines on every cell of the frame, black and faint on a scale of colours."""
+        mask = self.grid(frame, np.ones(len(frame), dtype=bool), fill=np.bool_(False))
+        # Hatching runs downwards.
+        xs, ys = hatch_lines(mask if self.y.reverse else mask[::-1], cell=self.size)
+        ys = ys if self.y.reverse else self.y.n - 1 - ys
+        large = self.smallest >= TINY
+        line = {"color": ON_LIGHT if on_colours else HATCH, "width": 1 if large else 0.5}
+        opacity = 1.0 if not on_colours else 0.45 if large else 0.3
+        return _lines(xs, ys, name=name, line=line, opacity=opacity)
+
+    def letters(self, frame: pd.DataFrame, letters: Mapping[str, str]) -> go.Scatter | None:
+        """Its letters on every cell whose `label` has some, in black or white on its `colour`."""
+        marked = frame[frame["label"].isin(list(letters))]
+        inks = [ink_on(colour) for colour in marked["colour"]]
+        texts = [escaped(letters[label]) for label in marked["label"]]
+        return self.texts(marked, texts, inks, name="letters", size=min(14, max(10, int(0.55 * self.smallest))))
+
+    def texts(self, frame: pd.DataFrame, texts: Any, colours: Any, *, name: str, size: int) -> go.Scatter | None:
+        """HTML on every cell of the frame."""
+        if not len(frame):
+            return None
+        rows, columns = self.places(frame)
+        font = {"size": size, "color": colours}
+        return go.Scatter(x=columns, y=rows, mode="text", text=texts, textfont=font, name=name, **_OVERLAY)
+
+    def box(self, first: int, last: int, *, name: str) -> go.Scatter:
+        """A rectangle around neighbouring columns; drawn over the edge of the panel, not cut at it."""
+        left, right, bottom = first - 0.5, last + 0.5, self.y.n - 0.5
+        xs, ys = [left, right, right, left, left], [-0.5, -0.5, bottom, bottom, -0.5]
+        return _lines(xs, ys, name=name, line={"color": FRAME, "width": 2.5}, cliponaxis=False)
+
+    def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
+        axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
+        shown = hover(template, frame, **axes)
+        for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):
+            if key in shown:
+                shown[key] = self.grid(frame, shown[key], fill=fill)
+        return shown
+
+
+def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = (100, 72)) -> tuple[int, int]:
+    """Width and height of square cells in whole pixels; longer where the panel would be smaller than `least`.
+
+    Args:
+        x: Axis across.
+        y: Axis down.
+        within: Width and height of the panel that cells of 3 to 60 pixels should not exceed.
+        least: Smallest width and height of the panel.
+    """
+    side = max(3, min(60, within[0] // x.n, within[1] // y.n))
+    return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
+
+
+def _lines(xs: Any, ys: Any, *, name: str, line: dict[str, Any], **more: Any) -> go.Scatter:
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, name=name, **_OVERLAY, **more)

@@ -1,0 +1,140 @@
+"""Where the panels of a grid stand, in pixels."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import plotly.graph_objects as go
+
+from headcats.figures.panels.axes import Axis, Scale
+from headcats.figures.panels.canvas import EDGE
+from headcats.figures.panels.text import LARGE, MEDIUM, SMALL, fold, line_height, text_width
+
+WIDEST = 1380
+"""Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""
+APART = 16
+"""Pixels between plots on top of each other."""
+_AXIS_NAME, _TICKS, _SECTION, _BETWEEN_ROWS = 20, 22, 26, 10
+_WIDEST_NAME = 200  # a longer name is folded where its panel is narrower
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Traces over two axes."""
+
+    x: Axis | Scale
+    y: Axis | Scale
+    size: tuple[int, int]
+    """Width and height in pixels."""
+    traces: Sequence[go.Heatmap | go.Image | go.Scatter | go.Bar | None]
+    """Without axes; None is left out."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A name, what stands below it, and plots on top of each other, of the same sizes in all panels of a grid."""
+
+    name: str
+    plots: Sequence[Plot]
+    notes: Sequence[str] = ()
+    """Lines of HTML below the name."""
+    section: str = ""
+    """Panels of one section begin a new row below its name."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places of panels, from the upper left corner of what stands below the caption."""
+
+    corners: list[tuple[int, int]]
+    """Left and top of every panel's plots."""
+    outer: list[tuple[bool, bool]]
+    """Whether the names of a panel's axes are written: x below the last of a column, y left of the first column."""
+    starts_section: list[bool]
+    names: list[list[str]]
+    """Lines of every panel's name."""
+    name_height: int
+    heading: int
+    """Height of name, notes and the labels above a panel."""
+    lean: int
+    """By how much slanted labels reach over the right edge."""
+    right: int
+    legend_left: int
+    """Right of the first panel."""
+    last_row_bottom: int
+    """Of the plots."""
+    bottom: int
+    """With the axis below."""
+
+
+def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool, room: int, after_first: int) -> Layout:
+    """Panels in as few rows as `columns` and `room` allow, these rows in as few columns as they need.
+
+    No panel is left alone on a row: 5 panels in at most 4 columns stand as 3 + 2.
+
+    Args:
+        panels: All of the same size.
+        columns: Most in a row.
+        one_row: Whether all panels stand side by side.
+        room: Pixels from the left edge of the figure to the right end of the panels.
+        after_first: Pixels between the first and the second column, for a legend.
+    """
+    plots, x = panels[0].plots, panels[0].plots[-1].x
+    width = max(plot.size[0] for plot in plots)
+    height = sum(plot.size[1] for plot in plots) + APART * (len(plots) - 1)
+    slanted = isinstance(x, Axis) and x.slanted
+    lean = x.lean(width / x.n) if isinstance(x, Axis) else 0
+    axis_name = _AXIS_NAME if any(plot.y.name for plot in plots) else 0
+    ticks = max(plot.y.room for plot in plots)
+    left = EDGE + axis_name + ticks
+
+    sections = [list(section) for _, section in groupby(panels, lambda panel: panel.section)]
+    longest = max(map(len, sections))
+    step = width + ticks + max(18, lean + 8)
+    texts = [(panel.name, name_size(panel)) for panel in panels] + [(n, SMALL) for p in panels for n in p.notes]
+    text = min(_WIDEST_NAME, max(text_width(*line) for line in texts) + 14)
+    if not one_row:
+        step = max(step, text)
+    columns = max(1, min(columns, (room - left - width) // step + 1)) if not one_row else longest
+    columns = math.ceil(longest / math.ceil(longest / columns))
+
+    # The last column has no other to its right.
+    widened = step == text and not one_row
+    name_width = step - 6 if widened else min(step - 6, width + 22)
+    names = [fold(panel.name, width=name_width, size=name_size(panel)) for panel in panels]
+    name_height = max(map(len, names)) * line_height(name_size(panels[0])) if any(p.name for p in panels) else 0
+    notes = max(len(panel.notes) for panel in panels) * line_height(SMALL)
+    heading = name_height + notes + 4 + (x.room if slanted else 0)
+    below = 0 if slanted or x.room <= 6 else _TICKS
+    x_name = _AXIS_NAME if x.name else 0
+    lefts = [left + column * step + (after_first if column else 0) for column in range(columns)]
+
+    corners: list[tuple[int, int]] = []
+    outer: list[tuple[bool, bool]] = []
+    y = 0
+    for section in sections:
+        y += (_SECTION if section[0].section else 0) + heading
+        for place in range(len(section)):
+            row, column = divmod(place, columns)
+            corners.append((lefts[column], y + row * (heading + height + below + _BETWEEN_ROWS)))
+            outer.append((place + columns >= len(section), column == 0))
+        y = corners[-1][1] + height + below + x_name
+    return Layout(
+        corners=corners,
+        outer=outer,
+        starts_section=[i == 0 for section in sections for i in range(len(section))],
+        names=names,
+        name_height=name_height,
+        heading=heading,
+        lean=lean,
+        right=lefts[-1] + (text if widened else width),
+        legend_left=left + width + 10,
+        last_row_bottom=y - below - x_name,
+        bottom=y,
+    )
+
+
+def name_size(panel: Panel) -> int:
+    """Of the letters of a panel's name: smaller below the name of a section."""
+    return MEDIUM if panel.section else LARGE

@@ -1,0 +1,58 @@
+"""Text in figures: how wide it is, and where it folds. Arial's letters are at most .55 of its size wide on average."""
+
+import html
+import math
+from collections.abc import Sequence
+
+SMALL, MEDIUM, LARGE, TITLE = 11, 12, 14, 16
+"""Sizes in pixels: notes of a panel, captions and axes, names of panels, the title."""
+_BETWEEN = "&nbsp;&nbsp;&nbsp;"
+
+
+def escaped(text: object) -> str:
+    """Text as the HTML subset that plotly shows."""
+    return html.escape(str(text), quote=False)
+
+
+def text_width(text: str, size: int = MEDIUM) -> int:
+    """Pixels that a line needs."""
+    return math.ceil(0.55 * size * len(text))
+
+
+def line_height(size: int) -> int:
+    """Pixels from one line to the next."""
+    return size + 5
+
+
+def fold(text: str, *, width: int, size: int = MEDIUM) -> list[str]:
+    """Text on as few lines of `width` pixels as hold it; a word that is longer is cut.
+
+    Example:
+        >>> fold("Syntactic Understanding", width=120, size=14)
+        ['Syntactic', 'Understanding']
+    """
+    letters = max(4, int(width / (0.55 * size)))
+    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in _lines(text, letters)]
+
+
+def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:
+    """Parts of a caption side by side on lines of `width` pixels; long parts are folded at spaces, never cut."""
+    letters = max(20, int(width / (0.55 * MEDIUM)))
+    lines: list[list[str]] = []
+    for part in parts:
+        for piece in _lines(part, letters):
+            if lines and sum(map(len, lines[-1])) + 3 * len(lines[-1]) + len(piece) <= letters:
+                lines[-1].append(piece)
+            else:
+                lines.append([piece])
+    return [_BETWEEN.join(line) for line in lines]
+
+
+def _lines(text: str, letters: int) -> list[str]:
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return lines

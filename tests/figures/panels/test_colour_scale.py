@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
+
+VALUES = arrays.arrays(float, st.integers(1, 200), elements=st.floats(-5, 5, width=32) | st.just(np.nan))
+
+
+@given(VALUES, st.none() | st.floats(1e-6, 10))
+def test_a_rising_scale_tells_the_truth_about_its_ends(values: np.ndarray, clip: float | None) -> None:
+    scale = rising_scale(values, colours="Viridis", name="", clip=clip)
+    assert scale.limit > 0
+    finite = values[np.isfinite(values)]
+    assert scale.clipped == (bool((finite < 0).any()), bool((finite > scale.limit * (1 + 1e-9)).any()))
+    texts = [text.strip("≤ +") for text in scale.texts]
+    assert scale.ticks[0] == 0
+    assert 3 <= len(scale.ticks) <= 9
+    assert len(set(texts)) == len(texts)
+    assert [float(text) for text in texts[:-1]] == pytest.approx(scale.ticks[:-1], rel=1e-6)
+    assert scale.texts[-1].endswith("+") == scale.clipped[1]
+
+
+@given(VALUES)
+def test_a_signed_scale_tells_the_truth_about_its_ends(effects: np.ndarray) -> None:
+    scale = signed_scale(effects, name="effect")
+    assert scale.limit > 0
+    assert scale.ticks[0] == -scale.limit
+    low, high = np.nanmin([*effects, 0.0]), np.nanmax([*effects, 0.0])
+    assert scale.clipped == (bool(low < -scale.limit), bool(high > scale.limit))
+    assert signed_scale(effects, name="effect", quantile=1.0).clipped == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("scale", "inks"),
+    [
+        (signed_scale(np.array([1.0]), name=""), ["white", "black", "white"]),
+        (fixed_scale((-1, 1), colours="Blues", name=""), ["black", "black", "white"]),
+        (fixed_scale((-1, 1), colours="Viridis", name=""), ["white", "white", "black"]),
+    ],
+    ids=["signed", "Blues", "Viridis"],
+)
+def test_marks_stand_out_from_their_cells(scale: ColourScale, inks: list[str]) -> None:
+    assert scale.ink([-1.0, 0.0, 1.0]).tolist() == inks
+
+
+def test_the_name_of_a_bar_keeps_away_from_its_ticks() -> None:
+    bar = fixed_scale((0.0, 1.0), clipped=(False, True), colours="Blues", name="AUC").axis(at=(0, 0), length=9)[
+        "colorbar"
+    ]
+    assert all(text.endswith("\N{NO-BREAK SPACE}") for text in bar["ticktext"])
+    assert bar["ticktext"][-1].startswith("1.0+")
