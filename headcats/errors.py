@@ -1,14 +1,14 @@
-"""Errors and warnings of headcats: one class per thing that can be wrong, all under `HeadcatsError`.
+"""Errors and warnings of headcats; all errors derive from `HeadcatsError`.
 
 The command line prints any `HeadcatsError` as one message without a traceback and exits with code 2.
 """
 
 
 class HeadcatsError(Exception):
-    """Base of every error that headcats raises on purpose; its text says what was expected, what came, what to do."""
+    """Base of every error that headcats raises; its text says what was expected, what it got and what to do."""
 
     def __str__(self) -> str:
-        # KeyError would print the repr of its argument; all our errors read as plain sentences.
+        # KeyError would print the repr of its argument.
         return str(self.args[0]) if self.args else ""
 
 
@@ -33,7 +33,7 @@ class ModelError(HeadcatsError, ValueError):
 
 
 class PlanError(HeadcatsError, ValueError):
-    """A results folder that holds another plan than the one asked for."""
+    """A results folder with another plan than the current one."""
 
 
 class StorageError(HeadcatsError, OSError):
@@ -45,7 +45,7 @@ class HeadcatsWarning(UserWarning):
 
 
 class StatisticsWarning(HeadcatsWarning):
-    """A statistic that is computed but easily over-read."""
+    """A statistic that is easily over-interpreted."""
 
 
 class TokenizationWarning(HeadcatsWarning):

@@ -1,8 +1,8 @@
-"""Numbers as people say them: durations, and things with their plural."""
+"""Readable durations and plurals."""
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as people say it: `3.5 s`, `80 s`, `5 min`, `2.5 h`; `under 0.1 s` where there is no more to say."""
+    """A readable duration: `under 0.1 s`, `3.5 s`, `80 s`, `5 min`, `2.5 h`."""
     if seconds < 0.05:
         return "under 0.1 s"
     if round(seconds, 1) < 10:
@@ -12,6 +12,6 @@ def format_duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def pluralize(n: int, what: str, several: str = "") -> str:
-    """`1 task`, `2 tasks`; `several` where the plural is not made with an s."""
-    return f"{n} {what if n == 1 else several or what + 's'}"
+def pluralize(n: int, noun: str, plural: str = "") -> str:
+    """`1 task`, `2 tasks`; `plural` if it is irregular."""
+    return f"{n} {noun if n == 1 else plural or noun + 's'}"

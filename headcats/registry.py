@@ -1,9 +1,8 @@
-"""Name -> item, one table for every kind of thing that can be added: tasks, suites, methods, metrics, rules, figures.
+"""Registered items by kind and name: tasks, suites, methods, metrics, rules, figures, models, templates, presets.
 
 Items register themselves through the decorator of their kind (`hc.task`, `hc.metrics.metric`, `hc.rules.rule`,
-`hc.methods.causal_method`, `hc.figures.figure`). The modules that hold the built-in items of a kind, and those that
-installed third-party packages name in the entry-point group `headcats.<kind>`, are imported at the first look-up of
-that kind.
+`hc.methods.causal_method`, `hc.figures.figure`). Built-in items of a kind, and those of installed packages with the
+entry-point group `headcats.<kind>`, are imported at the first look-up of that kind.
 """
 
 import difflib
@@ -19,7 +18,7 @@ from headcats.errors import DataError, UnknownNameError
 T = TypeVar("T")
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
-# Named as text: the registry stands below these modules and imports none of them by itself.
+# As text: the registry is below these modules in the import order.
 _BUILT_IN: dict[str, str] = {
     "task": "headcats.tasks",
     "suite": "headcats.tasks",
@@ -35,7 +34,7 @@ _tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}
 
 
 def register(kind: Kind, name: str, item: Any) -> Any:
-    """Store `item` under `name`; registering the same name again replaces it (as re-running a notebook cell does).
+    """Store `item` under `name`, replacing an item of that name (as when a notebook cell is run again).
 
     Raises:
         DataError: See `check_name`.
@@ -46,7 +45,7 @@ def register(kind: Kind, name: str, item: Any) -> Any:
 
 
 def check_name(kind: Kind, name: str) -> None:
-    """Refuse a name that could not be a node of results, part of a file name, or a word on the command line.
+    """Refuse a name that cannot be a node of results, part of a file name or a word on the command line.
 
     Raises:
         DataError: `name` is empty, starts with '.', '-' or '_', or holds a slash, space, ':', '@' or ','.
@@ -62,7 +61,7 @@ def lookup(kind: Kind, name: str) -> Any:
     """The item of that name.
 
     Raises:
-        UnknownNameError: the message lists near matches and every known name.
+        UnknownNameError: The message lists near matches and all names.
     """
     table = _table(kind)
     if name in table:
@@ -75,20 +74,19 @@ def names(kind: Kind) -> list[str]:
     return list(_table(kind))
 
 
-def unknown_name_message(kind: str, name: str, known: Any) -> str:
-    """The sentence for a name nobody knows: near matches first, then the whole list.
+def unknown_name_message(kind: str, name: str, candidates: Any) -> str:
+    """Message for an unknown name: near matches, then all candidates.
 
     Args:
-        kind: What it should be, as in "task of suite 'icl'" or "option in study.toml": Unknown task 'x' of suite 'icl'.
-        name: What came.
-        known: What there is.
+        kind: Kind of name, such as "task of suite 'icl'" or "option in study.toml": Unknown task 'x' of suite 'icl'.
+        name: The unknown name.
+        candidates: The existing names.
     """
-    known = [str(k) for k in known]
-    what, where = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
-    near = difflib.get_close_matches(str(name), known, n=3, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-    listing = ", ".join(known) if known else "none is registered"
-    return f"Unknown {what} {name!r}{where}.{hint} Known: {listing}."
+    candidates = list(map(str, candidates))
+    noun, place = re.fullmatch(r"(.+?)((?: (?:of|in) .+)?)", kind, flags=re.DOTALL).groups()  # type: ignore[union-attr]
+    near = difflib.get_close_matches(str(name), candidates, n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"Unknown {noun} {name!r}{place}.{hint} Known: {', '.join(candidates) or 'none is registered'}."
 
 
 def _table(kind: Kind) -> dict[str, Any]:
@@ -106,19 +104,19 @@ def _import_items(kind: str) -> None:
         point.load()
 
 
-def preset_of(method: str, given: str | T, presets: Mapping[str, T]) -> T:
-    """The settings that the preset of a method stands for; settings themselves come back unchanged.
+def preset_of(method: str, preset: str | T, presets: Mapping[str, T]) -> T:
+    """The settings of a preset of a method; settings themselves are returned unchanged.
 
     Args:
         method: Name of the method, for the message.
-        given: Name of a preset, or settings.
+        preset: Name of a preset, or settings.
         presets: Name -> settings, at least one.
 
     Raises:
         UnknownNameError: No such preset; the message lists near matches.
     """
-    if isinstance(given, type(next(iter(presets.values())))):
-        return given
-    if not isinstance(given, str) or given not in presets:
-        raise UnknownNameError(unknown_name_message(f"preset of {method}", str(given), presets))
-    return presets[given]
+    if isinstance(preset, type(next(iter(presets.values())))):
+        return preset
+    if not isinstance(preset, str) or preset not in presets:
+        raise UnknownNameError(unknown_name_message(f"preset of {method}", str(preset), presets))
+    return presets[preset]

@@ -546,8 +546,8 @@ def test_map_writes_the_head_list(headcats, results):
     with pytest.warns(StatisticsWarning, match=r"Algorithmic\.$"), pytest.warns(StatisticsWarning, match="single task"):
         members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05), min_tasks="half")
     for note in (
-        "Note: Categories without any task with numbers stay empty, nothing is known of their heads: Algorithmic.",
-        "Note: Categories that rest on a single task cannot be told apart from that task: Linguistic (always_c).",
+        "Note: Categories without a task with numbers stay empty: Algorithmic.",
+        "Note: Categories of a single task cannot be distinguished from that task: Linguistic (always_c).",
     ):
         assert note in " ".join(done.err.split())
     expected = hc.head_table(hc.overlap(members))

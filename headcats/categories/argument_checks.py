@@ -1,7 +1,7 @@
-"""What a function was to be handed, what came, and which call makes the one of the other: one wording for all of them.
+"""Check arguments; suggest the call that gives the right one.
 
-The road is `hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships -> `hc.overlap` ->
-overlap. An overlap holds the memberships, so it passes for these.
+The steps are `hc.load(folder)` -> results -> `hc.score` -> scores -> `hc.categorize` -> memberships -> `hc.overlap` ->
+overlap. An overlap holds the memberships, so it is accepted as such.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from headcats.results.label import parse_call
 from headcats.rules import Rule, fdr
 
 FOLDER, RESULTS, SCORES, MEMBERS, OVERLAP = "folder", "results", "scores", "memberships", "overlap"
-# Kind -> how it is made from the one before.
+# Kind -> the call that makes it from the previous one.
 _STEPS = {
     FOLDER: "{}",
     RESULTS: "hc.load({})",
@@ -34,51 +34,52 @@ _NAMED = {
 
 
 def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
-    """Is this what the function takes?
+    """Check the kind of an argument.
 
     Args:
-        value: What the function was handed.
-        kind: What it takes: one of RESULTS, SCORES, MEMBERS, OVERLAP.
-        by: Who asks: "hc.overlap".
-        came: How it came, where that is no argument: "judge returned".
+        value: The argument.
+        kind: Expected kind: RESULTS, SCORES, MEMBERS or OVERLAP.
+        by: Name of the function: "hc.overlap".
+        came: Where the value comes from, if it is no argument: "judge returned".
 
     Raises:
-        DataError: It is something else; says what, and the call that leads from there to what was expected.
+        DataError: Another kind; the message suggests the call that gives the right one.
     """
-    held = _kind(value)
-    if held == kind or (held, kind) == (OVERLAP, MEMBERS):
+    actual = _kind(value)
+    if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
         return
-    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {_said(value)}. {_way(held, kind)}")
+    raise DataError(f"{by} takes {_NAMED[kind]}; {came} {_described(value)}. {_advice(actual, kind)}")
 
 
 def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
-    """Is this a dictionary of what the function takes?
+    """Check a dictionary of arguments of one kind.
 
     Args:
-        values: What the function was handed.
-        kind: What each value has to be, as in `check_is`.
-        by: Who asks.
-        of: What the names are names of: "run".
+        values: The argument.
+        kind: Expected kind of each value, as in `check_is`.
+        by: Name of the function.
+        of: What the keys name: "run".
 
     Raises:
-        DataError: No dictionary, or a value of it that is something else.
+        DataError: No dictionary, or a value of another kind.
     """
-    held = _kind(values)
-    # Labelled data are mappings too: of their variables.
-    if held or not isinstance(values, Mapping) or isinstance(values, xr.Dataset):
-        listed = f'"name": {_call(held, kind) or "..."}' if held else '"first": ..., "second": ...'
+    actual = _kind(values)
+    # A Dataset is a Mapping of its variables.
+    if actual or not isinstance(values, Mapping) or isinstance(values, xr.Dataset):
+        entries = f'"name": {_call(actual, kind) or "..."}' if actual else '"first": ..., "second": ...'
         raise DataError(
-            f"{by} takes a dictionary, name of a {of} -> {_NAMED[kind]}; got {_said(values)}. Write {by}({{{listed}}})."
+            f"{by} takes a dictionary, name of a {of} -> {_NAMED[kind]}; got {_described(values)}. Write "
+            f"{by}({{{entries}}})."
         )
     for name, value in values.items():
         check_is(value, kind, by=by, came=f"{of} {name!r} is")
 
 
 def check_rule(rule: Any, *, by: str) -> None:
-    """Is this a rule with its options settled, or None?
+    """Check for a rule with its options, or None.
 
     Raises:
-        OptionError: It is the name of a rule, a rule without its options, or something else.
+        OptionError: The name of a rule, a rule without its options, or something else.
     """
     if rule is None or isinstance(rule, Rule):
         return
@@ -87,12 +88,13 @@ def check_rule(rule: Any, *, by: str) -> None:
     if name in registry.names("rule") and name != "fdr":
         options = inspect.signature(registry.lookup("rule", name)).parameters
         call = f"{name}({', '.join(f'{option}=...' for option in options)})"
-    came = f"the name {rule!r}" if isinstance(rule, str) else f"the function {name}" if callable(rule) else _said(rule)
-    raise OptionError(f"{by} takes a rule with its options; got {came}. Write rule=hc.rules.{call}.")
+    text = f"the function {name}" if callable(rule) else _described(rule)
+    text = f"the name {rule!r}" if isinstance(rule, str) else text
+    raise OptionError(f"{by} takes a rule with its options; got {text}. Write rule=hc.rules.{call}.")
 
 
 def _kind(value: Any) -> str:
-    """What it is on the road from a folder to an overlap; "" for anything else."""
+    """The step that a value belongs to; "" for any other value."""
     if isinstance(value, str | os.PathLike):
         return FOLDER
     if isinstance(value, xr.DataTree):
@@ -104,40 +106,37 @@ def _kind(value: Any) -> str:
     return SCORES if "effect" in value and "task" in value["effect"].dims else ""
 
 
-def _said(value: Any) -> str:
-    """What came, in words."""
+def _described(value: Any) -> str:
     kind = _kind(value)
     if kind == FOLDER:
         return f"the text {value!r}" if isinstance(value, str) else f"the path {os.fspath(value)!r}"
     if kind:
         return _NAMED[kind]
     if isinstance(value, xr.Dataset):
-        held = [str(name) for name in value.data_vars]
-        return (
-            f"a Dataset of {', '.join(held[:5])}{' and more' if len(held) > 5 else ''}" if held else "an empty Dataset"
-        )
+        names = [str(name) for name in value.data_vars]
+        more = " and more" if len(names) > 5 else ""
+        return f"a Dataset of {', '.join(names[:5])}{more}" if names else "an empty Dataset"
     if isinstance(value, list | tuple | dict):
         return f"a {type(value).__name__} of {len(value)}"
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"
 
 
-def _way(came: str, wanted: str) -> str:
-    """How to come to what was wanted."""
-    if call := _call(came, wanted):
+def _advice(actual: str, expected: str) -> str:
+    if call := _call(actual, expected):
         return f"Pass {call}."
-    if came:
-        return f"Pass the {wanted} that went into it."
-    road = list(_STEPS)
-    return f"It is made by {_STEPS[wanted].format(road[road.index(wanted) - 1])}."
+    if actual:
+        return f"Pass the {expected} that went into it."
+    steps = list(_STEPS)
+    return f"It is made by {_STEPS[expected].format(steps[steps.index(expected) - 1])}."
 
 
-def _call(came: str, wanted: str) -> str:
-    """The call that makes what was wanted of what came, "" where none does."""
-    road = list(_STEPS)
-    if not came or road.index(came) > road.index(wanted):
+def _call(actual: str, expected: str) -> str:
+    """The call that makes the expected kind from the actual one, "" if there is none."""
+    steps = list(_STEPS)
+    if not actual or steps.index(actual) > steps.index(expected):
         return ""
-    call = came
-    for kind in road[road.index(came) + 1 : road.index(wanted) + 1]:
+    call = actual
+    for kind in steps[steps.index(actual) + 1 : steps.index(expected) + 1]:
         call = _STEPS[kind].format(call)
     return call

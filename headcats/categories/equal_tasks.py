@@ -1,4 +1,4 @@
-"""Categories of unequal numbers of tasks, made comparable: as many tasks of each."""
+"""Compare categories with unequal numbers of tasks by subsampling their tasks."""
 
 import warnings
 
@@ -22,29 +22,28 @@ def subsampled_overlap(
     subsets: int = 50,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Sizes and overlap of the categories when each is left with as many tasks as the smallest has.
+    """Sizes and overlap of the categories if each had as many tasks as the smallest.
 
-    A category with more tasks has more chances (`min_tasks=1`) or needs more agreement. Random subsets of the tasks of
-    each category are categorized as the whole was; Benjamini-Hochberg runs over the heads x categories of each subset.
+    A category with more tasks has more chances (`min_tasks=1`) or needs more agreement. Random subsets of each
+    category's tasks are categorized like the whole; Benjamini-Hochberg runs over the heads x categories of each subset.
 
     Args:
         scores: What `hc.score` returns.
         rule: As in `hc.categorize`.
         min_tasks: As in `hc.categorize`; "half" is half of the subset.
-        subsets: How many random subsets.
+        subsets: Number of random subsets.
         seed: Seed of the subsets.
 
     Returns:
-        `n_tasks` (of each category in every subset); means over the subsets, and with `_low` and `_high` their 2.5 and
-        97.5 % quantiles (values of single subsets, none in between): `size (category)`, `observed (k)` = heads in
-        exactly k categories, `jaccard (category, other)` (0 where both are empty). Attributes as `hc.categorize`, with
-        `subsets` and `judged`: how many of them the rule could judge (their tasks may have too few query items); the
-        rest are left out of all these.
+        Means over the subsets, and with `_low` and `_high` their 2.5 and 97.5 % quantiles (values of single subsets):
+        `size (category)`, `observed (k)` = heads in exactly k categories, `jaccard (category, other)` (0 if both are
+        empty). `n_tasks`: tasks per category and subset. Attributes as `hc.categorize`, with `subsets` and `judged`,
+        the number of subsets that the rule could judge (others can have too few query items, and are left out).
 
     Raises:
         OptionError: Fewer than 1 subset; a rule without its options, or its name.
-        DataError: Something else than scores; as `hc.categorize`, if no subset can be judged; a category of fewer tasks
-            than `min_tasks`.
+        DataError: No scores; a category with fewer tasks than `min_tasks`; as `hc.categorize`, if no subset can be
+            judged.
 
     Example:
         >>> import headcats as hc
@@ -61,35 +60,35 @@ def subsampled_overlap(
     check_rule(rule, by="hc.subsampled_overlap")
     if subsets < 1:
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
-    # Their draws would be reduced for every subset and are not used.
+    # Draws would be reduced for every subset without being used.
     scores = scores.drop_vars(["resampled", "flipped"], errors="ignore")
-    tasks = {category: own for category, own in numbered_tasks(scores, rule=rule).items() if own}
+    tasks = {category: members for category, members in numbered_tasks(scores, rule=rule).items() if members}
     if not tasks:
         raise DataError("No category has a task with numbers: score tasks with a clear gap.")
     least = min(map(len, tasks.values()))
     if isinstance(min_tasks, int) and min_tasks > least:
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
     names = list(tasks)
-    found: list[np.ndarray] = []
+    matrices: list[np.ndarray] = []
     attributes: dict = {}
     refusal = DataError("")
-    # Small categories have few different subsets: each is judged once, however often it is drawn.
-    judged: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
+    # Small categories have few different subsets: each is categorized once.
+    outcomes: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
-        drawn = [str(task) for own in tasks.values() for task in draws.choice(own, size=least, replace=False)]
-        chosen = tuple(sorted(drawn))
-        if chosen not in judged:
-            judged[chosen] = _judged(scores.sel(task=list(chosen)), names, rule=rule, min_tasks=min_tasks)
-        outcome = judged[chosen]
+        picks = (draws.choice(members, size=least, replace=False) for members in tasks.values())
+        key = tuple(sorted(str(task) for pick in picks for task in pick))
+        if key not in outcomes:
+            outcomes[key] = _categorized(scores.sel(task=list(key)), names, rule=rule, min_tasks=min_tasks)
+        outcome = outcomes[key]
         if isinstance(outcome, DataError):
             refusal = outcome
         else:
-            found.append(outcome[0])
+            matrices.append(outcome[0])
             attributes = outcome[1]
-    if not found:
+    if not matrices:
         raise refusal
-    member = np.stack(found)
+    member = np.stack(matrices)
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)
     overlaps = np.nan_to_num(jaccards(member), nan=0.0)
@@ -102,15 +101,15 @@ def subsampled_overlap(
         result[name] = (dims, values.mean(axis=0))
         result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0, method="inverted_cdf"))
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
-    return result.assign(n_tasks=least).assign_attrs(attributes | {"subsets": subsets, "judged": len(found)})
+    return result.assign(n_tasks=least).assign_attrs(attributes | {"subsets": subsets, "judged": len(matrices)})
 
 
-def _judged(
+def _categorized(
     scores: xr.Dataset, names: list[str], *, rule: Rule | None, min_tasks: int | str
 ) -> tuple[Bool[np.ndarray, "category cell"], dict] | DataError:
-    """Which cells of which category are in, and the attributes of `hc.categorize`; or why it cannot be judged."""
+    """Membership of each cell, and the attributes of `hc.categorize`; or the error."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)  # said of the whole
+        warnings.simplefilter("ignore", StatisticsWarning)  # warned about the whole
         try:
             members = categorize(scores, rule=rule, min_tasks=min_tasks)
         except DataError as error:

@@ -1,4 +1,4 @@
-"""How many heads are in exactly each set of categories, beside the number that chance would give, without draws."""
+"""Heads in exactly each set of categories, with the exact distribution by chance."""
 
 import functools
 import itertools
@@ -12,21 +12,18 @@ from scipy import special
 from headcats.categories.argument_checks import OVERLAP, check_is
 from headcats.errors import DataError
 
-# Probabilities below this change no interval and no p that is printed.
+# Probabilities below this do not change any interval or printed p.
 _NEGLIGIBLE = 1e-15
 
 
 def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
-    """Heads in exactly each set of categories, and in none, beside their number by chance.
+    """Heads in exactly each set of categories, and in none, with the number expected by chance.
 
-    Chance: each category keeps its number of heads, placed at random independently of the others, over all heads or
-    over the heads of each layer; the distribution of the number of heads of a set is then a chain of hypergeometric
-    ones, and is computed, not drawn. It tests whether categories are independent of each other, not whether they are
-    specific, as in `hc.overlap`.
+    Chance is that of `hc.overlap`: categories keep their sizes and are placed independently of each other, over all
+    heads or within each layer. The distribution is a chain of hypergeometric ones, computed rather than drawn.
 
     Args:
-        overlap: What `hc.overlap` returns. Only `in` counts; categories without numbers take no part, nor do heads
-            without a number in any category.
+        overlap: What `hc.overlap` returns. Only `in` counts; categories and heads without numbers are left out.
 
     Returns:
         Dims `set` (names joined by "+" in the order of the categories, "" for none: 2^n of them, small sets first) and
@@ -36,7 +33,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
         `_within_layers`. Attributes of the overlap, with `n_heads`.
 
     Raises:
-        DataError: Something else than an overlap, or one without numbers in any category.
+        DataError: No overlap, or one without numbers in any category.
 
     Example:
         >>> import headcats as hc
@@ -49,13 +46,13 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     """
     check_is(overlap, OVERLAP, by="exact_sets")
     grids = overlap[["member", "effect"]].transpose("category", "layer", "head")
-    known = grids["effect"].notnull().values
-    judged = known.any(axis=(1, 2))
-    if not judged.any():
+    has_number = grids["effect"].notnull().values
+    with_numbers = has_number.any(axis=(1, 2))
+    if not with_numbers.any():
         raise DataError("exact_sets expects an overlap with numbers in at least one category; here is none.")
-    exists = np.asarray(known.any(axis=0))
-    names = [str(name) for name in overlap["category"].values[judged]]
-    member = grids["member"].values[judged] == 1
+    exists = np.asarray(has_number.any(axis=0))
+    names = [str(name) for name in overlap["category"].values[with_numbers]]
+    member = grids["member"].values[with_numbers] == 1
     sets = [pick for k in range(len(names) + 1) for pick in itertools.combinations(range(len(names)), k)]
     contains = np.array([[i in pick for i in range(len(names))] for pick in sets])
 
@@ -65,7 +62,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     blocks = {
         "": [(int(exists.sum()), [int(row.sum()) for row in member])],
         "_within_layers": [
-            (int(here.sum()), [int(row[i].sum()) for row in member]) for i, here in enumerate(exists) if here.any()
+            (int(heads.sum()), [int(row[i].sum()) for row in member]) for i, heads in enumerate(exists) if heads.any()
         ],
     }
     for inside in contains:

@@ -15,13 +15,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
 
     Returns:
         Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
-        gap (suppressing = negative), where known `specific` (the task-specific effect, reduced over the tasks
-        likewise), `q`, `tasks`; and, where memberships were resampled, `probability`: share of resamples in which the
-        head is in (NaN where there was nothing to resample). Ordered by category, kind, size of the effect. Heads of a
-        screen carry its `approximation` in one more column.
+        gap (suppressing = negative), `q`, `tasks`; if available, `specific` (the task-specific effect), `probability`
+        (share of resamples in which the head is in) and `approximation`. Ordered by category, kind and size of effect.
 
     Raises:
-        DataError: Something else than memberships or an overlap.
+        DataError: Neither memberships nor an overlap.
 
     Example:
         >>> import headcats as hc
@@ -43,10 +41,10 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     for category in overlap["category"].values:
         for kind, outcome, prefix in kinds:
             table = overlap.sel(category=category)
-            found = []
+            entries = []
             for layer, head in zip(*np.nonzero((table[outcome] == 1).transpose("layer", "head").values), strict=True):
                 cell = table.isel(layer=layer, head=head)
-                found.append(
+                entries.append(
                     {
                         "head": f"L{cell['layer'].item()}H{cell['head'].item()}",
                         "category": str(category),
@@ -59,9 +57,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
                         **{column: cell[f"{prefix}{name}"].item() for column, name in extra.items()},
                     }
                 )
-            rows += sorted(found, key=lambda row: -abs(row["effect"]))
+            rows += sorted(entries, key=lambda row: -abs(row["effect"]))
     columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
-    shown = [column for column in columns if column not in ("specific", "probability") or column in extra]
-    listed = pd.DataFrame(rows, columns=shown)
+    available = [column for column in columns if column not in ("specific", "probability") or column in extra]
+    frame = pd.DataFrame(rows, columns=available)
     approximation = overlap.attrs.get("approximation")
-    return listed.assign(approximation=approximation) if approximation else listed
+    return frame.assign(approximation=approximation) if approximation else frame

@@ -12,12 +12,12 @@ Grids = dict[str, Float[np.ndarray, "... layer head"]]
 
 @dataclass(frozen=True)
 class Reduction:
-    """How the tasks of one category become one.
+    """Reduction of the tasks of one category.
 
     Attributes:
         scores: Table over `(task, layer, head)`, in that order.
-        tasks: Places of the category's tasks.
-        r: In how many of them a head has to matter.
+        tasks: Indices of the category's tasks.
+        r: Number of tasks in which a head has to matter.
     """
 
     scores: xr.Dataset
@@ -25,10 +25,9 @@ class Reduction:
     r: int
 
     def of_scores(self) -> Grids:
-        """`effect, low, high` and one-sided `p_value`, `[layer, head]`, of the scores themselves.
+        """`effect, low, high` and one-sided `p_value`, `[layer, head]`; NaN if fewer than r tasks have a number.
 
-        And `null_effect, specific_effect, specific_low, specific_high` where the scores have them. NaN where fewer than
-        r tasks have a number: nothing is known about the r-th largest effect.
+        Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them.
         """
         effect, low, high, p_value = (self._values(name) for name in ("effect", "low", "high", "p_value"))
         one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
@@ -40,21 +39,21 @@ class Reduction:
         }
         if "null_effect" in self.scores:
             reduced["null_effect"] = self._largest(self._values("null_effect"), -np.inf)
-        known = (~np.isnan(effect)).sum(axis=0) >= self.r
+        enough = (~np.isnan(effect)).sum(axis=0) >= self.r
         if "specific_effect" in self.scores:
-            # Tasks may lack the control: what is known of the r-th largest effect need not be of this one.
-            both = known & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)
+            # Some tasks may lack the control.
+            both = enough & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)
             for name, missing in (("specific_effect", -np.inf), ("specific_low", -np.inf), ("specific_high", np.inf)):
                 reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
-        return {name: np.where(known, values, np.nan) for name, values in reduced.items()}
+        return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
     def of_draws(self, name: str) -> Grids:
-        """The same of other effects, `[draw, layer, head]`: `resampled` or `flipped` of the scores.
+        """The same for the draws `resampled` or `flipped` of the scores, `[draw, layer, head]`.
 
-        Each head keeps the width of its interval in each task, and p is one-sided from t with `n_items - 1` degrees of
-        freedom, no smaller than the data can reach: of its standard error or, where signs were flipped, of the one that
-        each flip would show itself. (Flips keep the sum of squares of n items: an effect of u standard errors leaves
-        (n - u^2) / (n - 1) of the variance. Held against the whole of it, flips would look too unremarkable.)
+        Each head keeps the width of its interval in each task. p is one-sided from t with `n_items - 1` degrees of
+        freedom, at least the smallest reachable one, with the head's standard error or, for flips, the flip's own.
+        (Flips keep the sum of squares of n items: an effect of u standard errors leaves (n - u^2) / (n - 1) of the
+        variance. With the full variance, p of flips would be too large.)
         """
         effect = self.scores[name].values[:, self.tasks]
         below, above = (self._values("effect") - self._values("low"), self._values("high") - self._values("effect"))
@@ -73,8 +72,8 @@ class Reduction:
             "high": self._largest(effect + above, np.inf),
             "p_value": self._conjunction(p_value),
         }
-        known = (~np.isnan(effect)).sum(axis=1) >= self.r
-        return {key: np.where(known, values, np.nan) for key, values in reduced.items()}
+        enough = (~np.isnan(effect)).sum(axis=1) >= self.r
+        return {key: np.where(enough, values, np.nan) for key, values in reduced.items()}
 
     def smallest_p(self) -> float:
         """The smallest one-sided p that the category can reach."""

@@ -1,4 +1,4 @@
-"""Memberships of several runs as one: heads that are in always, in any, or in a share of them."""
+"""Combine the memberships of several runs."""
 
 import math
 from collections.abc import Mapping
@@ -17,26 +17,26 @@ _GRID = ("category", "layer", "head")
 def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "always") -> xr.Dataset:
     """Which heads are in a category in `by` of several runs: other prompts, seeds or templates of one model.
 
-    With r = 1 ("any"), n ("always"), ceil(n / 2) ("half"), a number of runs or ceil(share * n): a head is in where at
-    least r of the n runs have it in, out where fewer than r of them leave it open or in, and undecided otherwise;
-    effect, low and high are the r-th largest over the runs, p and q the r-th smallest. Suppressing heads likewise,
-    never merged with helping ones. This describes the runs; it is no test of its own.
+    With r = 1 ("any"), n ("always"), ceil(n / 2) ("half"), a number of runs or ceil(share * n): a head is in if at
+    least r of the n runs have it in, out if fewer than r have it in or undecided, and undecided otherwise; effect, low
+    and high are the r-th largest over the runs, p and q the r-th smallest. Suppressing heads likewise. This describes
+    the runs; it is not a test.
 
     Args:
         members: Name of a run -> what `hc.categorize` returns, all over the same categories and heads.
-        by: In how many runs: one of these words, a whole number from 2 on, or a share of the runs in (0, 1] with a
-            decimal point (1.0 is all of them).
+        by: One of these words, a number of runs from 2 on, or a share of the runs in (0, 1] with a decimal point (1.0
+            is all).
 
     Returns:
-        What `hc.overlap` and the figures take: `member, suppressing` and their `effect, low, high, p_value, q_value,
-        tasks` (those listed in at least r runs), `size, suppressing_size`; and `share (category, layer, head)` and
-        `suppressing_share` of the runs in which the head is in. Attributes of the first run, with `replicates` (how
-        many) and `by`.
+        Memberships, as `hc.overlap` and figures take them: `member, suppressing` and their `effect, low, high, p_value,
+        q_value, tasks` (those of at least r runs), `size, suppressing_size`; and `share (category, layer, head)` and
+        `suppressing_share` of the runs in which the head is in. Attributes of the first run, with `replicates` (number
+        of runs) and `by`.
 
     Raises:
-        OptionError: More runs than there are, a share outside (0, 1], or the whole number 1, which may mean either.
-        DataError: No run, something else than memberships, runs over different categories or heads, or one that lacks
-            helping or suppressing heads.
+        OptionError: More runs than there are, a share outside (0, 1], or the ambiguous integer 1.
+        DataError: No run, no memberships, runs over different categories or heads, or without helping or suppressing
+            heads.
 
     Example:
         >>> import headcats as hc
@@ -55,14 +55,14 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
     if not members:
         raise DataError("replicated needs the memberships of at least one run.")
     runs = list(members.values())
-    for name, one in members.items():
-        if "suppressing" not in one or one.attrs.get("sign") == "suppressing":
+    for name, run in members.items():
+        if "suppressing" not in run or run.attrs.get("sign") == "suppressing":
             raise DataError(
                 f"Run {name!r} does not hold helping and suppressing heads apart, as hc.categorize returns them (an "
                 "overlap of suppressing heads holds these alone). Combine the memberships, then take their overlap."
             )
         for axis in _GRID:
-            if one[axis].values.tolist() != runs[0][axis].values.tolist():
+            if run[axis].values.tolist() != runs[0][axis].values.tolist():
                 raise DataError(
                     f"Runs need the same categories and heads: {name!r} has another {axis} axis than "
                     f"{next(iter(members))!r}. Heads of different models do not correspond."
@@ -77,7 +77,7 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
         for name in (*_LARGEST[1:], *_SMALLEST):
             values = _stack(runs, prefix + name)
             # Suppressing effects are negative: the r-th largest suppression is the r-th smallest of them.
-            # p and q speak of the direction asked about already: the r-th smallest, for both.
+            # p and q already are one-sided: the r-th smallest, for both.
             largest = name in _LARGEST and not prefix
             result[prefix + name] = (_GRID, _ranked(values, r, largest=largest))
         result[f"{prefix}tasks"] = (_GRID, _common_tasks(_stack(runs, f"{prefix}tasks"), r))
@@ -103,11 +103,11 @@ def _needed(by: str | float | int, n: int) -> int:
 
 
 def _stack(runs: list[xr.Dataset], name: str) -> np.ndarray:
-    return np.stack([one[name].transpose(*_GRID).values for one in runs])
+    return np.stack([run[name].transpose(*_GRID).values for run in runs])
 
 
 def _ranked(values: np.ndarray, r: int, *, largest: bool) -> np.ndarray:
-    # A run without a number is the worst there is: it can only keep a head from being in.
+    # A missing number counts as the worst: it can only keep a head from being in.
     if values.dtype.kind == "f":
         values = np.where(np.isnan(values), -np.inf if largest else np.inf, values)
     ordered = np.sort(values, axis=0)
@@ -116,8 +116,8 @@ def _ranked(values: np.ndarray, r: int, *, largest: bool) -> np.ndarray:
 
 
 def _common_tasks(texts: np.ndarray, r: int) -> np.ndarray:
-    found = np.full(texts.shape[1:], "", dtype=object)
-    for place in np.ndindex(found.shape):
-        listed = [task for text in texts[:, *place] for task in str(text).split(",") if task]
-        found[place] = ",".join(task for task in dict.fromkeys(listed) if listed.count(task) >= r)
-    return found.astype(str)
+    common = np.full(texts.shape[1:], "", dtype=object)
+    for place in np.ndindex(common.shape):
+        tasks = [task for text in texts[:, *place] for task in str(text).split(",") if task]
+        common[place] = ",".join(task for task in dict.fromkeys(tasks) if tasks.count(task) >= r)
+    return common.astype(str)

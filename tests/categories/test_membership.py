@@ -110,8 +110,8 @@ def test_a_category_that_rests_on_a_single_task_is_named(min_tasks: int | str) -
         warnings.simplefilter("always")
         members = categorize(scores, min_tasks=min_tasks)
     missing, single = (str(one.message) for one in caught)
-    assert missing == "Tasks without numbers do not count towards their category: t2."
-    assert "rest on a single task" in single
+    assert missing.endswith(": t2.")
+    assert "single task" in single
     assert single.endswith(": Knowledge (t0), Linguistic (t1), Translation (t3).")
     assert members["min_tasks"].values.tolist() == members["n_tasks"].values.tolist() == [1, 1, 1]
 
@@ -157,7 +157,7 @@ def test_order_of_categories_and_attributes_come_from_the_scores() -> None:
 
 def test_a_task_without_numbers_does_not_count() -> None:
     effect = np.array([[0.5], [0.5], [np.nan]])
-    with pytest.warns(StatisticsWarning, match="do not count towards their category: t2"):
+    with pytest.warns(StatisticsWarning, match="their category: t2"):
         members = categorize(scores_of(effect))
     assert (members["n_tasks"].item(), members["min_tasks"].item(), members["member"].item()) == (2, 1, 1)
 
@@ -180,7 +180,7 @@ def test_a_head_missing_in_one_task_can_be_in_but_never_out() -> None:
 
 def test_a_category_of_fewer_tasks_than_needed_stays_undecided() -> None:
     scores = scores_of(np.full((5, 1), 0.5), categories=["Knowledge"] * 3 + ["Linguistic"] * 2)
-    with pytest.warns(StatisticsWarning, match=r"fewer tasks than min_tasks=3 stay undecided: Linguistic \(2\)\.$"):
+    with pytest.warns(StatisticsWarning, match=r"min_tasks=3 .*: Linguistic \(2\)\.$"):
         members = categorize(scores, min_tasks=3)
     assert members["member"].values.ravel().tolist() == [1, 0]
     assert members["size"].values.tolist() == [1, 0]
@@ -194,7 +194,7 @@ def test_a_category_of_fewer_tasks_than_needed_stays_undecided() -> None:
 
 def test_too_few_tasks_everywhere_are_named() -> None:
     scores = scores_of(np.full((5, 1), 0.5), categories=["Knowledge"] * 3 + ["Linguistic"] * 2)
-    with pytest.raises(DataError, match=r"at least 4 tasks with numbers.*\(Knowledge: 3, Linguistic: 2\)\. Lower"):
+    with pytest.raises(DataError, match=r"at least 4 .*\(Knowledge: 3, Linguistic: 2\)"):
         categorize(scores, min_tasks=4)
 
 
@@ -211,11 +211,11 @@ def test_a_category_without_numbers_stays_and_is_empty(rule: rules.Rule, empty: 
     nan = full.copy()
     for name in ("effect", "low", "high", "p_value"):
         nan[name] = nan[name].where(nan["category"] != empty)
-    with pytest.warns(StatisticsWarning, match=f"stay empty, nothing is known of their heads: {empty}.$"):
+    with pytest.warns(StatisticsWarning, match=f"stay empty: {empty}.$"):
         members = categorize(refused, rule=rule)
     with (
-        pytest.warns(StatisticsWarning, match=f"stay empty, nothing is known of their heads: {empty}.$"),
-        pytest.warns(StatisticsWarning, match="do not count towards their category: t"),
+        pytest.warns(StatisticsWarning, match=f"stay empty: {empty}.$"),
+        pytest.warns(StatisticsWarning, match="their category: t"),
     ):
         xr.testing.assert_identical(categorize(nan, rule=rule), members)
 
@@ -267,7 +267,7 @@ def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path
 
 def test_without_any_category_with_numbers_nothing_is_judged() -> None:
     scores = scores_of([[np.nan], [np.nan]], categories=["Knowledge", "Linguistic"])
-    with pytest.raises(DataError, match=r"No category has a task with numbers \(Knowledge, Linguistic\)"):
+    with pytest.raises(DataError, match=r"No category .*\(Knowledge, Linguistic\)"):
         categorize(scores)
 
 
@@ -284,7 +284,7 @@ def test_min_tasks_out_of_range(min_tasks: int | str) -> None:
 
 def test_too_few_items_for_a_category_are_told() -> None:
     scores = scores_of(np.full((4, 2), 0.5), p=0.25, n_items=3)
-    with pytest.raises(DataError, match=r"with 3 query items per task.*reachable p is 0.375. Use at least 6"):
+    with pytest.raises(DataError, match=r"3 query items .*0\.375\. .*at least 6"):
         categorize(scores)
 
 

@@ -79,10 +79,10 @@ def test_p_is_the_rth_smallest_in_both_directions() -> None:
 def test_a_map_of_one_sign_is_no_run() -> None:
     members = members_of([[1, 1]])
     for run in (overlap(members, sign="suppressing"), members.drop_vars("suppressing")):
-        with pytest.raises(DataError, match="Run 'b' does not hold helping and suppressing heads apart"):
+        with pytest.raises(DataError, match="Run 'b'"):
             replicated({"a": members, "b": run})
     assert replicated({"a": overlap(members)})["member"].values.tolist() == members["member"].values.tolist()
-    with pytest.raises(DataError, match="holds suppressing heads alone"):
+    with pytest.raises(DataError, match="suppressing heads alone"):
         overlap(overlap(members, sign="suppressing"))
 
 
@@ -111,11 +111,11 @@ def test_any_holds_half_holds_always(verdicts: list[list[int]]) -> None:
 def test_bad_input_is_told() -> None:
     with pytest.raises(DataError, match="at least one run"):
         replicated({})
-    with pytest.raises(DataError, match="'b' has another head axis"):
+    with pytest.raises(DataError, match="another head axis"):
         replicated({"a": members_of([[1, 1]]), "b": members_of([[1]])})
-    with pytest.raises(OptionError, match="by=4 is a number of runs, and there are only 3"):
+    with pytest.raises(OptionError, match=r"by=4 .* only 3"):
         replicated(RUNS, by=4)
-    with pytest.raises(OptionError, match="by=1 may mean one run or all of them"):
+    with pytest.raises(OptionError, match="by=1 may mean"):
         replicated(RUNS, by=1)
     for by in (0, -2, 1.5, "most", True):
         with pytest.raises(OptionError, match="share in"):

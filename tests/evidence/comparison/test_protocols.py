@@ -82,7 +82,7 @@ def test_protocols_of_several_results_carry_what_differs():
     ]
 
 
-@pytest.mark.filterwarnings("ignore:Categories that rest on a single task")
+@pytest.mark.filterwarnings("ignore:Categories of a single task")
 def test_other_tasks_are_another_protocol(caplog):
     label = "denoising_patch@last"
     fewer = results_of({label: A})
