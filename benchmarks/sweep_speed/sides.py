@@ -140,7 +140,7 @@ def batched_hooks(job: Job) -> Found:
         [(Head(layer, head),) for layer, head in job.heads],
         replacements,
         names=(job.work.metric,),
-        choice=choose(job.runs.of(INTERVENTION.base), first=replacements.first, path="hooked"),
+        choice=choose(job.runs.base_run(INTERVENTION.base), first=replacements.first, path="hooked"),
     )
     return Found(_placed(job, values[0]))
 

@@ -1,7 +1,7 @@
 """Gates on head outputs: fitted numbers between 0 and 1 that say which heads a data set needs."""
 
 from headcats.gates.contrast import contrastive_gates
-from headcats.gates.expected_time import telling_time
+from headcats.gates.expected_time import logging_time
 from headcats.gates.fitting import Advance, GateFit, fit_gates, no_progress
 from headcats.gates.labelled import joined, labelled
 from headcats.gates.log_probs import mean_log_prob, texts_at_once
@@ -25,9 +25,9 @@ __all__ = [
     "gate_texts",
     "joined",
     "labelled",
+    "logging_time",
     "mean_log_prob",
     "no_progress",
-    "telling_time",
     "texts_at_once",
     "toggle_curves",
 ]

@@ -7,7 +7,7 @@ from dataclasses import asdict
 import torch
 import xarray as xr
 
-from headcats.gates.expected_time import telling_time
+from headcats.gates.expected_time import logging_time
 from headcats.gates.fitting import Advance, GateFit, fit_gates, no_progress
 from headcats.gates.labelled import labelled
 from headcats.gates.log_probs import mean_log_prob, texts_at_once
@@ -45,7 +45,7 @@ class DataSet:
     def alone(self, number: int, *, n_seeds: int, later: int) -> xr.Dataset:
         """A seed outside a study, which would tell how long it takes; `later`: fits of the data sets that follow."""
         description = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
-        advance = telling_time(description, no_progress, fits=n_seeds - number + later)
+        advance = logging_time(description, no_progress, fits=n_seeds - number + later)
         return self.block({number: self.fit(number, advance=advance)}, n_seeds=n_seeds)
 
     def saved(self, folder: str | os.PathLike[str]) -> SavedSeeds:

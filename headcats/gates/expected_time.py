@@ -1,4 +1,4 @@
-"""How long a fit will take, told while it begins."""
+"""Log how long a fit will take, after its first updates."""
 
 import logging
 import time
@@ -12,8 +12,8 @@ _SKIPPED, _MEASURED = 1, 3
 _log = logging.getLogger("headcats")
 
 
-def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
-    """`advance`, and one log record after the first updates: how long this fit takes, and all that are to come.
+def logging_time(what: str, advance: Advance, *, fits: int) -> Advance:
+    """`advance` that also logs, after the first updates, how long this fit and those to come will take.
 
     Args:
         what: What is fitted.
@@ -22,7 +22,7 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
     """
     started = 0.0
 
-    def told(done: int, of: int, stage: str) -> None:
+    def advance_and_log(done: int, of: int, stage: str) -> None:
         nonlocal started
         if done == _SKIPPED:
             started = time.monotonic()
@@ -32,4 +32,4 @@ def telling_time(what: str, advance: Advance, *, fits: int) -> Advance:
             _log.info("%s: about %s%s (%d updates, measured on the first).", what, format_duration(seconds), rest, of)
         advance(done, of, stage)
 
-    return told
+    return advance_and_log

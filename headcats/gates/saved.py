@@ -1,4 +1,4 @@
-"""Fits of a call that are saved one by one, so that a call that was stopped goes on where it stopped."""
+"""Fits saved one by one, so that an interrupted call resumes."""
 
 import hashlib
 import json
@@ -67,8 +67,8 @@ def fingerprint(model: HookedModel, texts: GateTexts, *, settings: GatingSetting
     return digest.hexdigest()
 
 
-def asked_for(block: xr.Dataset, *, n_seeds: int) -> xr.Dataset:
-    """The same, as part of a call for so many seeds: an earlier call may have asked for another number."""
+def with_n_seeds(block: xr.Dataset, *, n_seeds: int) -> xr.Dataset:
+    """A saved fit with the number of seeds of this call, which may differ from the call that saved it."""
     provenance = json.loads(block.attrs["provenance"]) | {"n_seeds": str(n_seeds)}
     attrs = {name: value for name, value in block.attrs.items() if name not in ("fingerprint", "label", "part", "task")}
     attrs |= {"n_seeds": str(n_seeds), "provenance": json.dumps(provenance, ensure_ascii=False)}

@@ -15,7 +15,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.registry import names, register
 from headcats.sweeps.checked import checked_runs
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
-from headcats.sweeps.labels import labelled, of_model
+from headcats.sweeps.labels import labelled, model_provenance
 from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.noise import mark_noise, measured_noise
 from headcats.sweeps.paths import choose
@@ -164,7 +164,7 @@ class AttributionPatch:
             "path": "gradient",
             "approximation": f"integrated gradients, {ig_steps} steps" if ig_steps else "first order",
             "reference": "none",
-            **of_model(model),
+            **model_provenance(model),
         }
         axes = {"layer": list(model.layers), "head": list(range(model.max_heads))}
         corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()

@@ -14,14 +14,14 @@ from headcats.methods.options import Option, WholeNumber, check_whole, read_valu
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
 from headcats.probes.functions.prepared import PreparedTexts, prepare
-from headcats.probes.functions.results import NAME, labelled, most_are_here, verdict
+from headcats.probes.functions.results import NAME, labelled, most_seeds_fitted, verdict
 from headcats.probes.functions.seed import probe_seed
 from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
 from headcats.probes.functions.splits import rounds_of
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import register
 from headcats.summaries.function_probe import not_used, summary
-from headcats.sweeps.labels import of_model
+from headcats.sweeps.labels import model_provenance
 
 _SEEDS = WholeNumber(default=5, least=1)
 _TOKENS = ("top5", "all")
@@ -133,7 +133,7 @@ class FunctionProbe:
                 )
             except DataError as problem:
                 refused[f"seed {probe}"] = str(problem)
-        if not most_are_here(len(found), n_seeds):
+        if not most_seeds_fitted(len(found), n_seeds):
             first = next(iter(refused.values()))
             raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
         block = labelled(prepared.features, prepared.functions, found, layers=adapted.layers, n_heads=adapted.max_heads)
@@ -262,7 +262,7 @@ def _with_provenance(
     refused: Mapping[str, str],
 ) -> xr.Dataset:
     told = {
-        **of_model(model),
+        **model_provenance(model),
         "method": NAME,
         "preset": preset if isinstance(preset, str) else "custom",
         "settings": asdict(settings),

@@ -12,7 +12,7 @@ import xarray as xr
 from headcats.errors import DataError, StatisticsWarning
 from headcats.gates import PRESETS, GatingSettings, NextTokenData, find_settings, fit_each, gate_texts, joined
 from headcats.gates.data_set import DataSet
-from headcats.gates.saved import asked_for
+from headcats.gates.saved import with_n_seeds
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
@@ -140,7 +140,7 @@ class HeadGating:
             except DataError as problem:
                 problems.append(problem)
             else:
-                parts += [asked_for(one, n_seeds=n_seeds) for one in found.values()]
+                parts += [with_n_seeds(one, n_seeds=n_seeds) for one in found.values()]
         if not parts:
             raise problems[0]
         for left_out in problems:

@@ -26,7 +26,7 @@ from headcats.relations import (
     single_tokens,
 )
 from headcats.summaries.ov_relation import summary
-from headcats.sweeps.labels import of_model
+from headcats.sweeps.labels import model_provenance
 
 
 class OVRelation:
@@ -235,7 +235,7 @@ def _score(
     advance: Callable[[float, str], None] = lambda share, what: None,
 ) -> dict[str, xr.Dataset]:
     counts = relation_counts(Circuit(model), relations, settings=settings, seed=seed, advance=advance)
-    provenance = {"method": OVRelation.name, "seed": seed, **of_model(model)}
+    provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model)}
     return {
         one.name: labelled(
             one,

@@ -149,7 +149,7 @@ def sweep_runs(
 def prepare(
     runs: BaseRuns, intervention: Intervention, *, positions: str, reference: Reference, path: str
 ) -> tuple[Replacements, Choice]:
-    """The new values of z and the path of a sweep; the unpatched runs are told what it will ask of them.
+    """The new values of z and the path of a sweep; announces to the unpatched runs what it needs of them.
 
     Raises:
         DataError: Positions that the batch does not have.
@@ -171,20 +171,20 @@ def prepare(
             stacklevel=4,
         )
     replacements = Replacements(runs, intervention, reference=reference, mask=runs.batch.positions(positions))
-    choice = choose(runs.of(intervention.base), first=replacements.first, path=path)
+    choice = choose(runs.base_run(intervention.base), first=replacements.first, path=path)
     expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
     return replacements, choice
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
-    """Tell unpatched runs what a sweep will ask of them; several announcements are served by one forward pass each.
+    """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each.
 
     Raises:
         DataError: Positions that the batch does not have.
         OptionError: As `sweep`.
     """
     first = first_change(intervention, runs.batch, runs.batch.positions(positions))
-    choice = choose(runs.of(intervention.base), first=first, path=path)
+    choice = choose(runs.base_run(intervention.base), first=first, path=path)
     expect(runs, intervention, first=first, replays=choice.path != "hooked")
 
 

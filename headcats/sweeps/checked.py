@@ -1,4 +1,4 @@
-"""What a sweep refuses before it computes anything: only what makes numbers meaningless."""
+"""Checks before a sweep: it refuses only what makes numbers meaningless."""
 
 from collections.abc import Sequence
 from typing import Any

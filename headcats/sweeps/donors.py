@@ -1,4 +1,4 @@
-"""Which reference prompt gives its head outputs to which scored prompt."""
+"""Choose the reference prompt whose head outputs replace those of a scored prompt."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal

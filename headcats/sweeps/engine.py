@@ -84,7 +84,7 @@ def _parts(
     runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, size: int
 ) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
     """Some of the prompts, and what computes their metrics."""
-    run = runs.of(base)
+    run = runs.base_run(base)
     if choice.path == "hooked":
         for start in range(0, len(run.tokens), size):
             prompts = slice(start, start + size)

@@ -1,4 +1,4 @@
-"""What is done to a head: which run it happens in, and what replaces the head's output."""
+"""Interventions on a head: the run they act in and what replaces the head's output."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -84,7 +84,7 @@ def joint_sweep(
     used = as_reference(reference, batch)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=used, path=path)
     names = tuple(metrics)
-    base = runs.of(intervention.base)
+    base = runs.base_run(intervention.base)
     filled = [heads for heads in dict.fromkeys(sorted_sets) if heads]
     values: dict[HeadSet, Tensor] = {(): measure(names, base.logits, runs.targets).cpu()}
     if filled:

@@ -1,4 +1,4 @@
-"""Labelled results of sweeps: what was measured, and in which words the provenance is kept."""
+"""Results of sweeps as labelled data, with their provenance."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:
 def provenance(
     runs: BaseRuns, intervention: Intervention, *, positions: str, choice: Choice, reference: Reference
 ) -> dict[str, str]:
-    """How the numbers of a sweep came about; text only, as files take it."""
+    """How a sweep was computed, as text attributes."""
     return {
         "method": intervention.name,
         "base": intervention.base,
@@ -66,12 +66,12 @@ def provenance(
         "path": choice.path,
         "self_check": choice.check,
         "reference": reference.name if intervention.uses_reference else "none",
-        **of_model(runs.model),
+        **model_provenance(runs.model),
     }
 
 
-def of_model(model: HookedModel) -> dict[str, str]:
-    """The part of the provenance that all methods share: the model, the layers it covers, and the sign of effects."""
+def model_provenance(model: HookedModel) -> dict[str, str]:
+    """Provenance that all methods share: the model, the layers covered, and the sign of effects."""
     described = {
         "model": model.name,
         "model_class": model.model_class,

@@ -1,4 +1,4 @@
-"""Noise of 16-bit numbers: how far metrics move when nothing but rounding has changed."""
+"""Rounding noise of 16-bit models: how far metrics move when head outputs change by one rounding."""
 
 import torch
 import xarray as xr
@@ -16,7 +16,7 @@ _LEVELS = 2
 
 
 class Moved:
-    """Head outputs of an unpatched run, moved by about one rounding: replacements that change nothing of meaning."""
+    """Head outputs of an unpatched run, moved by about one rounding."""
 
     def __init__(self, run: Run, *, first: int) -> None:
         self.first = first
@@ -50,7 +50,7 @@ def measured_noise(
     Returns:
         In each metric's unit, for one prompt; None for fp32 and fp64, whose noise no effect comes near.
     """
-    model, run = runs.model, runs.of(base)
+    model, run = runs.model, runs.base_run(base)
     if torch.finfo(model.dtype).bits > 16:
         return None
     layers = (model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1])

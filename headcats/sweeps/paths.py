@@ -1,4 +1,4 @@
-"""Which path computes a sweep: a fast one where it was found to be exact, ordinary hooked forwards otherwise."""
+"""Choose the path of a sweep: a fast one where the self-check passed, ordinary hooked forwards otherwise."""
 
 import warnings
 import weakref

@@ -156,7 +156,7 @@ class BaseRuns:
             )
         return Run(self.model, self.batch.second, budget=self.budget)
 
-    def of(self, base: str) -> Run:
+    def base_run(self, base: str) -> Run:
         """The clean or the corrupted run, by name."""
         return self.corrupted if base == "corrupted" else self.clean
 

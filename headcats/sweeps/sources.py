@@ -1,4 +1,4 @@
-"""Where the new values of z come from: the unpatched runs and the reference prompts, at the positions that change."""
+"""New values of z, from the unpatched runs and the reference prompts, at the positions that change."""
 
 import torch
 from jaxtyping import Bool
@@ -117,8 +117,8 @@ class Replacements:
 
 
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:
-    """Tell the unpatched runs what a sweep will ask of them, so that each is made in one forward pass."""
-    base = runs.of(intervention.base)
+    """Announce to the unpatched runs what a sweep needs of them, so that each takes one forward pass."""
+    base = runs.base_run(intervention.base)
     other_run = runs.clean if base is runs.corrupted else runs.corrupted
     if replays:
         base.replay(first)

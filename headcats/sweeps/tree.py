@@ -1,4 +1,4 @@
-"""Which rows of a replay share what: runs that differ from some layer on are one run before it.
+"""Rows shared by the runs of a replay: runs that differ from some layer on are one run before it.
 
 A row is one variant of the residual stream. Two sets of heads that agree in the layers so far have the same row; a set
 without heads so far is the unpatched run and needs no row. One head at a time, rows grow by the heads of each layer.

@@ -37,7 +37,7 @@ def test_they_are_made_when_asked_and_once() -> None:
     assert model.prompts_run == 4
     runs.clean.z(0, first=6)
     assert model.prompts_run == 4
-    assert runs.of("corrupted").logits is runs.corrupted.logits
+    assert runs.base_run("corrupted").logits is runs.corrupted.logits
     assert model.prompts_run == 8
 
 

@@ -63,7 +63,7 @@ def test_methods_that_promise_to_keep_agreement_do(name: str) -> None:
             same = replace(batch, second=batch.corrupted, second_tasks=("the same",) * 4)
         runs = BaseRuns(TokenModel(), same)
         sources = LayerSources(runs, 0, Reference(batch), MASK)
-        assert torch.equal(intervention.replacement(sources), runs.of(intervention.base).z(0, first=0))
+        assert torch.equal(intervention.replacement(sources), runs.base_run(intervention.base).z(0, first=0))
     promising = ("denoising_patch", "noising_patch", "second_corruption_patch")
     assert (name in promising) == bool(getattr(intervention, "keeps_agreement", False))
 

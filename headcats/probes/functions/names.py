@@ -1,4 +1,4 @@
-"""What a word for one of the eight functions means, their order, and what probes of them can show."""
+"""Names and order of the eight functions, and the verdicts on their probes."""
 
 from headcats.errors import UnknownNameError
 from headcats.registry import unknown_name_message

@@ -72,7 +72,7 @@ def labelled(
     return dataset.assign_attrs(method=NAME, verdict=verdict(dataset))
 
 
-def most_are_here(found: int, n_seeds: int) -> bool:
+def most_seeds_fitted(found: int, n_seeds: int) -> bool:
     """Whether more than half of the seeds have a probe that may be read.
 
     Where there is nothing to find, one seed in forty is above chance by its interval all the same.
@@ -88,7 +88,7 @@ def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
     out the probe is at chance, by the interval. "not tested across tasks": fewer than two functions have two tasks.
     "separates functions": none of these.
     """
-    if not most_are_here(probes.sizes["seed"], n_seeds):
+    if not most_seeds_fitted(probes.sizes["seed"], n_seeds):
         return TOO_FEW_SEEDS
     if not bool((probes["accuracy_low"] > probes["chance"]).all()):
         return NOT_ABOVE_CHANCE
