@@ -82,41 +82,41 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
     frame = pd.DataFrame(
         [_row(curves, name, side, k) for name in colours for side in (OWN, OTHERS) for k in curves["k"].values]
     )
-    own = frame[frame["side"] == OWN]
-    values = pd.concat([frame["damage"], own["random_low"], own["random_high"]])
+    on_own_tasks = frame[frame["side"] == OWN]
+    values = pd.concat([frame["damage"], on_own_tasks["random_low"], on_own_tasks["random_high"]])
     longest = int(frame["k"].max())
     x = Axis("place", longest, "heads ablated", range(0, longest, max(1, math.ceil(longest / 12))), first=1)
     y = scale_over(values.min(), values.max(), "damage", default=(-0.05, 1.0))
     panels = []
     for name, colour in colours.items():
-        here = frame[frame["category"] == name]
-        by_side = {side: here[here["side"] == side] for side in (OWN, OTHERS)}
+        curve_rows = frame[frame["category"] == name]
+        by_side = {side: curve_rows[curve_rows["side"] == side] for side in (OWN, OTHERS)}
         traces = [
             *_random(by_side[OWN][by_side[OWN]["n_sequences"] > 0]),
             _curve(by_side[OTHERS], colour=HATCH, symbol="square", dash="dash"),
             _curve(by_side[OWN], colour=colour, symbol="circle", dash="solid"),
         ]
-        panels.append(Panel(name, [Plot(x, y, _SIZE, traces)], notes=[_n_tasks(here)]))
+        panels.append(Panel(name, [Plot(x, y, _SIZE, traces)], notes=[_n_tasks(curve_rows)]))
     return PanelGrid(panels, frame, title, _caption(frame))
 
 
 def _row(curves: xr.Dataset, name: str, side: str, k: int) -> dict[str, object]:
-    here = curves.sel(category=name, side=side, k=k)
-    damage, random = float(here["damage"]), here["random"].to_numpy()
+    curve_rows = curves.sel(category=name, side=side, k=k)
+    damage, random = float(curve_rows["damage"]), curve_rows["random"].to_numpy()
     random = random[~np.isnan(random)]
     low, high = np.quantile(random, [0.025, 0.975]) if len(random) else (math.nan, math.nan)
-    known = len(random) and not math.isnan(damage)
+    measured = len(random) and not math.isnan(damage)
     return {
         "category": name,
         "side": side,
         "k": int(k),
         "damage": damage,
-        "n_tasks": int(here["n_tasks"]),
+        "n_tasks": int(curve_rows["n_tasks"]),
         "random_mean": float(random.mean()) if len(random) else math.nan,
         "random_low": float(low),
         "random_high": float(high),
         "n_sequences": len(random),
-        "share_of_random": float((random >= damage).mean()) if known else math.nan,
+        "share_of_random": float((random >= damage).mean()) if measured else math.nan,
     }
 
 
@@ -149,29 +149,29 @@ def _random(known: pd.DataFrame) -> list[go.Scatter]:
 
 
 def _curve(here: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:
-    known = here[here["damage"].notna()]
-    if not len(known):
+    measured = here[here["damage"].notna()]
+    if not len(measured):
         return None
-    fewer = known["n_tasks"] < known["n_tasks"].iloc[0]
-    side, name = str(known["side"].iloc[0]), escaped(known["category"].iloc[0])
+    fewer = measured["n_tasks"] < measured["n_tasks"].iloc[0]
+    side, name = str(measured["side"].iloc[0]), escaped(measured["category"].iloc[0])
     tasks = f"own tasks of {name}" if side == OWN else f"tasks of other categories than {name}"
     compared = [
         f"{row.n_sequences} random sequences: mean {row.random_mean:.3f} [{row.random_low:.3f}, {row.random_high:.3f}]"
         if row.n_sequences
         else "no random heads to compare with"
-        for row in known.itertuples()
+        for row in measured.itertuples()
     ]
     template = f"<b>first %{{k}} heads</b>, {tasks}<br>damage %{{damage:.3f}}, %{{n_tasks}} tasks<br>%{{compared}}"
     return go.Scatter(
-        x=known["k"].to_numpy() - 1,
-        y=known["damage"].to_numpy(),
+        x=measured["k"].to_numpy() - 1,
+        y=measured["damage"].to_numpy(),
         mode="lines+markers",
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour},
         name=f"{side} tasks",
         showlegend=False,
         cliponaxis=False,
-        **hover(template, known.assign(compared=compared), y="damage"),
+        **hover(template, measured.assign(compared=compared), y="damage"),
     )
 
 
@@ -189,7 +189,7 @@ def _caption(frame: pd.DataFrame) -> list[str]:
         parts.append(f"grey: 95 % of {n} sequences of random heads on its own tasks, dotted: mean")
     else:
         parts.append("no random heads to compare with: their layers have no others")
-    known = frame[frame["damage"].notna()]
-    if (known["n_tasks"] < known.groupby(["category", "side"])["n_tasks"].transform("first")).any():
+    measured = frame[frame["damage"].notna()]
+    if (measured["n_tasks"] < measured.groupby(["category", "side"])["n_tasks"].transform("first")).any():
         parts.append("○ □ mean over fewer tasks than the first")
     return parts

@@ -105,14 +105,14 @@ def always_any(
     x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer")
     size = square_cells(x, y, within=(_SIZE, _SIZE), least=(120, 100))
     cells = Cells(x.every(TICKS, size[0]), y.every(TICKS, size[1]), size)
-    shown = ("facilitation", "interference") if score == COMPOSITE else (score,)
+    counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(
-            str(here["panel"].iloc[0]),
-            [_plot(cells, here, frame, score, palette=palette)],
-            notes=[f"{name} ≥ {threshold:g}: {_share(here[name], threshold)} of heads" for name in shown],
+            str(panel_rows["panel"].iloc[0]),
+            [_plot(cells, panel_rows, frame, score, palette=palette)],
+            notes=[f"{name} ≥ {threshold:g}: {_share(panel_rows[name], threshold)} of heads" for name in counted],
         )
-        for here in frames
+        for panel_rows in frames
     ]
     planned = int(gates.attrs.get("n_seeds", gates.sizes["seed"]))
     caption = _caption(frame, score, threshold=threshold, planned=planned)
@@ -162,8 +162,8 @@ def _plot(cells: Cells, here: pd.DataFrame, frame: pd.DataFrame, score: str, *, 
 
 
 def _share(values: pd.Series, threshold: float) -> str:
-    known = values.dropna()
-    return f"{100 * float((known >= threshold).mean()):.1f} %" if len(known) else "none"
+    scored = values.dropna()
+    return f"{100 * float((scored >= threshold).mean()):.1f} %" if len(scored) else "none"
 
 
 def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int) -> list[str]:
@@ -180,6 +180,6 @@ def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int)
         parts.append(f"not all seeds are here: {', '.join(rows)}")
     if least < most:
         parts.append("Always shrinks and Any grows with seeds, so these rows cannot be compared")
-    parts += [f"{short} = {name}" for name, short in SHORT.items() if name in seeds.index]
+    parts += [f"{abbreviation} = {name}" for name, abbreviation in SHORT.items() if name in seeds.index]
     parts.append(f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}")
     return parts + (["× no value"] if frame["facilitation"].isna().any() else [])

@@ -143,13 +143,13 @@ def suite_colours(data: xr.Dataset, names: list[str]) -> dict[str, str]:
         standard = {category.name: category.colour for category in STANDARD_CATEGORIES}
         spare = iter([*SPARE_COLOURS, *_COUNTS.values()])
         return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in names}
-    known = category_colours(data)
-    if missing := [name for name in names if name not in known]:
+    suite = category_colours(data)
+    if missing := [name for name in names if name not in suite]:
         raise DataError(
-            f"Expected categories that the attribute `categories` lists with a colour ({', '.join(known)}); got also "
+            f"Expected categories that the attribute `categories` lists with a colour ({', '.join(suite)}); got also "
             f"{', '.join(missing)}. Add them to the attribute, or drop the attribute."
         )
-    return {name: colour for name, colour in known.items() if name in names}
+    return {name: colour for name, colour in suite.items() if name in names}
 
 
 def _headcats(categories: dict[str, str]) -> Palette:
@@ -157,8 +157,8 @@ def _headcats(categories: dict[str, str]) -> Palette:
 
 
 def _colour_blind(categories: dict[str, str]) -> Palette:
-    chosen = dict(zip(categories, _COLOUR_BLIND, strict=False))
-    return Palette(chosen, counts={k: _COLOUR_BLIND_COUNTS[k] for k in range(2, len(categories) + 1)})
+    colours = dict(zip(categories, _COLOUR_BLIND, strict=False))
+    return Palette(colours, counts={k: _COLOUR_BLIND_COUNTS[k] for k in range(2, len(categories) + 1)})
 
 
 _PALETTES = {"headcats": _headcats, COLOUR_BLIND: _colour_blind}

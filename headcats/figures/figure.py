@@ -218,8 +218,8 @@ def _image(fig: go.Figure, image_format: str) -> bytes:
         return fig.to_image(format=image_format, scale=2)
     # plotly and kaleido raise ValueError, RuntimeError or their own classes, by version, when the browser is missing.
     except Exception as problem:
-        said = textwrap.shorten(" ".join(map(str, problem.args)), 160, placeholder=" …") or type(problem).__name__
+        message = textwrap.shorten(" ".join(map(str, problem.args)), 160, placeholder=" …") or type(problem).__name__
         raise OptionError(
-            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({said}). "
+            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({message}). "
             "Install Chrome or Chromium (`plotly_get_chrome` fetches one), or write .html, which needs neither."
         ) from problem

@@ -38,11 +38,11 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
             `suppressing`; dots: `member` is 1, triangles: `suppressing` is 1. Effects in shares of the
             clean-corrupted gap.
         alpha: Largest q of a marked head, in (0, 1); memberships carry their own verdict.
-        title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
+        title: Written above the panels; an approximation is named there and in the hover.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, category, layer, head, name, effect,
-        low, high, q_value, outcome` ("helps", "hurts", "neither", "below noise", "no value"); for a screen also
+        low, high, q_value, outcome` ("helps", "hurts", "neither", "below noise", "no value"); for an approximation also
         `approximation`.
 
     Raises:
@@ -119,7 +119,7 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
         )
     if row == "category":
         return {"": [name for name in order if name in panels]}
-    groups = {c: [p for p, own in zip(panels, belongs, strict=True) if own == c] for c in order}
+    groups = {c: [p for p, category in zip(panels, belongs, strict=True) if category == c] for c in order}
     return {c: names for c, names in groups.items() if names}
 
 

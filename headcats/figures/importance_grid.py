@@ -112,8 +112,8 @@ def importance_grid(
     size = square_cells(x, y, within=(_SIZE, _SIZE))
     cells = Cells(x.every(TICKS, size[0]), y.every(TICKS, size[1]), size)
     panels = [
-        Panel(n, [_plot(cells, here, scale, interval)], notes=[_largest(here, thresholds.get(n))])
-        for n, here in zip(panel_labels, frames, strict=True)
+        Panel(n, [_plot(cells, panel_rows, scale, interval)], notes=[_largest(panel_rows, thresholds.get(n))])
+        for n, panel_rows in zip(panel_labels, frames, strict=True)
     ]
     caption = [*accuracies(importance), *_caption(frame, scale.limit, least=bool(thresholds))]
     columns, title = 4 if len(panel_labels) <= 8 else len(panel_labels), titled(title, importance)

@@ -39,13 +39,13 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
             or without it from their names. `suppressing (category, layer, head)`, where present, is counted in the
             numbers.
         palette: As in `overlap_map`.
-        title: Written above the panels; that of a screen (attribute `approximation`) says so.
+        title: Written above the panels; that of an approximation (attribute of that name) says so.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per category and layer: `category, layer, n_heads` (with a
         number), `n_in, n_undecided, n_out, n_suppressing, share_in, share_undecided` (of `n_heads`; NaN without one),
         `mean_effect, strongest` (head of the largest effect, such as "L9H6", "" without a number) and
-        `strongest_effect`; for a screen also `approximation`.
+        `strongest_effect`; for an approximation also `approximation`.
 
     Raises:
         DataError: a variable or dimension is missing, or a category that the attribute `categories` does not list.
@@ -75,31 +75,31 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     x = Axis("layer", layers, "layer", ticks(layers))
     panels = []
     for name, colour in colours.items():
-        here = frame[frame["category"] == name]
-        bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(here, colour, cell))
-        line = Plot(x, effects, (width, _EFFECTS), [_line(here, colour, cell)])
-        panels.append(Panel(name, [bars, line], notes=[_count(here)]))
+        category_rows = frame[frame["category"] == name]
+        bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(category_rows, colour, cell))
+        line = Plot(x, effects, (width, _EFFECTS), [_line(category_rows, colour, cell)])
+        panels.append(Panel(name, [bars, line], notes=[_count(category_rows)]))
     caption = ["bars: heads in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
     caption.append("● mean effect of all heads of a layer (share of the gap)")
     return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
 
 
-def _profile(here: xr.Dataset, name: str) -> pd.DataFrame:
-    here = here[[n for n in (*_VARIABLES, "suppressing") if n in here]].transpose("layer", "head")
-    effect, member = here["effect"].to_numpy().astype(float), here["member"].to_numpy()
-    suppressing = here["suppressing"].to_numpy() == 1 if "suppressing" in here else np.zeros(member.shape, dtype=bool)
-    known = ~np.isnan(effect)
+def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
+    table = table[[n for n in (*_VARIABLES, "suppressing") if n in table]].transpose("layer", "head")
+    effect, member = table["effect"].to_numpy().astype(float), table["member"].to_numpy()
+    suppressing = table["suppressing"].to_numpy() == 1 if "suppressing" in table else np.zeros(member.shape, dtype=bool)
+    has_effect = ~np.isnan(effect)
     rows = []
-    for i, layer in enumerate(here["layer"].values):
-        n = int(known[i].sum())
-        counts = {column: int((known[i] & (member[i] == code)).sum()) for column, code in _OUTCOMES.items()}
+    for i, layer in enumerate(table["layer"].values):
+        n = int(has_effect[i].sum())
+        counts = {column: int((has_effect[i] & (member[i] == code)).sum()) for column, code in _OUTCOMES.items()}
         best = int(np.nanargmax(effect[i])) if n else -1
         rows.append(
             {"category": name, "layer": int(layer), "n_heads": n, **counts}
-            | {"n_suppressing": int((known[i] & suppressing[i]).sum())}
+            | {"n_suppressing": int((has_effect[i] & suppressing[i]).sum())}
             | {f"share_{kind}": counts[f"n_{kind}"] / n if n else math.nan for kind in ("in", "undecided")}
-            | {"mean_effect": float(effect[i][known[i]].mean()) if n else math.nan}
-            | {"strongest": head_name(int(layer), int(here["head"].values[best])) if n else ""}
+            | {"mean_effect": float(effect[i][has_effect[i]].mean()) if n else math.nan}
+            | {"strongest": head_name(int(layer), int(table["head"].values[best])) if n else ""}
             | {"strongest_effect": float(effect[i, best]) if n else math.nan}
         )
     return pd.DataFrame(rows)

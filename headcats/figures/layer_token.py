@@ -107,8 +107,8 @@ def layer_token(
     cells = Cells(x, Axis("layer", layers, "Layer", reverse=True).every(TICKS, size[1]), size)
     places = [roles.index(role) for role in inside]
     panels = [
-        Panel(str(here["panel"].iloc[0]), [_plot(cells, here, scale, places)], notes=[_largest(here)])
-        for here in frames
+        Panel(str(panel_rows["panel"].iloc[0]), [_plot(cells, panel_rows, scale, places)], notes=[_largest(panel_rows)])
+        for panel_rows in frames
     ]
     title = title_of(token_map, name) if title is None else title
     return PanelGrid(panels, frame, title, caption(token_map, frame, name, inside=inside), beside=scale, grey=True)
@@ -140,12 +140,12 @@ def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]
     labels = [str(label) for label in table[row].values]
     frames = []
     for panel in panel_names(table[name], row, categories=token_map.attrs.get("categories"), figure="layer_token"):
-        here = table.isel({row: labels.index(panel)}).transpose("layer", "role")
-        rows = pd.DataFrame({"panel": panel, "layer": np.repeat(here["layer"].values, here.sizes["role"])})
-        rows["role"] = np.tile(here["role"].values.astype(str), here.sizes["layer"])
+        panel_rows = table.isel({row: labels.index(panel)}).transpose("layer", "role")
+        rows = pd.DataFrame({"panel": panel, "layer": np.repeat(panel_rows["layer"].values, panel_rows.sizes["role"])})
+        rows["role"] = np.tile(panel_rows["role"].values.astype(str), panel_rows.sizes["layer"])
         rows["variable"] = name
         for column in dict.fromkeys(("value", "low", "high", *columns)):
-            rows[column] = here[columns[column]].to_numpy().ravel().astype(float) if column in columns else np.nan
+            rows[column] = panel_rows[columns[column]].to_numpy().ravel().astype(float) if column in columns else np.nan
         above, below = rows["low"] > quantity.chance, rows["high"] < quantity.chance
         rows["mark"] = np.select([rows["value"].isna(), above, below], [MISSING, "above", "below"], "neither")
         rows["highlighted"] = rows["role"].isin(inside)

@@ -50,9 +50,9 @@ def caption(token_map: xr.Dataset, frame: pd.DataFrame, name: str, *, inside: Se
     if "shuffled" in frame and frame["shuffled"].notna().any():
         parts.append(f"shuffled labels: AUC {frame['shuffled'].min():.3f} to {frame['shuffled'].max():.3f}")
     against = f"{QUANTITIES[name].chance:g}"
-    for mark, said in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):
+    for mark, phrase in (("above", f"● interval above {against}"), ("below", f"▼ interval below {against}")):
         if (frame["mark"] == mark).any():
-            parts.append(said)
+            parts.append(phrase)
     parts += ["○ largest"] + ([f"rectangle: {_boxed(inside)}"] if inside else [])
     roles = [str(role) for role in token_map["role"].values]
     parts += [*_explained(roles), *explained_prompt_roles(roles)]
@@ -66,7 +66,7 @@ def _without_value(token_map: xr.Dataset, frame: pd.DataFrame, name: str) -> str
     failed = set(str(token_map.attrs.get("not_converged", "")).splitlines())
     empty = frame[frame["value"].isna()]
     names = (str(Probe(row.layer, row.role, name.startswith("shuffled"))) for row in empty.itertuples())
-    stopped = sum(one in failed for one in names) if QUANTITIES[name].scale == "auc" else 0
+    stopped = sum(probe in failed for probe in names) if QUANTITIES[name].scale == "auc" else 0
     if not stopped:
         return "× no value"
     return f"× no value: in {stopped} of {pluralize(len(frame), 'cell')} because the probe did not converge"
@@ -85,7 +85,9 @@ def _texts(token_map: xr.Dataset, name: str) -> list[str]:
 def _boxed(inside: Sequence[str]) -> str:
     if not all(role.startswith(EXACT) for role in inside):
         return html.escape(", ".join(inside), quote=False)
-    beside = [said for role, said in ((BEFORE, "the token before it"), (AFTER, "the token after it")) if role in inside]
+    beside = [
+        phrase for role, phrase in ((BEFORE, "the token before it"), (AFTER, "the token after it")) if role in inside
+    ]
     return "exact answer" + (f" with {' and '.join(beside)}" if beside else "")
 
 
@@ -94,8 +96,8 @@ def _explained(roles: Sequence[str]) -> list[str]:
     parts = [f"{LAST_Q}: last token of the question"] if LAST_Q in roles else []
     last = [role for role in roles if _FROM_THE_END.fullmatch(role)]
     if last:
-        named = last[0] if len(last) == 1 else f"{last[0]} … {last[-1]}"
-        parts.append(f"{named}: tokens counted from the end of the text, -1 is the last")
+        span = last[0] if len(last) == 1 else f"{last[0]} … {last[-1]}"
+        parts.append(f"{span}: tokens counted from the end of the text, -1 is the last")
     return parts
 
 

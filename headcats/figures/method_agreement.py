@@ -77,10 +77,10 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> Pane
     x = Axis("other", len(methods), labels=methods, slanted=True)
     cells = Cells(x, Axis("method", len(methods), labels=methods, reverse=True), _CELL)
     panels = []
-    for group, here in frame.groupby("group", sort=False):
-        disputed = here["disputed"].iloc[0]
+    for group, group_rows in frame.groupby("group", sort=False):
+        disputed = group_rows["disputed"].iloc[0]
         note = f"ranks differ most: {disputed}" if disputed else "no head with several ranks"
-        panels.append(Panel(str(group), [_plot(cells, here, scale)], notes=[note]))
+        panels.append(Panel(str(group), [_plot(cells, group_rows, scale)], notes=[note]))
     return PanelGrid(panels, frame, title, _caption(agreement, frame), beside=scale, grey=True)
 
 
@@ -96,18 +96,18 @@ def _frame(agreement: xr.Dataset, methods: list[str]) -> pd.DataFrame:
     labels = [str(label) for label in agreement["group"].values]
     names = head_rows(agreement, {})["name"].tolist()
     for group in groups:
-        here = agreement.isel(group=labels.index(group))
+        group_rows = agreement.isel(group=labels.index(group))
         numbers = pairs.isel(group=labels.index(group)).transpose("method", "other")
-        ranks = here["rank"].transpose("method", "layer", "head").to_numpy().reshape(len(methods), -1)
-        spread = here["spread"].transpose("layer", "head").to_numpy().ravel()
+        ranks = group_rows["rank"].transpose("method", "layer", "head").to_numpy().reshape(len(methods), -1)
+        spread = group_rows["spread"].transpose("layer", "head").to_numpy().ravel()
         disputed = ", ".join(names[i] for i in _largest(spread))
         for i, method in enumerate(methods):
-            for j, other in enumerate(methods):
+            for j, second in enumerate(methods):
                 apart = _largest(np.abs(ranks[i] - ranks[j]))
                 heads_apart = [f"{names[k]} ({ranks[i, k]:g}, {ranks[j, k]:g})" for k in apart]
                 pair = {name: float(numbers[name].values[i, j]) for name in numbers.data_vars}
                 rows.append(
-                    {"group": group, "method": method, "other": other, **pair}
+                    {"group": group, "method": method, "other": second, **pair}
                     | {"disagree_on": ", ".join(heads_apart), "disputed": disputed}
                 )
     return pd.DataFrame(rows)
@@ -120,8 +120,8 @@ def _largest(values: np.ndarray) -> list[int]:
 
 
 def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
-    known = here[here["rank_correlation"].notna()]
-    texts, who, more = [_text(row) for row in known.itertuples()], [], []
+    correlated = here[here["rank_correlation"].notna()]
+    texts, who, more = [_text(row) for row in correlated.itertuples()], [], []
     for row in here.itertuples():
         pair = row.method if row.method == row.other else f"{row.method} and {row.other}"
         who.append(f"<b>{escaped(pair)}</b> {escaped(row.group)}")
@@ -135,7 +135,7 @@ def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
     name = str(here["group"].iloc[0])
     traces = [
         cells.heatmap(here.assign(who=who, more=more), "rank_correlation", name=name, template=template),
-        cells.texts(known, texts, scale.ink(known["rank_correlation"]), name="numbers", size=SMALL),
+        cells.texts(correlated, texts, scale.ink(correlated["rank_correlation"]), name="numbers", size=SMALL),
         cells.crosses(here[here["rank_correlation"].isna()]),
     ]
     return Plot(cells.x, cells.y, cells.pixels, traces)

@@ -113,9 +113,9 @@ def _settings(relations: xr.Dataset, threshold: str | float) -> str:
         names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
         tasks = escaped(", ".join(names)) if len(names) <= _NAMED else f"{len(names)} relations"
         exceptions.append(f"{tasks}: {k}")
-    named = f" ({'; '.join(exceptions)})" if exceptions else ""
+    exceptions_text = f" ({'; '.join(exceptions)})" if exceptions else ""
     least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
-    return f"k {usual}{named}, threshold {least}, null {_range(relations['null'])}"
+    return f"k {usual}{exceptions_text}, threshold {least}, null {_range(relations['null'])}"
 
 
 def _range(values: xr.DataArray) -> str:

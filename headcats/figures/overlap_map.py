@@ -32,14 +32,14 @@ def overlap_map(
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
             under every common colour blindness.
         letters: `"auto"`, or `"none"` for cells without letters.
-        title: Written above the panels; that of a screen (attribute `approximation`) says so, and so does the hover.
+        title: Written above the panels; an approximation is named there and in the hover.
 
     Returns:
         The figure, as wide as its panels need. `hc.figures.data(fig)` has one row per panel and head: `panel, layer,
         head, name, set, n_categories, label` (the legend entry of its colour), `colour, outcome` ("in", "undecided",
         "out" of the panel's category; in the first panel "in" = of any; "no value" where the effect is NaN, in the
         first panel in every category, with `label` and `colour` ""), `hatched, suppresses, effect, low, high, q_value,
-        tasks` (the last six empty in the first panel); for a screen also `approximation`.
+        tasks` (the last six empty in the first panel); for an approximation also `approximation`.
 
     Raises:
         DataError: a variable, dimension or the attribute `categories` is missing, or `member` and `n_categories`

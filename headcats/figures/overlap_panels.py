@@ -78,14 +78,18 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     first["outcome"] = np.select([n > 0, first["hatched"]], ["in", "undecided"], "out")
     panels = [first]
     for name in names:
-        here = overlap.sel(category=name)
-        columns = {"member": here["member"].astype(int)} | {number: here[number].astype(float) for number in NUMBERS}
-        columns["suppresses"] = (here["suppressing"] if "suppressing" in here else here["member"] * 0) == 1
-        rows = head_rows(here, columns | {"tasks": here["tasks"].astype(str)})
+        panel_rows = overlap.sel(category=name)
+        columns = {"member": panel_rows["member"].astype(int)} | {
+            number: panel_rows[number].astype(float) for number in NUMBERS
+        }
+        columns["suppresses"] = (
+            panel_rows["suppressing"] if "suppressing" in panel_rows else panel_rows["member"] * 0
+        ) == 1
+        rows = head_rows(panel_rows, columns | {"tasks": panel_rows["tasks"].astype(str)})
         rows[["set", "n_categories"]], member = heads[["set", "n_categories"]], rows.pop("member")
         label = np.where(member == 1, name, UNCLASSIFIED)
-        outcome, known = member.map(_OUTCOMES), rows["effect"].notna()
-        panels.append(rows.assign(panel=name, label=label, hatched=member == 0, outcome=outcome, known=known))
+        outcome, exists = member.map(_OUTCOMES), rows["effect"].notna()
+        panels.append(rows.assign(panel=name, label=label, hatched=member == 0, outcome=outcome, known=exists))
     frame = pd.concat(panels, ignore_index=True)
     # Rules call a NaN undecided, but a head that does not exist is not.
     frame["hatched"] &= frame["known"]
@@ -158,28 +162,28 @@ def _plot(
     letters: dict[str, str],
     numbers: Callable[[int], str],
 ) -> Plot:
-    here = frame[frame["panel"] == name].reset_index(drop=True)
+    panel_rows = frame[frame["panel"] == name].reset_index(drop=True)
     rows = {category: frame[frame["panel"] == category].reset_index(drop=True) for category in shown}
-    pointed, template = here.copy(), ["<b>%{pointed}</b>"]
-    sets = here["set"].map(lambda joined: escaped(joined).replace("+", " + ") or "no category")
+    pointed, template = panel_rows.copy(), ["<b>%{pointed}</b>"]
+    sets = panel_rows["set"].map(lambda joined: escaped(joined).replace("+", " + ") or "no category")
     undecided = _listed({category: row["hatched"] for category, row in rows.items()}, "undecided")
     suppressed = _listed({category: row["suppresses"] for category, row in rows.items()}, "suppresses")
-    pointed["pointed"] = here["name"] + ": " + sets + undecided + suppressed
+    pointed["pointed"] = panel_rows["name"] + ": " + sets + undecided + suppressed
     pointed["tasks"] = ""
     for i, (category, row) in enumerate(rows.items()):
         for number in NUMBERS:
             pointed[f"{number}{i}"] = row[number]
-        judged = row["effect"].notna().any()
-        template.append(f"{escaped(category)}: {numbers(i) if judged else 'not judged'}")
+        has_numbers = row["effect"].notna().any()
+        template.append(f"{escaped(category)}: {numbers(i) if has_numbers else 'not judged'}")
         tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
         pointed["tasks"] += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
-    heads = here[here["suppresses"]]
+    heads = panel_rows[panel_rows["suppresses"]]
     traces = [
         cells.heatmap(
             pointed, "label", name=name, template="<br>".join(template) + "%{tasks}", colours=_legend_colours(colours)
         ),
-        cells.hatching(here[here["hatched"]], name=UNDECIDED),
-        cells.letters(here, letters) if name == ALL else None,
+        cells.hatching(panel_rows[panel_rows["hatched"]], name=UNDECIDED),
+        cells.letters(panel_rows, letters) if name == ALL else None,
         cells.symbols(heads, name=SUPPRESSING, symbol="triangle-down", share=0.35),
     ]
     return Plot(cells.x, cells.y, cells.pixels, traces)
@@ -194,8 +198,8 @@ def _listed(marks: dict[str, pd.Series], word: str) -> pd.Series:
 
 
 def _count(here: pd.DataFrame, overlap: xr.Dataset) -> str:
-    n, known = int((here["outcome"] == "in").sum()), int((here["outcome"] != MISSING).sum())
-    return f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {known}" if known else "not judged"
+    n, total = int((here["outcome"] == "in").sum()), int((here["outcome"] != MISSING).sum())
+    return f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {total}" if total else "not judged"
 
 
 def _kind(overlap: xr.Dataset) -> str:

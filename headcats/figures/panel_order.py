@@ -25,8 +25,8 @@ def panel_names(values: xr.DataArray, row: str, *, categories: object = None, fi
     """
     labels = [str(label) for label in values[row].values] if row in values.coords else []
     if not labels or len(set(labels)) < len(labels):
-        came = ", ".join(labels) or f"{values.sizes[row]} without labels"
-        raise DataError(f"{figure} expects distinct labels along `{row}`, one per panel; got {came}.")
+        received = ", ".join(labels) or f"{values.sizes[row]} without labels"
+        raise DataError(f"{figure} expects distinct labels along `{row}`, one per panel; got {received}.")
     if set(labels) <= set(FUNCTIONS):
         order = list(FUNCTIONS)
     else:

@@ -20,16 +20,16 @@ def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
     Raises:
         DataError: the attribute `verdict` says so; the message holds the accuracies.
     """
-    said = "; ".join(accuracies(probe)) or "no accuracy is stored"
+    text = "; ".join(accuracies(probe)) or "no accuracy is stored"
     if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
         raise DataError(
             f"{figure} expects a probe with more than half of its seeds; here is {probe.sizes.get('seed', 0)}, the "
-            f"others were refused or not run yet ({said}). Where nothing is to be found, single seeds are above chance "
+            f"others were refused or not run yet ({text}). Where nothing is to be found, single seeds are above chance "
             "all the same: finish the run, or give it more items per function."
         )
     if probe.attrs.get("verdict") == NOT_ABOVE_CHANCE:
         raise DataError(
-            f"{figure} expects a probe whose held-out accuracy is above chance; this one is not ({said}), so what it "
+            f"{figure} expects a probe whose held-out accuracy is above chance; this one is not ({text}), so what it "
             "attributes to heads says nothing. Give it more items per function, or functions that the model tells "
             "apart."
         )
@@ -47,7 +47,9 @@ def accuracies(probe: xr.Dataset) -> list[str]:
 
     Of several seeds: the mean, and the widest interval (the smallest lower and the largest upper end).
     """
-    parts = [f"{said[0]} {_accuracy(probe, name, *said[1:])}" for name, said in _ACCURACIES.items() if name in probe]
+    parts = [
+        f"{title} {_accuracy(probe, name, *ends)}" for name, (title, *ends) in _ACCURACIES.items() if name in probe
+    ]
     if parts and probe.sizes.get("seed", 1) > 1:
         parts.append(f"{probe.sizes['seed']} probe seeds: mean accuracy and chance, widest interval")
     return parts
@@ -57,11 +59,11 @@ def function_tasks(probe: xr.Dataset, function: str) -> str:
     """Tasks of a function, comma-separated, each with the accuracy on it when it was left out, where that is known."""
     if "task_function" not in probe.coords:
         return ""
-    own = probe.sel(task=probe["task_function"] == function)
-    tasks = [str(task) for task in own["task"].values]
-    if "task_left_out_accuracy" not in own:
+    of_function = probe.sel(task=probe["task_function"] == function)
+    tasks = [str(task) for task in of_function["task"].values]
+    if "task_left_out_accuracy" not in of_function:
         return ",".join(tasks)
-    shares = own["task_left_out_accuracy"]
+    shares = of_function["task_left_out_accuracy"]
     means = shares.mean([dim for dim in shares.dims if dim != "task"]).values
     return ",".join(
         task if math.isnan(share) else f"{task} (left out: {share:.2f})"
@@ -72,10 +74,10 @@ def function_tasks(probe: xr.Dataset, function: str) -> str:
 def _accuracy(probe: xr.Dataset, name: str, prefix: str, chance: str) -> str:
     if math.isnan(share := float(probe[name].mean())):
         return "unknown"
-    said = f"{share:.3f}"
+    text = f"{share:.3f}"
     low, high = f"{prefix}_low", f"{prefix}_high"
     if low in probe and high in probe and bool(probe[low].notnull().any()):
-        said += f" [{float(probe[low].min()):.3f}, {float(probe[high].max()):.3f}]"
+        text += f" [{float(probe[low].min()):.3f}, {float(probe[high].max()):.3f}]"
     if chance not in probe:
         chance = "chance"
-    return f"{said} (chance {float(probe[chance].mean()):.3f})" if chance in probe else said
+    return f"{text} (chance {float(probe[chance].mean()):.3f})" if chance in probe else text

@@ -35,12 +35,12 @@ def explained_prompt_roles(roles: Sequence[str]) -> list[str]:
         name, numbered = role.split("[")[0], _NUMBERED.fullmatch(role)
         kind = numbered[1] if numbered else name
         if numbered or kind in _OF_THE_QUERY or kind in _OTHERS:
-            named = kinds.setdefault(kind, [])
-            named += [name] if name not in named else []
-    said = _OF_DEMONSTRATIONS | _OF_THE_QUERY | _OTHERS
+            names_of_kind = kinds.setdefault(kind, [])
+            names_of_kind += [name] if name not in names_of_kind else []
+    meanings = _OF_DEMONSTRATIONS | _OF_THE_QUERY | _OTHERS
     if not set(kinds) - set(_OTHERS):
         return []
-    return [f"{_span(names)}: {said[kind]}" for kind, names in kinds.items()]
+    return [f"{_span(names)}: {meanings[kind]}" for kind, names in kinds.items()]
 
 
 def _span(names: Sequence[str]) -> str:

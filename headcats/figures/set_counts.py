@@ -48,13 +48,13 @@ def set_counts(
             heads without numbers take no part.
         palette: As in `overlap_map`.
         at_least: Heads that chance has to give, in either way, to a set without heads that is shown; at least 0.
-        title: Written above; that of a screen (attribute `approximation`) says so.
+        title: Written above; that of an approximation (attribute of that name) says so.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per set, shown or not, also that of no category: `set` (names
         joined by "+", "" for none), `n_categories, observed, expected, low, high, p, expected_within_layers,
         low_within_layers, high_within_layers, p_within_layers` (p: at least as many by chance, one-sided), `heads`
-        (such as "L0H1, L2H0"), `label, colour` (as in `overlap_map`), `shown`; for a screen also `approximation`.
+        (such as "L0H1, L2H0"), `label, colour` (as in `overlap_map`), `shown`; also `approximation`, if any.
         `observed` and both `expected` sum to the number of heads.
 
     Raises:
@@ -82,21 +82,21 @@ def set_counts(
     colours = named_palette(palette, suite_colours(overlap, [str(name) for name in overlap["category"].values]))
     order = list(colours.categories)
     sets = exact_sets(overlap.sel(category=order))
-    judged = [str(name) for name in sets["category"].values]
-    y = Axis("row", len(_ROWS) + len(judged), labels=[*_ROWS, *judged], reverse=True)
+    categories = [str(name) for name in sets["category"].values]
+    y = Axis("row", len(_ROWS) + len(categories), labels=[*_ROWS, *categories], reverse=True)
     frame = _frame(sets, colours, at_least=at_least, most=(WIDEST - y.room - _BESIDE) // _COLUMN)
-    shown = frame[frame["shown"]].reset_index(drop=True)
-    n = len(shown)
+    columns = frame[frame["shown"]].reset_index(drop=True)
+    n = len(columns)
     width = n * min(_WIDE, max(_COLUMN, _LEAST // n))
-    tops = shown[["observed", "high", "high_within_layers"]].max(axis=1)
+    tops = columns[["observed", "high", "high_within_layers"]].max(axis=1)
     most = max(1.0, float(tops.max())) * 1.05
     heads = Scale(0.0, most, "heads", format="d" if most > 5 else "")
-    pointed = shown.assign(pointed=[_pointed(row) for row in shown.itertuples()])
-    bars = [_bars(pointed), *(_chance(shown, suffix) for suffix in _CHANCES)]
+    pointed = columns.assign(pointed=[_pointed(row) for row in columns.itertuples()])
+    bars = [_bars(pointed), *(_chance(columns, suffix) for suffix in _CHANCES)]
     # Bars of no head have nothing to point at; their numbers have.
-    dots = [*_numbers(pointed), *_dots(np.array([_inside(joined, judged) for joined in shown["set"]]))]
+    dots = [*_numbers(pointed), *_dots(np.array([_inside(joined, categories) for joined in columns["set"]]))]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
-    caption = _caption(frame, [name for name in order if name not in judged], at_least=at_least)
+    caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least)
     return PanelGrid([Panel("", plots)], frame, title, caption)
 
 

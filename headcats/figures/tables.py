@@ -43,11 +43,11 @@ def require(
     _check_type(data, figure=figure, source=source)
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
-            came = [f"{key} {_dims(var)}" for key, var in data.data_vars.items() if key == name or name not in data]
-            more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
+            received = [f"{key} {_dims(var)}" for key, var in data.data_vars.items() if key == name or name not in data]
+            more = f" and {len(received) - _NAMED} more" if len(received) > _NAMED else ""
             raise DataError(
                 f"{figure} expects `{name}` over ({', '.join(dims)}), as in what {source} returns: pass that; got "
-                f"{', '.join(came[:_NAMED]) or 'no variable'}{more}."
+                f"{', '.join(received[:_NAMED]) or 'no variable'}{more}."
             )
     for dim in counted:
         _check_counted(data, dim, figure=figure)
@@ -85,23 +85,23 @@ def pick_variable(
     Raises:
         DataError: none of the variables is there over such dimensions.
     """
-    wanted = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
+    expected_variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     over = f"over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
-    refuse_results(data, by=figure, expected=f"{wanted} {over}", table=table)
+    refuse_results(data, by=figure, expected=f"{expected_variable} {over}", table=table)
     _check_type(data, figure=figure, source=source)
     for name in names:
         if name in data.data_vars:
-            others = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
-            if set(grid) <= set(data[name].dims) and len(others) <= 1 and set(others) <= set(rows):
+            extra_dims = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
+            if set(grid) <= set(data[name].dims) and len(extra_dims) <= 1 and set(extra_dims) <= set(rows):
                 for dim in grid:
                     if dim in ("layer", "head"):
                         _check_counted(data, dim, figure=figure)
-                return name, others[0] if others else None
-    came = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
-    more = f" and {len(came) - _NAMED} more" if len(came) > _NAMED else ""
+                return name, extra_dims[0] if extra_dims else None
+    received = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
+    more = f" and {len(received) - _NAMED} more" if len(received) > _NAMED else ""
     raise DataError(
-        f"{figure} expects {wanted} {over}, as in what {source} returns: pass that; got "
-        f"{', '.join(came[:_NAMED]) or 'no variable'}{more}."
+        f"{figure} expects {expected_variable} {over}, as in what {source} returns: pass that; got "
+        f"{', '.join(received[:_NAMED]) or 'no variable'}{more}."
     )
 
 

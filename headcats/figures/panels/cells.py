@@ -85,17 +85,17 @@ class Cells:
             values = pd.Series(pd.Index(list(colours)).get_indexer(values), frame.index).replace(-1, np.nan)
             steps = [(end / n, colour) for i, colour in enumerate(colours.values()) for end in (i, i + 1)]
             scale = {"zmin": -0.5, "zmax": n - 0.5, "colorscale": steps, "showscale": False}
-        shown = self._hover(frame, template, z=column)
+        hover_values = self._hover(frame, template, z=column)
         return go.Heatmap(
             z=self.grid(frame, values), x0=0, dx=1, y0=0, dy=1, xgap=self.gap, ygap=self.gap, hoverongaps=False,
-            name=name, **scale, **shown,
+            name=name, **scale, **hover_values,
         )  # fmt: skip
 
     def image(self, frame: pd.DataFrame, rgba: UInt8[np.ndarray, "row rgba"], *, name: str, template: str) -> go.Image:
         """Cells in colours of their own, one per row of the frame."""
         colours = self.grid(frame, rgba, fill=np.uint8(0))
-        shown = self._hover(frame, template)
-        return go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, name=name, **shown)
+        hover_values = self._hover(frame, template)
+        return go.Image(z=colours, colormodel="rgba", x0=0, dx=1, y0=0, dy=1, name=name, **hover_values)
 
     def lines_between(self) -> go.Scatter | None:
         """Light lines between the cells of an image, as wide as the gaps of a heatmap."""
@@ -175,11 +175,11 @@ class Cells:
 
     def _hover(self, frame: pd.DataFrame, template: str, **axes: str) -> dict[str, Any]:
         axes |= {side: axis.column for side, axis in (("x", self.x), ("y", self.y)) if not axis.labels}
-        shown = hover(template, frame, **axes)
+        hover_values = hover(template, frame, **axes)
         for key, fill in (("text", ""), ("hovertext", ""), ("customdata", _NAN)):
-            if key in shown:
-                shown[key] = self.grid(frame, shown[key], fill=fill)
-        return shown
+            if key in hover_values:
+                hover_values[key] = self.grid(frame, hover_values[key], fill=fill)
+        return hover_values
 
 
 def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = (100, 72)) -> tuple[int, int]:

@@ -103,8 +103,8 @@ class PanelGrid:
             y += line_height(size)
         for i, plot in enumerate(panel.plots):
             last = i == len(panel.plots) - 1
-            named = (places.outer[place][0] and last, places.outer[place][1])
-            axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=named)
+            axis_names = (places.outer[place][0] and last, places.outer[place][1])
+            axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=axis_names)
             for trace in plot.traces:
                 if trace is not None:
                     canvas.fig.add_trace(trace.update(axes))
