@@ -4,8 +4,8 @@ import inspect
 import json
 from typing import Any
 
-from headcats.errors import OptionError
-from headcats.registry import lookup
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import lookup, unknown_name_message
 from headcats.results.label import format_call, parse_call
 from headcats.rules.rule import Rule
 
@@ -30,7 +30,7 @@ def parse_rule(text: str | Rule) -> Rule:
     options: dict[str, Any] = {}
     for key, value in assignments.items():
         if key not in parameters:
-            raise UnparametersNameError(unparameters_name_message(f"option of rule {name}", key, parameters))
+            raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, parameters))
         try:
             options[key] = json.loads(value)
             if isinstance(options[key], bool) or not isinstance(options[key], int | float):
