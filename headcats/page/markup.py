@@ -106,7 +106,8 @@ def _shown(parts: tuple[Part, ...], title: str) -> tuple[_Shown, ...]:
         if isinstance(part, Folded):
             made.append(_Shown(kind, part, part.title, _shown(part.parts, part.title)))
         elif isinstance(part, Drawn):
-            size = (int(part.figure.layout.width), int(part.figure.layout.height))
+            # Plotly's own size where a figure names none.
+            size = (int(part.figure.layout.width or 700), int(part.figure.layout.height or 450))
             made.append(_Shown(kind, part, title, width=size[0], height=size[1]))
         elif kind == "sentence" and str(part).startswith(_BULLET):
             if not made or made[-1].kind != "list":

@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from page.test_numbers import unpacked
 
@@ -67,6 +68,14 @@ def test_one_file_with_everything_inside(page: Path):
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)=", content) == []
     assert len(page.read_bytes()) < 8_000_000
     assert [path.name for path in page.parent.iterdir()] == [page.name], "no temporary file is left"
+
+
+def test_a_figure_of_another_package_is_shown(finished: Path):
+    @hc.figures.figure
+    def effect_counts(scores, *, bins=4):
+        return go.Figure(go.Histogram(x=scores["effect"].values.ravel(), nbinsx=bins))
+
+    assert "effect_counts" in written(hc.load(finished))
 
 
 def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):

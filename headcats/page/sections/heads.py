@@ -7,6 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories import head_table
+from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
 from headcats.findings.mapping import title
@@ -15,6 +16,7 @@ from headcats.findings.table import Table
 from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.registry import lookup, names
 
 _LISTED = 40
 
@@ -49,6 +51,16 @@ def heads(material: Material) -> Iterator[Part]:
             layer_profile(overlap),
             "Heads of each category per layer, with their mean effect.",
         )
+    yield from _figures_of_others(material)
+
+
+def _figures_of_others(material: Material) -> Iterator[Part]:
+    """Figures registered by another package, or in a notebook, that read one of the tables of the map."""
+    for name in names("figure"):
+        draw = lookup("figure", name)
+        if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.found:
+            yield Heading(name)
+            yield Drawn(name, draw(material.found[reads(draw)]), f"The figure {name}, registered outside headcats.")
 
 
 def _category(overlap: xr.Dataset, mine: pd.DataFrame, category: str, *, suppressing: bool) -> Iterator[Part]:
