@@ -15,7 +15,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models import Head, HookedModel
 from headcats.probes.functions.features import HeadFeatures, head_features
 from headcats.probes.functions.results import importance_effects

@@ -18,7 +18,7 @@ from scipy.stats import spearmanr
 
 import headcats as hc
 from headcats.gates import GatingSettings, toggle_curves
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import lookup
 from headcats.scores.always_any import always_any

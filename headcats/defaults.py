@@ -29,7 +29,5 @@ DEFAULTS: dict[str, Any] = {
 OF_SUITE: dict[str, dict[str, Any]] = {
     "icl": {"model": "mini"},
     "cognitive": {"model": "mini-cognitive", "n_demos": 4},
-    "sentences": {"model": "mini-cognitive", "n_demos": 0, "methods": ["token_probe"]},
+    "sentences": {"model": "mini-cognitive", "n_demos": 0},
 }
-# The methods of a run that names none, as results list them.
-LABELS = ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all")

@@ -1,7 +1,7 @@
 """Studies as papers made them: options of `hc.run` and of the map under the paper's name.
 
-The constants inside a method (learning rates, numbers of tokens) belong to that method, as the values of its option
-`preset`; here stands what a study has to choose around it.
+The constants inside a method (learning rates, numbers of tokens) are values of its option `preset`; a study's preset is
+what has to be chosen around it. Both stand beside the method.
 """
 
 from collections.abc import Mapping
@@ -61,62 +61,21 @@ def preset(name: str) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in found.run.items()}
 
 
-def _add(made: Preset) -> None:
-    register("preset", made.name, made)
+def add_preset(
+    name: str,
+    paper: str,
+    run: Mapping[str, Any],
+    *,
+    reading: Mapping[str, str] = MappingProxyType({}),
+    differs: str = "",
+) -> None:
+    """Register a preset; it belongs into the file of its method.
 
-
-_add(
-    Preset(
-        "todd2024",
-        "Todd et al. (2024), Function Vectors, arXiv 2310.15213",
-        {
-            "methods": ("function_vector_patch",),
-            "n_prompts": 25,
-            "n_demos": 10,
-            "template": "question",
-            "corruption": "shuffled_labels",
-            "metrics": ("prob",),
-        },
-        differs="tasks are those of the suite, not the paper's",
-    )
-)
-_add(
-    Preset(
-        "maps2025",
-        "Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
-        {"methods": ("ov_relation",)},
-        {"rule": "threshold:value=0.15", "min_tasks": "1"},
-        differs="relations are the tasks of the suite, not the paper's; a permuted-target null stands beside the .15",
-    )
-)
-_add(
-    Preset(
-        "chg2025",
-        "Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
-        {"methods": ("head_gating",)},
-        differs="data sets are the categories of the suite",
-    )
-)
-_add(
-    Preset(
-        "chg-mini",
-        "Nam et al. (2025) with smaller batches and fewer updates, for small models",
-        {"methods": ("head_gating:preset=chg-mini",)},
-    )
-)
-_add(
-    Preset(
-        "cogmirrors2025",
-        "Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978",
-        {"suite": "cognitive", "methods": ("function_probe",)},
-        differs="tasks are ours, with the paper's eight functions; items are shuffled, standardised, in batches of 32",
-    )
-)
-_add(
-    Preset(
-        "orgad2025",
-        "Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707",
-        {"suite": "sentences", "n_demos": 0, "methods": ("token_probe",)},
-        differs="questions are those of the suite; items are split by question",
-    )
-)
+    Args:
+        name: Its name on the command line.
+        paper: What it follows.
+        run: Options of `hc.run`.
+        reading: Options of `headcats map`.
+        differs: What the paper did otherwise, or "".
+    """
+    register("preset", name, Preset(name, paper, run, reading, differs))

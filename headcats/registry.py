@@ -27,7 +27,7 @@ _BUILT_IN: dict[str, str] = {
     "method": "headcats.methods",
     "rule": "headcats.rules",
     "figure": "headcats.figures",
-    "preset": "headcats.presets",
+    "preset": "headcats.methods",
 }
 
 _tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}

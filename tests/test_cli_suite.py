@@ -114,7 +114,7 @@ def test_map_of_relations(capfd, monkeypatch, scored):
         ),
         (
             ["figure", "ov_map", "--out", "x.html", "--rule", "threshold:value=0.5", "--metric", "prob"],
-            "Figure 'ov_map' of a method over the whole suite does not read --metric and --rule: leave that out.",
+            "Figure 'ov_map' of a joint method does not read --metric and --rule: leave that out.",
         ),
         (
             ["map", "--method", "ov_relation", "--min-tasks", "2"],
@@ -263,14 +263,9 @@ def test_presets_are_listed_and_set_options(capfd, monkeypatch, tmp_path):
     ],
 )
 def test_a_method_of_another_package_is_drawn_by_the_figure_that_it_names(capfd, monkeypatch, tmp_path, named, message):
-    class Lengths(type(hc.methods.ov_relation)):
-        """Relations under another name."""
-
-        name = "lengths"
-        figure = named
-
     monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
-    registry.register("method", "lengths", Lengths())
+    declaration = hc.methods.Declaration(name="lengths", kind="joint", figure=named)
+    hc.methods.declare(declaration, "headcats.methods.ov_relation.fit:OVRelation")
     monkeypatch.chdir(tmp_path)
     code, text = command(capfd, monkeypatch, "run", "--methods", "lengths", "--tasks", "plural", "--out", "r")
     assert code == 0, text

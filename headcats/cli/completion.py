@@ -82,7 +82,7 @@ def tasks(ctx: Any, incomplete: str) -> list[str]:
 
 def methods(incomplete: str) -> list[str]:
     """Names of methods, separated by commas."""
-    return _listed(method_names(), incomplete)
+    return _listed(names("method"), incomplete)
 
 
 def metrics(incomplete: str) -> list[str]:
@@ -93,7 +93,7 @@ def metrics(incomplete: str) -> list[str]:
 def methods_of_results(ctx: Any, incomplete: str) -> list[str]:
     """Methods that the results folder named before holds; every method where none is named."""
     labels = dict.fromkeys(label for manifest in _manifests(ctx) for label in manifest.methods)
-    return _starting(labels or method_names(), incomplete)
+    return _starting(labels or names("method"), incomplete)
 
 
 def metrics_of_results(ctx: Any, incomplete: str) -> list[str]:
@@ -117,12 +117,6 @@ def results_folders(incomplete: str) -> list[str]:
         inside = [os.path.join(path, one.name) for one in below if _is_results(one)]
         found += inside or ([os.path.join(path, "")] if below else [])
     return found
-
-
-def method_names() -> list[str]:
-    """Every method; those of headcats are read off its files, one each, since importing them would load torch."""
-    files = sorted((_PACKAGE / "methods").glob("[a-z]*.py"))
-    return [*(path.stem for path in files if path.stem in _bound(path)), *_of_other_packages("method")]
 
 
 def metric_names() -> list[str]:
@@ -175,17 +169,6 @@ def _of_other_packages(kind: str) -> list[str]:
 
 def _nodes(path: Path) -> list[ast.stmt]:
     return ast.parse(path.read_text(encoding="utf-8")).body
-
-
-def _bound(path: Path) -> set[str]:
-    """Names that a file defines or assigns."""
-    found = set()
-    for node in _nodes(path):
-        if isinstance(node, ast.FunctionDef):
-            found.add(node.name)
-        elif isinstance(node, ast.Assign):
-            found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
 
 
 def _decorator(node: ast.expr) -> str:

@@ -74,12 +74,15 @@ def figure_command(
     from headcats.figures import reads, write
     from headcats.file_names import NODES
     from headcats.findings.mapping import of_run
+    from headcats.findings.suite import joint_block, suite_title
     from headcats.results import load
 
     results, wanted = of_run(load(folder)), reads(drawn)
-    if of_suite := _suite_table(wanted, method):
-        refuse_unused(scoring, by=f"Figure {name!r} of a method over the whole suite")
-        table, heading = _of_suite(results, of_suite, method)
+    # `importance_grid` shows any score over layers and heads.
+    block = joint_block(results, name, method=method, any_method=wanted == "importance")
+    if block is not None:
+        refuse_unused(scoring, by=f"Figure {name!r} of a joint method")
+        table, heading = block, suite_title(block)
     elif wanted == "agreement":
         others = {key: value for key, value in scoring.items() if key != "metric"}
         refuse_unused(others, by=f"Figure {name!r}, which shows all methods,")
@@ -99,26 +102,6 @@ def figure_command(
         put({"figure": name, "file": file, "title": heading})
     else:
         tell([f"Wrote {file}"])
-
-
-def _suite_table(wanted: str, method: str | None) -> str:
-    """Key of the suite method's table that a figure is to show, "" for scores of tasks."""
-    from headcats.findings.suite import METHOD_OF
-    from headcats.results import Label
-
-    own = {name: key for key, name in METHOD_OF.items()}
-    named = "" if method is None else own.get(Label.parse(method).name, "")
-    # `importance_grid` shows any score over layers and heads.
-    if wanted in METHOD_OF and (method is None or named == wanted or (named and wanted == "importance")):
-        return named or wanted
-    return ""
-
-
-def _of_suite(results: "xr.DataTree", wanted: str, method: str | None) -> Table:
-    from headcats.findings.suite import suite_table, suite_title
-
-    block = suite_table(results, wanted, method=method)
-    return block, suite_title(block)
 
 
 def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) -> Table:

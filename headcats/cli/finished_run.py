@@ -16,16 +16,13 @@ from headcats.figures.overlap_map import overlap_map
 from headcats.findings.instead import drawn_by
 from headcats.findings.mapping import default_label, file_of, of_run, shown_label, tables, title
 from headcats.findings.maps import map_findings
-from headcats.findings.suite import METHOD_OF, figure_file, suite_title
+from headcats.findings.suite import figure_file, suite_findings, suite_title
 from headcats.findings.table import Paragraph
 from headcats.formatting import pluralize
+from headcats.methods.declaration import declarations
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
-from headcats.results import Label, Manifest, manifest_of, suite_blocks
-from headcats.scores import CONTROLS
-
-# The method over the whole suite that `headcats map` shows.
-MAPPED = METHOD_OF["relations"]
+from headcats.results import Manifest, manifest_of, suite_blocks
 
 
 def tell_run(
@@ -64,7 +61,7 @@ def tell_run(
     scored = answer.numbers["map"] is not None or bool(there)
     if scored:
         # Heads of categories are looked at; other methods over the suite have none.
-        sorts = answer.numbers["map"] is not None or any(spec.method.name == MAPPED for spec in there)
+        sorts = answer.numbers["map"] is not None or any(spec.method.declaration.sorts_heads for spec in there)
         _tell_pages(folder, answer, viewed=viewed if sorts else None)
     answer.end()
 
@@ -81,20 +78,21 @@ def _tell_map(
     found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
     answer.say(map_findings(found, rule=DEFAULT_RULE))
     answer.numbers["map"] = map_numbers(found)
+    declared = declarations(results)
     exact = [
         label
         for label in manifest.methods
-        if Label.parse(label).name not in CONTROLS and label not in manifest.joint_blocks
+        if label not in manifest.joint_blocks and not (label in declared and declared[label].control_of)
     ]
     others = [shown_label(results, label) for label in exact if label != first.label]
     whole = list(suite_blocks(results))
-    others += [label for label in whole if Label.parse(label).name == MAPPED]
+    others += [label for label in whole if declared[label].sorts_heads]
     if others:
         told = "Another method can tell another story"
         answer.say([Paragraph(f"Also scored: {', '.join(others)}. {told}: `headcats map {folder} --method NAME`")])
     own = {spec.label for spec in specs}
     for label in whole:
-        if Label.parse(label).name != MAPPED and label not in own and (drawn := drawn_by(results, folder, label)):
+        if not declared[label].sorts_heads and label not in own and (drawn := drawn_by(results, folder, label)):
             answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
     named = "" if str(default_label(results)) == first.label else f" --method {first.label}"
     judged = "not_judged" not in found["members"].attrs
@@ -104,12 +102,14 @@ def _tell_map(
 
 
 def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
-    said = spec.method.summary(block)
+    said = suite_findings(block)
     answer.say([Paragraph(f"{spec.label} on {manifest.model.name}"), *said])
-    figure, drawn = spec.method.figure, None
+    figure, drawn = spec.method.declaration.figure, None
     try:
-        drawn = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
-        answer.say([f"Figure: {drawn}"])
+        if figure:
+            drawing = lookup("figure", figure)(block, title=suite_title(block))
+            drawn = write(drawing, folder / figure_file(block, figure))
+            answer.say([f"Figure: {drawn}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
     answer.numbers["suite_methods"].append({"method": spec.label, "said": said, "figure": drawn})

@@ -55,7 +55,7 @@ def map_command(
     from headcats.findings.instead import check_scored
     from headcats.findings.mapping import default_label, file_of, of_run, tables, title, write_heads
     from headcats.findings.maps import map_findings
-    from headcats.findings.suite import SUITE_METHODS
+    from headcats.methods.declaration import registered
     from headcats.results import Label, load, suite_blocks, task_nodes
 
     check_names(rule, min_tasks, effect, sign)
@@ -70,7 +70,7 @@ def map_command(
     results = of_run(load(folder))
     note_unfinished(results)
     named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
-    if Label.parse(named).name in SUITE_METHODS:
+    if named in suite_blocks(results) or registered(Label.parse(named).name).kind == "joint":
         # One relation of a category is enough: so the method is defined.
         met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
         unused = {name: value for name, value in chosen.items() if name not in met}
@@ -114,23 +114,27 @@ def _of_suite(
     csv: bool,
     as_json: bool,
 ) -> None:
-    """The map of a method over the whole suite; relations alone have one.
+    """The map of a joint method that sorts heads.
 
     Raises:
         OptionError: Another method, or an option that this map does not read.
     """
     from headcats.findings.mapping import categories_tried
-    from headcats.findings.suite import METHOD_OF, figure_commands, suite_table
+    from headcats.findings.suite import figure_commands, joint_block
+    from headcats.methods.declaration import declarations, registered
     from headcats.results import Label
 
-    table_of = {name: key for key, name in METHOD_OF.items()}[Label.parse(method).name]
-    if table_of != "relations":
+    name = Label.parse(method).name
+    declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
+    about = next(iter(declared), registered(name))
+    if not about.sorts_heads:
         drawn = " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
         raise OptionError(
             f"{method} sorts no heads into categories, so there is no map of it"
             + (f"; {drawn} draws it." if drawn else ", and these results hold no such method either.")
         )
-    block = suite_table(results, table_of, method=method)
+    block = joint_block(results, about.figure, method=method)
+    assert block is not None  # it is held, or an error names how to get it
     refuse_unused(unused, by=f"The map of {method}")
     tried = categories_tried(results, str(block.attrs["label"]))
     _relations(block, folder, rule=rule, csv=csv, tried=tried, as_json=as_json)
@@ -141,14 +145,16 @@ def _relations(
 ) -> None:
     """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
     from headcats.categories import head_table
-    from headcats.figures.ov_map import ov_map
     from headcats.file_names import rule_marks
     from headcats.findings.relations import relation_map, threshold_of
     from headcats.findings.suite import figure_file, suite_title
+    from headcats.methods.declaration import declaration_of
+    from headcats.registry import lookup
     from headcats.results import write_whole
     from headcats.rules.text import parse_rule
 
-    threshold = threshold_of(rule)
+    figure = declaration_of(block).figure
+    threshold = threshold_of(rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)
     answer = Answer(as_json)
     answer.say(findings)
@@ -157,8 +163,10 @@ def _relations(
 
         answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
     # What is not the default is in the name, so that no map replaces one by another rule.
-    stem = "-".join([figure_file(block, "ov_map").removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
-    _draw(answer, ov_map(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html")
+    stem = "-".join([figure_file(block, figure).removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
+    _draw(
+        answer, lookup("figure", figure)(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html"
+    )
     if csv:
         heads = folder / f"heads-{stem}.csv"
         listed = head_table(shared).to_csv(index=False, lineterminator="\n")

@@ -132,11 +132,11 @@ def run_command(
 
 def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
     from headcats.cli.finished_run import tell_run
+    from headcats.methods.declaration import default_methods
     from headcats.methods.spec import MethodSpec
-    from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, run
+    from headcats.study import DEFAULT_PROMPTS, run
 
-    if chosen["methods"] is None:
-        chosen["methods"] = list(DEFAULT_METHODS)
+    chosen["methods"] = list(chosen["methods"] or default_methods())
     note_control(next(iter(chosen["methods"]), None))
     specs = [MethodSpec.parse(method) for method in chosen["methods"]]  # misspelt ones are refused before a model loads
     _check_demonstrations(chosen, specs)
@@ -153,13 +153,15 @@ def _check_demonstrations(chosen: Mapping[str, Any], specs: Sequence["MethodSpec
     Raises:
         OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
     """
+    from headcats.methods.declaration import default_methods
+
     corrupting = [spec.name for spec in specs if not spec.of_suite]
     name, of_suite = chosen["suite"], OF_SUITE.get(chosen["suite"], {})
     if not corrupting or chosen["n_demos"] or of_suite.get("n_demos") != 0:
         return
     raise OptionError(
         f"Tasks of suite {name!r} are questions without demonstrations that are answered in sentences, and "
-        f"{', '.join(of_suite['methods'])} reads those. {' and '.join(corrupting)} needs prompts that are "
+        f"{', '.join(default_methods(name))} reads those. {' and '.join(corrupting)} needs prompts that are "
         "corrupted in their demonstrations: name "
         f"another suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']} "
         "(tasks whose answers have several tokens are then refused)."

@@ -8,6 +8,7 @@ from typing import Any
 from headcats.cli.console import warn
 from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.declaration import suite_methods
 from headcats.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.label import Label
@@ -39,7 +40,9 @@ def settings(study_file: Path | None, given: dict[str, Any], *, preset_name: str
     wanted |= {key: value for key, value in given.items() if value is not None}
     if preset_name is not None and wanted["methods"] != of_preset["methods"]:
         wanted["methods"] = _beside_preset(preset_name, of_preset, wanted["methods"])
-    chosen = DEFAULTS | OF_SUITE.get(wanted.get("suite", DEFAULTS["suite"]), {}) | wanted
+    suite = wanted.get("suite", DEFAULTS["suite"])
+    of_suite = OF_SUITE.get(suite, {}) | {"methods": list(suite_methods(suite)) or None}
+    chosen = DEFAULTS | of_suite | wanted
     if chosen["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", chosen["dtype"], DTYPES))
     return chosen

@@ -11,15 +11,16 @@ from headcats.metrics import measure
 from headcats.models import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.random_streams import stream
-from headcats.registry import lookup
 from headcats.statistics import item_groups, item_weights, mean_interval
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 
+_TO_THE_MEAN = Intervention("mean", "clean", lambda sources: sources.mean, positions="all", uses_reference=True)
 METRIC = "log_prob"
 RESAMPLES = 1000
 
@@ -140,9 +141,7 @@ def _ablated(
     runs: BaseRuns, sets: list[HeadSet], *, reference: Reference, positions: str
 ) -> tuple[BaseRuns, Float[np.ndarray, "prompt set"]]:
     try:
-        replacements, choice = prepare(
-            runs, lookup("method", "mean_ablation").intervention, positions=positions, reference=reference, path="auto"
-        )
+        replacements, choice = prepare(runs, _TO_THE_MEAN, positions=positions, reference=reference, path="auto")
         replacements.of_layer(runs.model.layers[0])
     except UncoveredRoles as problem:
         covered = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]

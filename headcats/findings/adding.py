@@ -3,20 +3,18 @@
 from collections.abc import Callable, Sequence
 
 from headcats.findings.repeating import can_be_named, options_of, tasks_of
+from headcats.methods.declaration import registered
 from headcats.registry import names
 from headcats.results import Manifest
 from headcats.tasks import Suite, Task, suite
 
-# Methods that not every suite has tasks for -> what they need, and a bundled suite that has it.
-_NEEDS: dict[str, tuple[str, str, Callable[[Suite, Sequence[Task]], bool]]] = {
-    "token_probe": (
-        "tasks that are answered in sentences",
-        "sentences",
-        lambda of, tasks: any(task.exact for task in tasks),
-    ),
-    "function_probe": (
+_Check = Callable[[Suite, Sequence[Task]], bool]
+# What a method may need (see `Declaration.needs`) -> in words, and whether tasks of a suite have it.
+_NEEDS: dict[str, tuple[str, _Check]] = {
+    "": ("", lambda of, tasks: True),
+    "exact answers": ("tasks that are answered in sentences", lambda of, tasks: any(task.exact for task in tasks)),
+    "two categories": (
         "tasks of at least two categories",
-        "cognitive",
         lambda of, tasks: len({of.category_of(task).name for task in tasks}) > 1,
     ),
 }
@@ -35,10 +33,11 @@ def how_to_get(name: str, manifest: Manifest) -> str:
     if plan.suite not in names("suite"):
         return _the_same_run(name)
     of, asked = suite(plan.suite), tasks_of(manifest)
-    needed, example, met = _NEEDS.get(name, ("", "", lambda of, tasks: True))
+    about = registered(name)
+    needed, met = _NEEDS.get(about.needs, _NEEDS[""])
     if not met(of, of.tasks):
         return (
-            f"it needs {needed}, and suite {plan.suite!r} has none. `headcats run --suite {example} --methods "
+            f"it needs {needed}, and suite {plan.suite!r} has none. `headcats run --suite {about.suite} --methods "
             f"{name} --out NEW_DIR` makes results with it."
         )
     if not can_be_named(manifest.model) or not asked <= {task.name for task in of.tasks}:

@@ -5,7 +5,8 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.findings.suite import SUITE_METHODS, figure_commands
+from headcats.findings.suite import figure_commands
+from headcats.methods.declaration import registered
 from headcats.registry import names, unknown_name_message
 from headcats.results import Label, scored_labels, suite_blocks
 
@@ -28,7 +29,7 @@ def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: 
     whole, scored = list(suite_blocks(results)), [str(label) for label in scored_labels(results)]
     label, commands = Label.parse(method or ""), drawn_by(results, folder)
     asked = label.method
-    if label.name in SUITE_METHODS | {Label.parse(block).name for block in whole}:
+    if any(Label.parse(block).name == label.name for block in whole) or registered(label.name).kind == "joint":
         own = drawn_by(results, folder, asked)
         held = f"; {own} draws it." if own else f". These results hold {_and(whole + scored)}."
         other = f" {by} reads scores of tasks: choose one of {', '.join(scored)} with --method." if scored else ""
@@ -51,10 +52,7 @@ def drawn_by(results: xr.DataTree, folder: Path, method: str | None = None) -> s
         folder: Where they lie.
         method: The method, with or without options; None for all of them.
     """
-    known = [label for label in suite_blocks(results) if Label.parse(label).name in SUITE_METHODS]
-    wanted = [label for label in known if method in (None, label, Label.parse(label).name)]
-    lines = [line for label in wanted for line in figure_commands(results, folder, label)]
-    return " or ".join(f"`{line}`" for line in dict.fromkeys(lines))
+    return " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
 
 
 def _and(labels: list[str]) -> str:

@@ -10,14 +10,13 @@ import xarray as xr
 from headcats.categories import categorize, head_table, overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError
 from headcats.file_names import marks
+from headcats.methods.declaration import declarations, registered
 from headcats.results import Label, manifest_of, suite_blocks, task_nodes, write_whole
 from headcats.rules import Rule
 from headcats.rules.text import parse_rule
-from headcats.scores import CONTROLS, first_exact, score, screen_label
+from headcats.scores import first_exact, score, screen_label
 
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
-# Where a method over the whole suite says what categories its numbers are of.
-_CATEGORY_AXES = ("category", "dataset", "function")
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 
 
@@ -36,13 +35,8 @@ def parse_min_tasks(text: str | int) -> int | str:
 
 def control_note(method: str) -> str:
     """What a map of a control cannot say; "" for methods that are none."""
-    name = Label.parse(method).name
-    if name not in CONTROLS:
-        return ""
-    return (
-        f"{name} is a control: it shows what donors of the wrong task or of another query item do, and says nothing "
-        "about which heads serve a task."
-    )
+    about = registered(Label.parse(method).name)
+    return f"{about.name} is a control: {about.caution}" if about.control_of else ""
 
 
 def default_label(results: xr.DataTree) -> Label:
@@ -133,10 +127,11 @@ def categories_tried(results: xr.DataTree, method: str | None = None) -> dict[st
     for label, joint in manifest.joint_blocks.items():
         for task, category in joint.tasks.items() if method in (None, label) else ():
             found.setdefault(category, []).extend([task] if task in joint.skipped() else [])
+    declared = declarations(results)
     for label, block in suite_blocks(results).items():
-        for axis in _CATEGORY_AXES if method in (None, label) else ():
-            for name in block[axis].values.tolist() if axis in block.coords else ():
-                found.setdefault(str(name), [])
+        strength = declared[label].strength if method in (None, label) else None
+        for name in block[strength.group].values.tolist() if strength and strength.group in block.coords else ():
+            found.setdefault(str(name), [])
     return found
 
 

@@ -11,9 +11,10 @@ from headcats.findings.agreement import NOT_JUDGED, WHY_NOT_JUDGED
 from headcats.findings.mapping import parse_min_tasks, title
 from headcats.findings.table import Finding, Note, Paragraph, table
 from headcats.formatting import pluralize
+from headcats.methods.declaration import controls_of
 from headcats.rules import Rule
 from headcats.rules.text import parse_rule
-from headcats.scores import CONTROLS, POWER, detectable_above, over_tasks, screen_label
+from headcats.scores import POWER, detectable_above, over_tasks, screen_label
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.
@@ -193,7 +194,7 @@ def _reach(scores: xr.Dataset, *, rule: str | Rule | None, controls: bool) -> It
 
 
 def _controls(scores: xr.Dataset) -> Iterator[Finding]:
-    if scores.attrs["method"] != "denoising_patch" or scores.attrs.get("effect") == "task_specific":
+    if not (controls := controls_of(scores.attrs["method"])) or scores.attrs.get("effect") == "task_specific":
         return
     said = [
         _need(scores[name].values, what, other)
@@ -208,7 +209,8 @@ def _controls(scores: xr.Dataset) -> Iterator[Finding]:
         yield Paragraph(f"{' '.join(said)}{more}")
     else:
         yield Paragraph(
-            f"How much of these effects is specific to the task is not known: {' and '.join(CONTROLS)} were not run."
+            "How much of these effects is specific to the task is not known: "
+            f"{' and '.join(controls.values())} were not run."
         )
 
 

@@ -1,4 +1,4 @@
-"""What a map of `ov_relation` says: heads by category, what they share beside chance, relation by relation."""
+"""A map of relations in the weights: heads by category, what they share beside chance, relation by relation."""
 
 import json
 import warnings
@@ -50,11 +50,12 @@ def relation_map(
     ]
 
 
-def threshold_of(rule: str) -> str | float:
+def threshold_of(rule: str, *, method: str) -> str | float:
     """The threshold of `hc.relation_members` that a rule of the command line stands for.
 
     Args:
         rule: The rule as text; the default one stands for the calibrated threshold.
+        method: Whose relations are judged, for the message.
 
     Raises:
         OptionError: A rule other than a threshold.
@@ -65,7 +66,7 @@ def threshold_of(rule: str) -> str | float:
     if set(judge.options) == {"value"}:
         return float(judge.options["value"])
     raise OptionError(
-        f"ov_relation has scores without p-values: --rule threshold:value=0.15, or none for the calibrated threshold; "
+        f"{method} has scores without p-values: --rule threshold:value=0.15, or none for the calibrated threshold; "
         f"got {rule!r}."
     )
 

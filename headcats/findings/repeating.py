@@ -3,7 +3,9 @@
 import json
 from collections.abc import Sequence
 
-from headcats.defaults import DEFAULTS, LABELS, OF_STUDY, OF_SUITE
+from headcats.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.methods.declaration import default_methods, suite_methods
+from headcats.methods.spec import MethodSpec
 from headcats.registry import names
 from headcats.results import Manifest
 from headcats.results.records import ModelRecord
@@ -27,14 +29,19 @@ def command_of(manifest: Manifest) -> str:
     if not asked <= set(every) or not can_be_named(manifest.model):
         own = [name for name in asked if name not in every]
         return _call(manifest, methods=methods, tasks=None if tasks is None or not every else [*tasks, *sorted(own)])
-    usual = OF_SUITE.get(plan.suite, {}).get("methods", LABELS)
+    usual = suite_methods(plan.suite) or _default_labels()
     return f"headcats run{options_of(manifest, methods=None if _same(methods, usual) else methods, tasks=tasks)}"
+
+
+def _default_labels() -> list[str]:
+    """The methods of a run that names none, as results list them."""
+    return [MethodSpec.parse(name).label for name in default_methods()]
 
 
 def _call(manifest: Manifest, *, methods: list[str], tasks: list[str] | None) -> str:
     """The same in Python."""
-    usual = DEFAULTS | OF_STUDY
-    asked = manifest.plan.complete() | {"methods": None if _same(methods, LABELS) else methods, "tasks": tasks}
+    usual, methods_named = DEFAULTS | OF_STUDY, None if _same(methods, _default_labels()) else methods
+    asked = manifest.plan.complete() | {"methods": methods_named, "tasks": tasks}
     differ = {key: value for key, value in asked.items() if value is not None and value != usual.get(key)}
     return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in differ.items())])})"
 

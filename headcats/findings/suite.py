@@ -1,76 +1,67 @@
-"""Tables of methods that judge heads over a whole suite: what they say, and the figures that show them."""
+"""Blocks of joint methods: what they say, and the figures that show them."""
 
-from collections.abc import Callable
+import json
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import OptionError
+from headcats.errors import OptionError, UnknownNameError
 from headcats.findings.adding import how_to_get
+from headcats.methods.declaration import declarations, registered, registered_declarations
+from headcats.registry import lookup
 from headcats.results import Label, manifest_of, slug, suite_blocks
-from headcats.summaries import function_probe, head_gating, ov_relation, token_probe
-
-# What a figure's first parameter is called -> the method whose table it is. Named here, since asking the methods
-# themselves would load torch.
-METHOD_OF = {
-    "relations": "ov_relation",
-    "gates": "head_gating",
-    "importance": "function_probe",
-    "token_map": "token_probe",
-}
-SUITE_METHODS = frozenset(METHOD_OF.values())
-# Method -> the figure that shows it.
-FIGURE_OF = {
-    "ov_relation": "ov_map",
-    "head_gating": "always_any",
-    "function_probe": "importance_grid",
-    "token_probe": "layer_token",
-}
-# Method -> what its table says.
-_SUMMARIES: dict[str, Callable[[xr.Dataset], list[str]]] = {
-    "function_probe": function_probe.summary,
-    "head_gating": head_gating.summary,
-    "ov_relation": ov_relation.summary,
-    "token_probe": token_probe.summary,
-}
 
 
-def suite_table(results: xr.DataTree, wanted: str, *, method: str | None = None) -> xr.Dataset:
-    """The table of that name from saved results.
+def joint_block(
+    results: xr.DataTree, figure: str, *, method: str | None = None, any_method: bool = False
+) -> xr.Dataset | None:
+    """The block of a joint method that a figure shows; None where the figure shows something else.
 
     Args:
         results: As `hc.load` returns them.
-        wanted: A key of `METHOD_OF`.
+        figure: Name of the figure.
         method: Which of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one.
+        any_method: Whether the figure also shows blocks of methods that declare another one.
 
     Raises:
         OptionError: The results hold none, or several and none was named.
     """
-    name, blocks = METHOD_OF[wanted], suite_blocks(results)
-    labels = [label for label in blocks if Label.parse(label).name == name]
+    blocks, declared = suite_blocks(results), declarations(results)
+    if method is None:
+        labels = [label for label in blocks if declared[label].figure == figure]
+        missing = [name for name, about in registered_declarations().items() if not labels and about.figure == figure]
+    else:
+        name = Label.parse(method).name
+        labels = [label for label in blocks if Label.parse(label).name == name]
+        labels = [label for label in labels if any_method or declared[label].figure == figure]
+        about = registered(name)
+        missing = [name] if not labels and about.kind == "joint" and (any_method or about.figure == figure) else []
+    if missing:
+        reason = how_to_get(missing[0], manifest_of(results))
+        raise OptionError(f"These results hold no {missing[0]}: {reason}")
+    if not labels:
+        return None
     if method in labels:
         return blocks[str(method)]
-    if not labels:
-        raise OptionError(f"These results hold no {name}: {how_to_get(name, manifest_of(results))}")
-    if method not in (None, name) or len(labels) > 1:
-        asked = "" if method is None else f", and not {method!r}"
-        raise OptionError(f"These results hold {' and '.join(labels)}{asked}: choose one with --method.")
+    if len(labels) > 1 or (method is not None and method != Label.parse(labels[0]).name):
+        refused = "" if method is None else f", and not {method!r}"
+        raise OptionError(f"These results hold {' and '.join(labels)}{refused}: choose one with --method.")
     return blocks[labels[0]]
 
 
-def figure_commands(results: xr.DataTree, folder: Path, method: str) -> list[str]:
-    """The commands that draw the blocks of a method in a results folder; none where it holds none.
+def figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> list[str]:
+    """The commands that draw the blocks of joint methods in a results folder.
 
     Args:
         results: What is in the folder.
         folder: The folder.
-        method: The method, with or without options.
+        method: The method, with or without options; None for all of them.
     """
-    figure = FIGURE_OF[Label.parse(method).name]
+    declared = declarations(results)
     return [
         f"headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}"
         for label, block in suite_blocks(results).items()
-        if method in (label, Label.parse(label).name)
+        if method in (None, label, Label.parse(label).name) and (figure := declared[label].figure)
     ]
 
 
@@ -86,10 +77,16 @@ def suite_title(block: xr.Dataset) -> str:
 
 
 def suite_findings(block: xr.Dataset) -> list[str]:
-    """The sentences that a run ends with, on one table; none for a method of another package.
+    """The sentences that a run ends with, on one block.
+
+    They are in the attribute `summary`; of a block written by an earlier version, the registered method is asked.
 
     Args:
-        block: The table, one of `hc.suite_blocks(results)`.
+        block: One of `hc.suite_blocks(results)`.
     """
-    said = _SUMMARIES.get(str(block.attrs["method"]))
-    return [] if said is None else said(block)
+    if "summary" in block.attrs:
+        return [str(sentence) for sentence in json.loads(block.attrs["summary"])]
+    try:
+        return list(lookup("method", str(block.attrs["method"])).summary(block))
+    except UnknownNameError:
+        return []

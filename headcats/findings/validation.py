@@ -28,7 +28,7 @@ def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *,
         yield found
         yield (
             "right: share of the answers whose exact answer is the right one. There is no gap: no prompt is corrupted, "
-            "and no head is patched; token_probe reads the activations while the model writes."
+            "and no head is patched; the probe reads the activations while the model writes."
         )
         reasons += dropped
     reasons += [[name, f"refused: {entry['refusal']}"] for name, entry in entries.items() if entry["refusal"]]
@@ -89,7 +89,7 @@ def _spoken(entries: Mapping[str, Mapping[str, Any]], title: str) -> tuple[Table
 
 def _conclusion(entries: Mapping[str, Mapping[str, Any]]) -> str:
     usable = [entry for entry in entries.values() if not entry["refusal"]]
-    can = f"{len(usable)} of {pluralize(len(entries), 'task')} can be probed for wrong answers (token_probe)."
+    can = f"{len(usable)} of {pluralize(len(entries), 'task')} can be probed for wrong answers."
     if not usable:
         return can
     right, wrong = (sum(entry[f"n_{side}"] for entry in usable) for side in ("right", "wrong"))

@@ -83,7 +83,7 @@ def log_prob_gradient(
             if not part.requires_grad:
                 raise ModelError(
                     f"Model {model.name!r} gives no gradient with respect to its heads: part of its forward pass runs "
-                    "without gradients, so gates cannot be fitted. Use mean_ablation, which needs none."
+                    "without gradients, so gates cannot be fitted. Ablations need none."
                 )
             gradient += torch.autograd.grad(part, theta)[0]
         total += float(part.detach())

@@ -18,7 +18,8 @@ tokens of a layer, not about heads.
 
 ## Add one
 
-`causal_method` makes a method, a `CausalMethod`, of one expression.
+`causal_method` makes a method, a `CausalMethod`, of one expression; `declare` registers any other by its `Declaration`
+(and the `Strength` of a head in its blocks).
 """
 
 import importlib
@@ -28,14 +29,17 @@ from typing import Any
 from headcats import registry
 from headcats.errors import UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
+from headcats.methods.declaration import Declaration, Strength
+from headcats.methods.lazy import declare
 
-__all__ = ["CausalMethod", "causal_method"]
+__all__ = ["CausalMethod", "Declaration", "Strength", "causal_method", "declare"]
 
+# Packages of other authors are not loaded here, so that a finished run is read without them.
 for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
-for _name in registry.names("method"):
-    globals()[_name] = registry.lookup("method", _name)
-    __all__.append(_name)
+    _method = getattr(importlib.import_module(f"{__name__}.{_module.name}"), _module.name, None)
+    if _method is not None and hasattr(_method, "declaration"):
+        globals()[_module.name] = _method
+        __all__.append(_module.name)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,12 +1,10 @@
 """Denoising patch: which heads are sufficient to bring the clean answer back."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import Declaration
 
 
-@causal_method(base="corrupted", positions="last", keeps_agreement=True)
+@causal_method(base="corrupted", positions="last", keeps_agreement=True, declares=Declaration(default=1))
 def denoising_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its clean value.
 

@@ -1,12 +1,19 @@
 """Function-vector patch: which heads bring a task back when they say what they say on average over its prompts."""
 
-from torch import Tensor
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import Declaration, Strength
+from headcats.presets import add_preset
 
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
 
-
-@causal_method(base="corrupted", positions="last", references=("task",))
+@causal_method(
+    base="corrupted",
+    positions="last",
+    references=("task",),
+    declares=Declaration(
+        strength=Strength("raw", text="raw effect, mean over tasks", metric="prob"),
+        paper="Todd et al. (2024), Function Vectors, arXiv 2310.15213",
+    ),
+)
 def function_vector_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head at the last position to its mean over clean prompts of the same task.
 
@@ -38,3 +45,18 @@ def function_vector_patch(sources: Sources) -> Tensor:
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """
     return sources.mean
+
+
+add_preset(
+    "todd2024",
+    function_vector_patch.declaration.paper,
+    {
+        "methods": (function_vector_patch.name,),
+        "n_prompts": 25,
+        "n_demos": 10,
+        "template": "question",
+        "corruption": "shuffled_labels",
+        "metrics": ("prob",),
+    },
+    differs="tasks are those of the suite, not the paper's",
+)

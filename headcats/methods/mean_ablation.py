@@ -1,12 +1,15 @@
 """Mean ablation: what is lost when a head says the same thing on every prompt."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import Declaration
 
 
-@causal_method(base="clean", positions="all", references=("suite", "task", "corrupted"))
+@causal_method(
+    base="clean",
+    positions="all",
+    references=("suite", "task", "corrupted"),
+    declares=Declaration(default=4),
+)
 def mean_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its mean over held-out reference prompts, token role by token role.
 

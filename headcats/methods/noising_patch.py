@@ -1,9 +1,6 @@
 """Noising patch: which heads are necessary for the clean answer."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
 
 
 @causal_method(base="clean", positions="last", keeps_agreement=True)

@@ -1,12 +1,20 @@
 """Other-item patch: how much of a denoising effect is about the task alone, whatever the query. A control."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import CONTROL_CAUTION, Declaration
 
 
-@causal_method(base="corrupted", positions="last", references=("other_items",))
+@causal_method(
+    base="corrupted",
+    positions="last",
+    references=("other_items",),
+    declares=Declaration(
+        default=3,
+        control_of="denoising_patch",
+        control="item",
+        caution=CONTROL_CAUTION,
+    ),
+)
 def other_item_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a clean prompt of the same task with another query.
 

@@ -1,9 +1,6 @@
 """Resample ablation: what is lost when a head says what it says on a prompt of another task."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
 
 
 @causal_method(base="clean", positions="all", references=("other_tasks",))

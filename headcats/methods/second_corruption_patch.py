@@ -1,12 +1,21 @@
 """Second-corruption patch: how much of a denoising effect is that the wrong task is gone. A control."""
 
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import CONTROL_CAUTION, Declaration
 
 
-@causal_method(base="corrupted", positions="last", keeps_agreement=True, uses_second=True)
+@causal_method(
+    base="corrupted",
+    positions="last",
+    keeps_agreement=True,
+    uses_second=True,
+    declares=Declaration(
+        default=2,
+        control_of="denoising_patch",
+        control="task",
+        caution=CONTROL_CAUTION,
+    ),
+)
 def second_corruption_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a second, independent corruption of the same query.
 

@@ -36,7 +36,7 @@ class MethodSpec:
     @property
     def of_suite(self) -> bool:
         """Whether the method judges heads over all tasks at once."""
-        return self.method.scope == "suite"
+        return bool(self.method.declaration.kind == "joint")
 
     @classmethod
     def parse(cls, text: str) -> "MethodSpec":
@@ -50,10 +50,10 @@ class MethodSpec:
         label = Label.parse(text)
         name, positions = label.name, label.positions
         method = lookup("method", name)
-        scope = getattr(method, "scope", None)
-        if scope not in ("task", "suite"):
+        if not hasattr(method, "declaration"):
             raise OptionError(f"Method {name!r} does not score the tasks of a study; call hc.methods.{name} itself.")
-        if scope == "suite" and positions:
+        joint = method.declaration.kind == "joint"
+        if joint and positions:
             raise OptionError(f"Method {name} takes no positions: write it without @{positions}.")
         options = {}
         for key, text_value in label.options:
@@ -62,4 +62,4 @@ class MethodSpec:
             value = read_value(method.options[key], text_value, name=key, method=name)
             if value != default_value(method.options[key]):
                 options[key] = value
-        return cls(method, "" if scope == "suite" else positions or method.positions, tuple(sorted(options.items())))
+        return cls(method, "" if joint else positions or method.positions, tuple(sorted(options.items())))

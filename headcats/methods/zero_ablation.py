@@ -1,13 +1,10 @@
 """Zero ablation: what is lost when a head adds nothing. Opt-in: zero is often far from any value the head takes."""
 
-import torch
-from torch import Tensor
-
-from headcats.methods.causal import causal_method
-from headcats.sweeps.intervention import Sources
+from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.methods.declaration import Declaration
 
 
-@causal_method(base="clean", positions="all")
+@causal_method(base="clean", positions="all", declares=Declaration(unprocessed=True))
 def zero_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to 0.
 
@@ -27,4 +24,4 @@ def zero_ablation(sources: Sources) -> Tensor:
     References:
         Michel et al. (2019), arXiv 1905.10650; Miller et al. (2024), arXiv 2407.08734.
     """
-    return torch.zeros_like(sources.clean)
+    return sources.clean.new_zeros(sources.clean.shape)

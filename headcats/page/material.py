@@ -13,11 +13,12 @@ import xarray as xr
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence import method_scores
 from headcats.file_names import EVIDENCE, marks
+from headcats.methods.declaration import Declaration, declarations
 from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
 from headcats.results import Label, Manifest, manifest_of, scored_labels, suite_blocks
 from headcats.rules import Rule, fdr
 from headcats.rules.text import rule_text
-from headcats.scores import CONTROLS, first_exact, score
+from headcats.scores import first_exact, score
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,11 @@ class Material:
         return [] if self.folder is None else saved_views(self.folder)
 
     @cached_property
+    def declared(self) -> dict[str, Declaration]:
+        """Label of every block -> what its method says of itself."""
+        return declarations(self.results)
+
+    @cached_property
     def labels(self) -> list[str]:
         """Every method@positions of the scored tasks, as it was run."""
         return [str(label) for label in scored_labels(self.results)]
@@ -119,7 +125,7 @@ class Material:
         known, problems = {self.mapped: self.found["scores"]}, dict[str, str]()
         for scored in scored_labels(self.results):
             label = str(scored)
-            if label in known or scored.name in CONTROLS:
+            if label in known or self.declared[label].control_of:
                 continue
             try:
                 with warnings.catch_warnings():
@@ -133,7 +139,7 @@ class Material:
     @cached_property
     def strengths(self) -> xr.Dataset | None:
         """What the methods over the whole suite say of every head, on one grid; None where there are none."""
-        labels = [label for label in self.blocks if "token_probe" not in label]
+        labels = [label for label in self.blocks if self.declared[label].strength]
         try:
             return method_scores(self.results, methods=labels) if labels else None
         except HeadcatsError:

@@ -3,6 +3,7 @@
 import itertools
 import os
 import shutil
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -62,13 +63,17 @@ def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str,
     """Finished parts of a joint method as the block of a results folder.
 
     Args:
-        method: The method (see `headcats.methods.suite_inputs.SuiteMethod`).
+        method: The method (see `headcats.methods.joint.inputs.JointMethod`).
         parts: Name -> part, each with the attribute `fingerprint`.
         categories: Names and colours of the suite's categories (JSON).
         model: Name of the model.
     """
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
     joined = method.join(parts).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
+    joined.attrs |= {
+        "declaration": method.declaration.as_text(),
+        "summary": json.dumps(method.summary(joined), ensure_ascii=False),
+    }
     joined.attrs = {name: value for name, value in joined.attrs.items() if name != "part"}
     return joined
 

@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.methods.declaration import controls_of, registered_declarations
 from headcats.rules.rule import Cutoffs, Rule, effect_cutoffs, rule
 
 # Below this many heads the sample itself bounds how many standard deviations a head can stand out.
@@ -218,9 +219,10 @@ def _why_none(scores: xr.Dataset) -> str:
     method = scores.attrs.get("method", "this method")
     if scores.attrs.get("effect") == "task_specific":
         return "the task-specific effect already has them taken off: score the total effect (effect='total')."
-    if method == "denoising_patch":
-        return f"{method} was scored without second_corruption_patch: run that method too."
-    return f"{method} has no donor of a second corruption to compare with (denoising_patch has)."
+    if control := controls_of(str(method)).get("task"):
+        return f"{method} was scored without {control}: run that method too."
+    able = {about.control_of for about in registered_declarations().values() if about.control == "task"}
+    return f"{method} has no donor of a second corruption to compare with ({', '.join(sorted(able))} has)."
 
 
 def _above_cut(cut: Callable[[np.ndarray], float]) -> Rule:

@@ -1,7 +1,8 @@
 """Replicates to estimates: one labelled table of effects per task and head."""
 
 from headcats.scores.always_any import always_any
-from headcats.scores.blocks import CONTROLS, PATCH, WRONG_TASK, first_exact
+from headcats.scores.blocks import first_exact
+from headcats.scores.controls import control_blocks
 from headcats.scores.function_vector import function_vector_heads
 from headcats.scores.items import first_half, of_items
 from headcats.scores.reach import POWER, detectable_above, over_tasks
@@ -9,12 +10,10 @@ from headcats.scores.scoring import score, screen_label
 from headcats.scores.table import FLAG_EFFECT
 
 __all__ = [
-    "CONTROLS",
     "FLAG_EFFECT",
-    "PATCH",
     "POWER",
-    "WRONG_TASK",
     "always_any",
+    "control_blocks",
     "detectable_above",
     "first_exact",
     "first_half",

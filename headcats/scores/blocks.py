@@ -6,16 +6,11 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.methods.declaration import declarations
 from headcats.registry import names, unknown_name_message
 from headcats.results import Label, scored_labels, task_nodes
 from headcats.scores.whole_suite import instead_of_scores
 from headcats.statistics import PromptEffects
-
-PATCH = "denoising_patch"
-WRONG_TASK = "second_corruption_patch"
-OTHER_ITEM = "other_item_patch"
-CONTROLS = (WRONG_TASK, OTHER_ITEM)
-"""Methods that decompose an effect; they do not say which heads serve a task."""
 
 Grid = dict[str, np.ndarray]
 """The coordinates `layer` and `head`."""
@@ -126,9 +121,9 @@ def first_exact(results: xr.DataTree) -> Label | None:
 
     None if there is no causal method.
     """
-    scored = scored_labels(results)
+    scored, declared = scored_labels(results), declarations(results)
     exact = [label for label in scored if not _approximate(results, str(label))]
-    causal = [label for label in exact if label.name not in CONTROLS]
+    causal = [label for label in exact if not declared[str(label)].control_of]
     return next(iter([*causal, *exact, *scored]), None)
 
 

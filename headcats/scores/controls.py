@@ -5,50 +5,68 @@ query removes the wrong task too, but adds another wrong one: its effect is no e
 """
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.methods.declaration import controls_of, declarations, registered_declarations
 from headcats.results import Label
-from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, prompt_effects
+from headcats.scores.blocks import prompt_effects
 from headcats.statistics import PromptEffects, estimate
 
 
-def control_blocks(results: xr.DataTree, tasks: list[str], *, control: str, positions: str) -> dict[str, xr.Dataset]:
-    """Task -> block of a control method at the same positions, for tasks that have one."""
-    label = str(Label(control, positions=positions))
-    return {task: results[task][label].to_dataset() for task in tasks if label in results[task].children}
+class Control(NamedTuple):
+    """A control method of a method, and its blocks at the same positions."""
+
+    name: str
+    of: str
+    blocks: dict[str, xr.Dataset]
+    """Task -> block, where there is one."""
+
+
+def control_blocks(results: xr.DataTree, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
+    """What a control holds fixed ("task", "item") -> the control of a method that results hold."""
+    controls: dict[str, Control] = {}
+    for label, about in declarations(results).items():
+        control = Label.parse(label)
+        if about.control_of == method and control.positions == positions:
+            blocks = {task: results[task][label].to_dataset() for task in tasks if label in results[task].children}
+            controls[about.control] = Control(control.method, method, blocks)
+    return {kind: controls[kind] for kind in ("task", "item") if kind in controls}
 
 
 def task_specific(
-    blocks: dict[str, xr.Dataset], controls: dict[str, xr.Dataset], *, method: str, metric: str
+    blocks: dict[str, xr.Dataset], control: Control | None, *, method: str, metric: str
 ) -> dict[str, PromptEffects]:
-    """Task -> clean-donor minus second-corruption effect of every prompt that has both.
+    """Task -> clean-donor minus second-corruption effect of every prompt that has both, with its gap.
 
     Tasks without a control, or whose control shares no prompt with them, are left out.
 
     Raises:
-        OptionError: The method is not denoising_patch.
+        OptionError: The method has no control that brings a wrong task.
         DataError: No task has donors of a second corruption on its own prompts.
     """
-    if method != PATCH:
+    if not control and not (missing := controls_of(method).get("task")):
+        able = {about.control_of for about in registered_declarations().values() if about.control == "task"}
         raise OptionError(
-            f"effect='task_specific' compares donors of a second corruption with clean ones, so it belongs to {PATCH}; "
-            f"{method} has no donor of that kind. Use effect='total'."
+            "effect='task_specific' compares donors of a second corruption with clean ones, so it belongs to "
+            f"{', '.join(sorted(able))}; {method} has no donor of that kind. Use effect='total'."
         )
-    if not controls:
+    if not control or not control.blocks:
+        name = control.name if control else missing
         raise DataError(
-            f"These results hold no {WRONG_TASK}, whose effect is taken from that of {PATCH}. Add it to them: the same "
-            f"run again with the methods {PATCH} and {WRONG_TASK}."
+            f"These results hold no {name}, whose effect is taken from that of {method}. Add it to them: the same "
+            f"run again with the methods {method} and {name}."
         )
-    paired = {task: beside(blocks[task], controls[task], task=task, metric=metric) for task in controls}
+    paired = {task: beside(blocks[task], null, task=task, metric=metric) for task, null in control.blocks.items()}
     specific = {task: both[0] for task, both in paired.items() if both is not None}
     if not specific:
         raise DataError(
-            f"The {WRONG_TASK} of {', '.join(controls)} shares no prompt with their {PATCH}; run both methods in one "
-            "study."
+            f"The {control.name} of {', '.join(control.blocks)} shares no prompt with their {method}; run both methods "
+            "in one study."
         )
     return specific
 
@@ -56,9 +74,10 @@ def task_specific(
 def beside(
     block: xr.Dataset, control: xr.Dataset, *, task: str, metric: str
 ) -> tuple[PromptEffects, Float[np.ndarray, "prompt head"]] | None:
-    """A block minus its control, prompt by prompt, and the control's own effects on these prompts.
+    """A block minus its control, prompt by prompt, and the control's own differences on these prompts.
 
-    Heads with a number that is not finite are NaN on all prompts. None if the two share no prompt that can be matched.
+    Heads with a number that is not finite are NaN on all prompts. None where the two share no prompt, or cannot be
+    told to.
 
     Raises:
         DataError: The control has other layers or heads.
@@ -66,8 +85,9 @@ def beside(
     for dim in ("layer", "head"):
         if not np.array_equal(block[dim].values, control[dim].values):
             raise DataError(
-                f"On task {task!r} the control has {_range(control[dim].values)} as `{dim}`, and {PATCH} has "
-                f"{_range(block[dim].values)}: they are of different models. Score both in one run."
+                f"On task {task!r} the control has {_range(control[dim].values)} as `{dim}`, and "
+                f"{block.attrs.get('method', 'the method')} has {_range(block[dim].values)}: they are of different "
+                "models. Score both in one run."
             )
     same = _same_prompts(block, control)
     if same is None:
@@ -79,13 +99,13 @@ def beside(
 
 def control_table(
     blocks: dict[str, xr.Dataset],
-    controls: dict[str, dict[str, xr.Dataset]],
+    controls: dict[str, Control],
     table: xr.Dataset,
     *,
     metric: str,
     seed: int,
 ) -> dict[str, xr.DataArray]:
-    """The variables that controls add to a table of total effects; none for controls that were not run.
+    """The variables that controls add to a table of total effects; nothing for controls that were not run.
 
     Warns:
         StatisticsWarning: Tasks without a control that others have, or whose control shares no prompt with them (NaN).
@@ -95,35 +115,36 @@ def control_table(
     names = ("specific_effect", "specific_low", "specific_high", "null_effect")
     effects = {name: np.full((len(tasks), *shape), np.nan) for name in names}
     shares = {name: np.full(len(tasks), np.nan) for name in ("task_share", "item_share")}
-    apart: dict[str, list[str]] = {WRONG_TASK: [], OTHER_ITEM: []}
+    apart: dict[str, list[str]] = {kind: [] for kind in controls}
     for row, task in enumerate(tasks):
         if not float(table["gap_low"].values[row]) > 0:
             continue
         effect = table["effect"].values[row].ravel()
-        for control, share in ((WRONG_TASK, "task_share"), (OTHER_ITEM, "item_share")):
-            if task not in controls[control]:
+        for kind, control in controls.items():
+            if task not in control.blocks:
                 continue
-            both = beside(blocks[task], controls[control][task], task=task, metric=metric)
+            both = beside(blocks[task], control.blocks[task], task=task, metric=metric)
             if both is None:
-                apart[control].append(task)
+                apart[kind].append(task)
                 continue
             specific, null_effects = both
             # The shared prompts can be few, and their gap not above 0.
             gap = specific.gap.mean()
             nulls = null_effects.mean(axis=0) / (gap if gap > 0 else np.nan)
-            shares[share][row] = 1 - _slope(nulls, effect)
-            if control == WRONG_TASK:
+            shares[f"{kind}_share"][row] = 1 - _slope(nulls, effect)
+            if kind == "task":
                 estimated = estimate(specific, task=task, seed=seed, draws=None)
                 bounds = (estimated.effect, estimated.low, estimated.high, nulls)
                 for name, values in zip(names, bounds, strict=True):
                     effects[name][row] = values.reshape(shape)
-    for control in controls:
-        _warn_of_unknown(control, [task for task in tasks if task not in controls[control]], apart[control], of=tasks)
+    for kind, control in controls.items():
+        missing = [task for task in tasks if task not in control.blocks]
+        _warn_of_unknown(control, missing, apart[kind], of=tasks)
     added: dict[str, xr.DataArray] = {}
-    if controls[WRONG_TASK]:
+    if "task" in controls and controls["task"].blocks:
         added |= {name: xr.DataArray(values, dims=dims) for name, values in effects.items()}
         added["task_share"] = xr.DataArray(shares["task_share"], dims="task")
-    if controls[OTHER_ITEM]:
+    if "item" in controls and controls["item"].blocks:
         added["item_share"] = xr.DataArray(shares["item_share"], dims="task")
     return added
 
@@ -143,15 +164,15 @@ def _finite_heads(effects: Float[np.ndarray, "prompt head"]) -> Float[np.ndarray
     return np.where(np.isfinite(effects).all(axis=0), effects, np.nan)
 
 
-def _warn_of_unknown(control: str, missing: list[str], apart: list[str], *, of: list[str]) -> None:
+def _warn_of_unknown(control: Control, missing: list[str], apart: list[str], *, of: list[str]) -> None:
     if len(missing) == len(of):
         return  # a study without this control
     reasons = [f"not run on {', '.join(missing)}"] if missing else []
-    reasons += [f"no prompt shared with {PATCH} on {', '.join(apart)}"] if apart else []
+    reasons += [f"no prompt shared with {control.of} on {', '.join(apart)}"] if apart else []
     if reasons:
         warnings.warn(
-            f"The comparison with {control} is unknown (NaN) for {len(missing) + len(apart)} of {len(of)} tasks: "
-            f"{'; '.join(reasons)}.",
+            f"The comparison with {control.name} is unknown (NaN) for {len(missing) + len(apart)} of {len(of)} "
+            f"tasks: {'; '.join(reasons)}.",
             StatisticsWarning,
             stacklevel=4,
         )

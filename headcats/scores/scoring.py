@@ -12,7 +12,7 @@ import xarray as xr
 
 from headcats import statistics
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.scores.blocks import OTHER_ITEM, PATCH, WRONG_TASK, approximation, find_blocks, prompt_effects, same_grid
+from headcats.scores.blocks import approximation, find_blocks, prompt_effects, same_grid
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.reach import detectable, reach, weak_gap
 from headcats.scores.table import Scored, scores_table
@@ -97,13 +97,10 @@ def score(
     measured = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
     grid = same_grid({task: grid for task, (_, grid) in measured.items()})
     selected = {task: prompts for task, (prompts, _) in measured.items()}
-    controls = {
-        name: control_blocks(results, list(blocks), control=name, positions=positions) if method == PATCH else {}
-        for name in (WRONG_TASK, OTHER_ITEM)
-    }
+    controls = control_blocks(results, list(blocks), method=method, positions=positions)
     if effect == "task_specific":
-        selected = task_specific(blocks, controls[WRONG_TASK], method=method, metric=metric)
-        _warn_of_missing([task for task in blocks if task not in selected])
+        selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
+        _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
     draws = statistics.draws_for(tests, alpha=alpha)
     scored = {
@@ -149,10 +146,10 @@ def screen_label(table: xr.Dataset) -> str:
     return f"screen ({approximation})" if approximation else ""
 
 
-def _warn_of_missing(tasks: list[str]) -> None:
+def _warn_of_missing(tasks: list[str], control: str) -> None:
     if tasks:
         warnings.warn(
-            f"{len(tasks)} tasks have no {WRONG_TASK} of their prompts and are left out: {', '.join(tasks)}.",
+            f"{len(tasks)} tasks have no {control} of their prompts and are left out: {', '.join(tasks)}.",
             StatisticsWarning,
             stacklevel=3,
         )

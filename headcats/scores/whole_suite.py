@@ -1,15 +1,9 @@
-"""Methods that judge heads over the whole suite at once: what to read in place of scores of single tasks."""
+"""Joint methods: what to read in place of scores of single tasks."""
 
 import xarray as xr
 
+from headcats.methods.declaration import declarations, registered
 from headcats.results import Label, suite_blocks, tables_of
-
-_READERS = {
-    "ov_relation": "hc.relation_members",
-    "head_gating": "hc.always_any",
-    "function_probe": "hc.importance_effects",
-    "token_probe": "hc.figures.layer_token",
-}
 
 
 def instead_of_scores(results: xr.DataTree, method: str) -> str:
@@ -21,9 +15,12 @@ def instead_of_scores(results: xr.DataTree, method: str) -> str:
     """
     name = Label.parse(method).name
     tables = tables_of(name, suite_blocks(results))
-    if not tables and name not in _READERS:
+    about = next(
+        (one for label, one in declarations(results).items() if Label.parse(label).name == name), registered(name)
+    )
+    if about.kind != "joint":
         return ""
-    call = _READERS.get(name)
+    call = about.reader
     asked = (
         f"Read {' or '.join(f'{call}({table})' if call else table for table in tables)}."
         if tables

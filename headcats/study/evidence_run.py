@@ -14,10 +14,11 @@ from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import HeldOut, Options, examine, select
 from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
+from headcats.methods.declaration import declarations
 from headcats.models import HookedModel, check_model
 from headcats.results import MANIFEST, Label, load, manifest_of, scored_labels, table_bytes, write_whole
 from headcats.rules import Rule
-from headcats.scores import CONTROLS, first_exact, first_half, of_items, score
+from headcats.scores import first_exact, first_half, of_items, score
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study
 
@@ -221,7 +222,8 @@ def chosen_label(tree: xr.DataTree, method: str | None) -> Label:
     labels = scored_labels(tree)
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
-    usable = [label for label in labels if label.name not in CONTROLS]
+    declared = declarations(tree)
+    usable = [label for label in labels if not declared[str(label)].control_of]
     if method is None and usable:
         return first_exact(tree) or usable[0]
     matches = [label for label in labels if method in (None, str(label), label.method)]

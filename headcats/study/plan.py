@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.declaration import default_methods
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
@@ -12,8 +13,6 @@ from headcats.registry import lookup, unknown_name_message
 from headcats.results.records import PlanRecord
 from headcats.tasks import Suite, Task, suite
 
-# The second and third are controls of the first: how much of it is that a wrong task is gone, and not about the item.
-DEFAULT_METHODS = ("denoising_patch", "second_corruption_patch", "other_item_patch", "mean_ablation")
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100
 # Shuffling labels defines no natural distractor, so a logit difference would compare with an arbitrary word.
@@ -73,7 +72,7 @@ def plan(
     *,
     suite_source: str | Suite | Task | Sequence[Task | str] = "icl",
     tasks: Sequence[str] | None = None,
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] | None = None,
     metrics: Sequence[str] | None = None,
     n_prompts: int,
     n_demos: int = 5,
@@ -93,15 +92,17 @@ def plan(
             raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
-    for name, value in (("methods", methods), ("metrics", metrics), ("tasks", tasks)):
+    examples = (list(default_methods()[:1]), list(PRIMARY_METRICS.values())[:1], ["country_capital"])
+    lists = (("methods", methods), ("metrics", metrics), ("tasks", tasks))
+    for (name, value), example in zip(lists, examples, strict=True):
         if value is not None and (isinstance(value, str) or not value):
-            raise OptionError(f"{name} must be a list of names, such as {_EXAMPLES[name]}; got {value!r}.")
+            raise OptionError(f"{name} must be a list of names, such as {example}; got {value!r}.")
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
     metrics = metrics or (PRIMARY_METRICS[corruption],)
     for metric in metrics:
         lookup("metric", metric)
-    specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods))
+    specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods or default_methods()))
     for spec in specs:
         if n_demos == 0 and not spec.of_suite:
             raise OptionError(
@@ -143,4 +144,3 @@ def check_options(options: Iterable[str], *, without: Container[str] = ()) -> No
 
 # Options of `plan` that have a parameter of their own in `hc.run`, and its name there.
 _NAMED = {"suite_source": "suite", "methods": "methods", "n_prompts": "n_prompts", "seed": "seed"}
-_EXAMPLES = {"methods": "['denoising_patch']", "metrics": "['logit_diff']", "tasks": "['country_capital']"}

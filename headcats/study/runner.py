@@ -11,7 +11,7 @@ from headcats.models import check_model, load_model
 from headcats.results import ResultsFolder, load, tree
 from headcats.study.estimate import other_paths, paths_used
 from headcats.study.manifest import category_records, check_same_plan, new_manifest
-from headcats.study.plan import DEFAULT_METHODS, check_options, plan
+from headcats.study.plan import check_options, plan
 from headcats.study.suite_run import SuiteWork, report_skipped_parts
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
@@ -27,7 +27,7 @@ def run(
     model: Any,
     *,
     suite: str | Suite | Task | Sequence[Task | str] = "icl",
-    methods: Sequence[str] = DEFAULT_METHODS,
+    methods: Sequence[str] | None = None,
     n_prompts: int = DEFAULT_PROMPTS,
     seed: int = 0,
     out: str | os.PathLike[str] | None = None,
@@ -47,6 +47,7 @@ def run(
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
+            None takes denoising patches, their two controls and mean ablation.
         n_prompts: Scored prompts per task; 100 more per task are kept apart as reference (a task that has fewer is
             named in a warning).
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and

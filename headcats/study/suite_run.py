@@ -11,8 +11,8 @@ from typing import NamedTuple
 import xarray as xr
 
 from headcats.errors import DataError, PlanError
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
-from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel
 from headcats.results import BLOCKS, SUITE, Manifest, ResultsFolder, join_parts
 from headcats.results.records import JointRecord, PartRecord

@@ -11,8 +11,8 @@ import xarray as xr
 
 from headcats.errors import DataError, PlanError
 from headcats.methods.causal import CausalMethod
+from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.spec import MethodSpec
-from headcats.methods.task_inputs import TaskInputs
 from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_residual
 from headcats.results import Manifest, ResultsFolder
 from headcats.results.records import BlockRecord, TaskRecord
@@ -155,7 +155,7 @@ class TaskWork:
         except DataError as error:
             records[spec.label] = BlockRecord(fingerprint, refusal=str(error))
             return
-        block = block.assign_attrs(fingerprint=fingerprint)
+        block = block.assign_attrs(fingerprint=fingerprint, declaration=spec.method.declaration.as_text())
         if dropped := int(block.attrs["dropped"]):
             reason = getattr(spec.method, "why_dropped", "left out")
             _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, reason)

@@ -6,13 +6,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from headcats.formatting import format_duration
+from headcats.methods.spec import MethodSpec
 from headcats.models import HookedModel, check_model, load_model
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.study.assessment import assess, base_runs
 from headcats.study.estimate import memory_plan, seconds_expected
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation, Prepared
-from headcats.study.spoken import is_spoken, spoken_entry
 from headcats.study.suite_run import suite_inputs
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
@@ -47,10 +47,11 @@ def validate(
         Task name -> entry: `category`, `source`, `word_pairs`,
         `prompts` and `reference_prompts` (kept, dropped by reason, first example of each reason), `refusal`, and
         where prompts could be written `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`, `n_items` and
-        `seconds` (of the task's unpatched runs). Where token_probe is run and no method of single tasks, a task that
-        is answered in a sentence has another entry: `category`, `source`, `refusal`, `seconds`, `needed` (answers of
-        either kind that a probe needs), and where answers are left `questions` (kept, dropped by reason, an example of
-        each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high` (95 %).
+        `seconds` (of the task's unpatched runs). Where a method that reads answers is run and none that scores task by
+        task, a task that is answered in a sentence has another entry: `category`, `source`, `refusal`, `seconds`,
+        `needed` (answers of either kind that a probe needs), and where answers are left `questions` (kept, dropped by
+        reason, an example of each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high`
+        (95 %).
 
     Raises:
         As `hc.run`.
@@ -61,15 +62,18 @@ def validate(
     adapted: HookedModel = load_model(model)
     check_model(adapted)
     budget(memory, adapted.device)  # refused also where nothing is swept
-    preparation, inputs = Preparation(adapted, study), suite_inputs(adapted, study)
+    preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
     entries = {}
     for task in study.tasks:
-        if is_spoken(study, task):
-            entries[task.name] = spoken_entry(study, task, inputs)
-            continue
-        prepared, started = preparation.prepared[task.name], time.monotonic()
-        record = task_record(study, prepared, base_runs(adapted, prepared, memory=memory))
-        entries[task.name] = record.to_dict() | {"seconds": round(time.monotonic() - started, 3)}
+        started = time.monotonic()
+        if probe is not None and task.exact is not None:
+            about = {"category": study.suite.category_of(task).name, "source": task.source}
+            alone = replace(inputs, tasks=(task,))
+            entry = about | probe.method.validate(alone, n_prompts=study.n_prompts, **dict(probe.options))
+        else:
+            prepared = preparation.prepared[task.name]
+            entry = task_record(study, prepared, base_runs(adapted, prepared, memory=memory)).to_dict()
+        entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
     if not study.task_methods:
         return entries
     if expected := memory_plan(adapted, study, preparation, limit=memory, path=path):
@@ -82,6 +86,12 @@ def validate(
             ", ".join(spec.label for spec in study.task_methods),
         )
     return entries
+
+
+def _probe(study: Study) -> MethodSpec | None:
+    """The first method of a study that reads answers in sentences, where no task is corrupted beside it."""
+    probes = [spec for spec in study.suite_methods if spec.method.declaration.needs == "exact answers"]
+    return next((spec for spec in probes if hasattr(spec.method, "validate")), None) if not study.task_methods else None
 
 
 def task_record(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> TaskRecord:

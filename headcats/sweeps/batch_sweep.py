@@ -155,10 +155,10 @@ def prepare(
         DataError: Positions that the batch does not have.
         OptionError: A fast path by name that cannot run here.
     """
-    if intervention.name == "zero_ablation" and runs.model.weight_processing == "processed":
+    if intervention.unprocessed and runs.model.weight_processing == "processed":
         warnings.warn(
-            "zero_ablation depends on weight processing: folded value biases change what a zeroed head removes (up to "
-            "0.45 nats on a GPT-2-like model). Load the model without processing, or use mean_ablation.",
+            f"{intervention.name} depends on weight processing: folded value biases change what a zeroed head removes "
+            "(up to 0.45 nats on a GPT-2-like model). Load the model without processing, or ablate to a mean.",
             ModelWarning,
             stacklevel=4,
         )

@@ -89,7 +89,7 @@ def find_intervention(method: "str | Intervention") -> Intervention:
     if not isinstance(intervention, Intervention):
         if not isinstance(method, str):
             raise OptionError(
-                f"The method of a sweep is a name such as 'denoising_patch' or an Intervention; got a "
+                f"The method of a sweep is the name of a causal method or an Intervention; got a "
                 f"{type(method).__name__}. The order is hc.sweep(model, batch, method)."
             )
         raise OptionError(

@@ -218,7 +218,7 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
         raise OptionError(
             f"The gradient of one prompt of {batch.length} tokens keeps {needs} of activations of model "
             f"{model.name!r}; the limit is {memory.readable_bytes(budget)}. Raise it (--memory, memory=...), take "
-            f"shorter prompts, or use denoising_patch, which keeps none."
+            f"shorter prompts, or patch exactly, which keeps none."
         )
     first, room = measured[0], min(budget, KEPT_BYTES)
     # Where two prompts were too many, one at a time.
@@ -242,5 +242,5 @@ def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> in
 def _no_gradient(model: HookedModel, what: str) -> str:
     return (
         f"Model {model.name!r} gives no gradient with respect to {what}: part of its forward pass runs without "
-        f"gradients. Use denoising_patch, which needs none."
+        f"gradients. Patch exactly, which needs none."
     )

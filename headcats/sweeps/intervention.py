@@ -71,6 +71,7 @@ class Intervention:
             replaces the other's. Then nothing before the first differing token is computed. "Both runs" are the base
             run and that of the second corruption for a replacement that uses it.
         uses_second: Whether the replacement reads the second corruption (`second`).
+        unprocessed: Whether what it removes depends on weight processing, so that processed weights need a warning.
     """
 
     name: str
@@ -80,3 +81,4 @@ class Intervention:
     uses_reference: bool = False
     keeps_agreement: bool = False
     uses_second: bool = False
+    unprocessed: bool = False

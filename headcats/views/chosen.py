@@ -12,13 +12,12 @@ from headcats.errors import DataError, HeadcatsError, UnknownNameError
 from headcats.findings.adding import how_to_get
 from headcats.findings.mapping import of_run, tables, title
 from headcats.formatting import pluralize
+from headcats.methods.declaration import declarations, default_methods, registered, registered_declarations
 from headcats.models import Head
 from headcats.results import Label, Manifest, manifest_of, suite_blocks, task_nodes
 from headcats.rules import Rule
 from headcats.study.evidence_run import chosen_label
 
-BY_WEIGHTS = "ov_relation"
-"""The one method over a whole suite whose numbers are of heads and categories, and need no choice of a rule."""
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
 _ALL = {1: "The one head", 2: "Both heads"}
 
@@ -93,8 +92,8 @@ def choose(
 
     Args:
         results: As `hc.load` returns them.
-        method: As `name` or `name@positions`, or "ov_relation"; None takes the first exact one that was scored task by
-            task, or else "ov_relation".
+        method: As `name` or `name@positions`, or a joint method that sorts heads; None takes the first exact
+            one that was scored task by task, or else the first that sorts heads.
         metric: Metric; None takes the first of the run.
         rule: Rule of membership; None takes `fdr()`.
         min_tasks: As in `hc.categorize`.
@@ -106,15 +105,17 @@ def choose(
         UnknownNameError: A method or metric that the results do not hold.
     """
     blocks = suite_blocks(results)
-    weights = [label for label in blocks if Label.parse(label).name == BY_WEIGHTS]
-    if method in (BY_WEIGHTS, *blocks) or (method is None and not task_nodes(results)):
-        label = method if method in weights else next(iter(weights), "")
-        if not label or method not in (None, BY_WEIGHTS, label):
+    declared = declarations(results)
+    sorting = [label for label in blocks if declared[label].sorts_heads]
+    if method in blocks or (method and registered(method).kind == "joint") or not (method or task_nodes(results)):
+        labels = [label for label in sorting if method in (None, label, Label.parse(label).name)]
+        if not labels:
             raise _nothing_to_choose_by(method, list(blocks), manifest_of(results))
-        relations = blocks[label]
+        label = labels[0]
+        relations, about = blocks[label], declared[label]
         members, scores = relation_members(relations), relations["score"]
-        by = f"{label} (weights alone, no prompts), rule {members.attrs['rule']}"
-        measure = "largest share of the word pairs of a relation that its weights map rightly"
+        by = f"{label} ({about.cost}), rule {members.attrs['rule']}"
+        measure = about.strength.unit if about.strength else ""
     else:
         found = tables(
             of_run(results),
@@ -194,18 +195,20 @@ def _why(members: xr.Dataset, category: str, kind: str, wanted: np.ndarray, show
 
 
 def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Manifest) -> HeadcatsError:
-    if method == BY_WEIGHTS:
-        return UnknownNameError(f"These results hold no {BY_WEIGHTS}: {how_to_get(BY_WEIGHTS, manifest)}")
+    if method is not None and registered(method).sorts_heads:
+        return UnknownNameError(f"These results hold no {method}: {how_to_get(method, manifest)}")
+    first = default_methods()[0]
     if method is not None:
+        sorting = [name for name, about in registered_declarations().items() if about.sorts_heads]
         return DataError(
             f"{method} says nothing about single categories and their heads. Attention views take a method that scores "
-            f"task by task, such as denoising_patch, or {BY_WEIGHTS}."
+            f"task by task, such as {first}, or {' or '.join(sorting)}."
         )
     there = f" (they hold {', '.join(held)})" if held else ""
-    how = how_to_get("denoising_patch", manifest)
+    how = how_to_get(first, manifest)
     if manifest.plan.n_demos == 0:
         how = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
     return DataError(
         f"Attention views show the heads of categories, and these results say nothing about those{there}. A method "
-        f"that scores task by task is needed, such as denoising_patch: {how}"
+        f"that scores task by task is needed, such as {first}: {how}"
     )

@@ -49,7 +49,7 @@ def folder(path: Path, **manifest: object) -> None:
 
 @pytest.mark.parametrize("kind", ["method", "metric"])
 def test_names_read_off_files_are_those_that_are_registered(kind):
-    found = completion.method_names() if kind == "method" else completion.metric_names()
+    found = completion.names("method") if kind == "method" else completion.metric_names()
     assert sorted(found) == sorted(registry.names(kind))
 
 

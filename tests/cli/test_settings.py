@@ -8,10 +8,9 @@ import pytest
 
 from headcats import registry
 from headcats.cli.settings import check_named, settings
-from headcats.defaults import DEFAULTS, LABELS, OF_STUDY, OF_SUITE
+from headcats.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.spec import MethodSpec
-from headcats.study import DEFAULT_METHODS, DEFAULT_PROMPTS, plan
+from headcats.study import DEFAULT_PROMPTS, plan
 
 
 def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
@@ -60,7 +59,6 @@ def test_what_is_named_here_is_what_there_is():
     """So that no name has to be asked of modules that load torch."""
     assert OF_STUDY["n_prompts"] == DEFAULT_PROMPTS
     assert OF_STUDY["metrics"] == list(plan(n_prompts=DEFAULT_PROMPTS).metrics)
-    assert [MethodSpec.parse(name).label for name in DEFAULT_METHODS] == list(LABELS)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ import xarray as xr
 
 from headcats.cli.run import run_command
 from headcats.errors import OptionError
-from headcats.findings.suite import suite_table
+from headcats.findings.suite import joint_block
+from headcats.methods.declaration import registered
 from headcats.study import DEFAULT_PROMPTS, plan
 from headcats.tasks import suite
-
-FOUND = {"token_probe": "token_map", "function_probe": "importance", "head_gating": "gates"}
 
 
 def advice(method, *, tasks=None, model=None, of="icl", **changed):
@@ -29,7 +28,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
         }
     )
     with pytest.raises(OptionError, match=f"These results hold no {method}: ") as found:
-        suite_table(results, FOUND[method])
+        joint_block(results, registered(method).figure)
     return str(found.value).partition(": ")[2]
 
 

@@ -1,21 +1,19 @@
-"""What is known of methods over the whole suite without asking them."""
+"""Blocks of joint methods: which figure shows them, and what they say."""
+
+import json
 
 import xarray as xr
 
 from headcats import registry
-from headcats.figures import reads
-from headcats.findings import suite
-from headcats.findings.suite import FIGURE_OF, METHOD_OF, SUITE_METHODS, figure_file, suite_findings
+from headcats.findings.suite import figure_file, suite_findings
+from headcats.methods.declaration import registered_declarations
 
 
-def test_every_method_over_the_whole_suite_has_a_figure_and_a_summary():
-    methods = {name: registry.lookup("method", name) for name in registry.names("method")}
-    whole = {name for name, method in methods.items() if getattr(method, "scope", None) == "suite"}
-    assert whole == SUITE_METHODS == set(METHOD_OF.values()) == set(suite._SUMMARIES)
-    assert {name: methods[name].figure for name in whole} == FIGURE_OF
-    assert {name: reads(registry.lookup("figure", figure)) for name, figure in FIGURE_OF.items()} == {
-        name: table for table, name in METHOD_OF.items()
-    }
+def test_every_joint_method_has_a_figure_and_a_summary():
+    declared = {name: about for name, about in registered_declarations().items() if about.kind == "joint"}
+    assert set(declared) == {"function_probe", "head_gating", "ov_relation", "token_probe"}
+    assert {about.figure for about in declared.values()} <= set(registry.names("figure"))
+    assert all(callable(registry.lookup("method", name).summary) for name in declared)
 
 
 def test_options_of_a_method_are_in_the_name_of_its_figure():
@@ -23,7 +21,12 @@ def test_options_of_a_method_are_in_the_name_of_its_figure():
     assert figure_file(block, "always_any") == "always_any-preset=x-n_seeds=3.html"
 
 
-def test_a_method_of_another_package_says_nothing():
+def test_a_block_carries_its_summary():
+    block = xr.Dataset(attrs={"method": "lengths", "summary": json.dumps(["3 tasks were counted."])})
+    assert suite_findings(block) == ["3 tasks were counted."]
+
+
+def test_a_block_without_a_summary_of_a_method_that_is_not_installed():
     assert suite_findings(xr.Dataset(attrs={"method": "lengths"})) == []
 
 

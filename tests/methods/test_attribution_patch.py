@@ -17,8 +17,8 @@ import headcats as hc
 from headcats import registry
 from headcats.cli import app
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.spec import MethodSpec
-from headcats.methods.task_inputs import TaskInputs
 from headcats.metrics import metric
 from headcats.models import adapt
 from headcats.results import merge

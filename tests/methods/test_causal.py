@@ -17,7 +17,7 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import HeadcatsError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
-from headcats.methods.task_inputs import TaskInputs
+from headcats.methods.causal.inputs import TaskInputs
 from headcats.models import adapt
 from headcats.sweeps import Reference, Sources
 from headcats.sweeps.runs import BaseRuns

@@ -16,7 +16,7 @@ from toys import tiny_model, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models import Head, HookedModel
 from headcats.probes.functions import settings as function_settings
 from headcats.probes.functions.results import importance_effects
@@ -229,7 +229,11 @@ def test_a_seed_alone_equals_itself_among_others(inputs: SuiteInputs) -> None:
 
 def test_the_paper_preset_and_options_are_what_the_command_line_offers() -> None:
     method = hc.methods.function_probe
-    assert (method.scope, method.name, method.figure) == ("suite", "function_probe", "importance_grid")
+    assert (method.declaration.kind, method.name, method.declaration.figure) == (
+        "joint",
+        "function_probe",
+        "importance_grid",
+    )
     assert method.options["preset"] == ("cogmirrors2025",)
     assert method.options["tokens"] == ("top5", "all")
     assert method.options["n_seeds"].default == 5

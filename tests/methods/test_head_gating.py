@@ -20,8 +20,8 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.gates import PRESETS, GatingSettings, fit_gates
 from headcats.methods.head_gating import head_gating
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import WholeNumber
-from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
@@ -201,7 +201,7 @@ class TestPlainFunction:
 
 class TestStudy:
     def test_options_are_those_of_the_paper_first(self) -> None:
-        assert head_gating.scope == "suite"
+        assert head_gating.declaration.kind == "joint"
         assert head_gating.figure == "always_any"
         assert head_gating.options == {"preset": ("chg2025", "chg-mini"), "n_seeds": WholeNumber(10, least=1)}
 

@@ -13,7 +13,7 @@ from toys import BACKENDS, tiny_model
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, ModelError, OptionError, TokenizationWarning, UnknownNameError
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models import HookedModel
 from headcats.prompts.pair import PromptPair
 from headcats.relations import RelationSettings
@@ -205,12 +205,12 @@ class TestStudy:
         from headcats.methods import ov_relation as method  # the method, not its module
         from headcats.relations import relation_counts
 
-        module = __import__("sys").modules["headcats.methods.ov_relation"]
+        module = __import__("sys").modules["headcats.methods.ov_relation.fit"]
         calls = []
         monkeypatch.setattr(
             module, "relation_counts", lambda *args, **named: calls.append(1) or relation_counts(*args, **named)
         )
-        monkeypatch.setattr(method, "_last", None)
+        monkeypatch.setattr(method._method, "_last", None)
         told = []
         first = method.on_part(inputs.reporting(lambda share, what: told.append((share, what))), "copying")
         assert told == [(0.0, "layer 0"), (1 / 3, "layer 1"), (2 / 3, "layer 2")]
@@ -230,7 +230,7 @@ class TestStudy:
         from headcats.methods.spec import MethodSpec
 
         method = hc.methods.ov_relation
-        assert (method.scope, method.name, method.figure) == ("suite", "ov_relation", "ov_map")
+        assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "ov_relation", "ov_map")
         assert method.options["preset"][0] == "maps2025"
         spec = MethodSpec.parse("ov_relation:preset=maps2025-llama3,first_mlp=off")
         assert spec.label == "ov_relation:first_mlp=off,preset=maps2025-llama3"

@@ -12,7 +12,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.methods.task_inputs import TaskInputs
+from headcats.methods.causal.inputs import TaskInputs
 from headcats.models import adapt
 from headcats.sweeps.runs import BaseRuns
 

@@ -11,7 +11,7 @@ from headcats.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.options import Option, WholeNumber
 from headcats.methods.spec import MethodSpec
 
-METHODS = [name for name in registry.names("method") if getattr(registry.lookup("method", name), "scope", "") == "task"]
+METHODS = [name for name in registry.names("method") if registry.lookup("method", name).declaration.kind == "task"]
 
 
 def values_of(option: Option) -> st.SearchStrategy[str | int]:

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.probes.tokens import fit as tokens_fit
 from headcats.probes.tokens import map as tokens_map
 from headcats.probes.tokens.question import Question
@@ -353,7 +353,7 @@ def test_a_suite_whose_tasks_have_no_exact_answer_is_refused() -> None:
 
 def test_its_options_are_names_and_a_number() -> None:
     method = hc.methods.token_probe
-    assert (method.scope, method.name, method.figure) == ("suite", "token_probe", "layer_token")
+    assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "token_probe", "layer_token")
     assert method.options["preset"] == ("orgad2025",)
     assert method.options["representation"] == ("mlp_post", "mlp_out", "resid_post", "head_z")
     assert method.options["max_iter"].default == 1000

@@ -10,6 +10,7 @@ import xarray as xr
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
+from headcats.methods.declaration import Declaration
 from headcats.methods.options import WholeNumber
 from headcats.results import ResultsFolder, load, manifest_of, merge, suite_blocks, task_nodes
 from headcats.results.records import JointRecord
@@ -23,9 +24,8 @@ class Lengths:
         None.
     """
 
-    scope = "suite"
+    declaration = Declaration(name="lengths", kind="joint", figure="ov_map")
     name = "lengths"
-    figure = "ov_map"
     made: list[str]
 
     def __init__(self):

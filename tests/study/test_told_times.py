@@ -107,9 +107,8 @@ class Slow:
         None.
     """
 
-    scope = "suite"
+    declaration = hc.methods.Declaration(name="slow", kind="joint", figure="ov_map")
     name = "slow"
-    figure = "ov_map"
 
     def __init__(self, clock):
         self.clock, self.options, self.refused, self.stop_at = clock, {}, set(), None

@@ -9,7 +9,7 @@ import xarray as xr
 from batches import random_batch
 from toys import BACKENDS, Toy, tiny_model
 
-from headcats.methods.joining import join_batches
+from headcats.methods.causal.joining import join_batches
 from headcats.models import adapt
 from headcats.sweeps import Intervention, sweep
 from headcats.sweeps.noise import mark_noise, measured_noise

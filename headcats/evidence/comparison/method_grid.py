@@ -2,7 +2,7 @@
 
 import json
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +10,11 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
-from headcats.probes.functions.names import SAYING_NOTHING
+from headcats.methods.declaration import Strength, declaration_of, declarations
 from headcats.registry import unknown_name_message
 from headcats.results import Label, scored_labels, suite_blocks, task_nodes
-from headcats.scores import CONTROLS, score
+from headcats.scores import score
 
-FUNCTION_VECTOR = "function_vector_patch"
 _DIMS = ("group", "layer", "head")
 
 
@@ -29,33 +28,6 @@ class _Found(NamedTuple):
     kind: str
     reduction: str
     metric: str = ""
-
-
-class _OfSuite(NamedTuple):
-    """How the block of a method over the whole suite becomes one number per group and head."""
-
-    variable: str
-    over: str
-    group: str
-    kind: str
-    reduction: str
-    reduce: Callable[[xr.DataArray], xr.DataArray]
-
-
-_OF_SUITE = {
-    "ov_relation": _OfSuite(
-        "score", "task", "category", "weights", "largest score of its relations",
-        lambda score: score.groupby("category").max(),
-    ),
-    "head_gating": _OfSuite(
-        "facilitation", "seed", "dataset", "gates", "facilitation, mean over seeds",
-        lambda gates: gates.mean("seed"),
-    ),
-    "function_probe": _OfSuite(
-        "importance", "seed", "function", "probe", "absolute importance, mean over seeds",
-        lambda importance: abs(importance).mean("seed"),
-    ),
-}  # fmt: skip
 
 
 def method_scores(
@@ -167,7 +139,7 @@ def _chosen(methods: Sequence[str], known: list[str]) -> list[str]:
 
 def _unasked(results: xr.DataTree, label: str) -> str:
     """Why a method is not compared unless it is named."""
-    if Label.parse(label).name in CONTROLS:
+    if declarations(results)[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
     blocks = (node[label] for node in task_nodes(results).values() if label in node.children)
     if any(block.attrs.get("approximation") for block in blocks):
@@ -179,35 +151,39 @@ def _causal(results: xr.DataTree, label: str, metric: str | None) -> _Found:
     method = Label.parse(label)
     held = next(node[label] for node in task_nodes(results).values() if label in node.children)
     measured = [str(name) for name in held.coords["metric"].values] if "metric" in held.coords else []
-    raw = method.name == FUNCTION_VECTOR
-    chosen = "prob" if raw and "prob" in measured else metric or next(iter(measured), "logit_diff")
+    strength = declarations(results)[label].strength or Strength()
+    chosen = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")
     with warnings.catch_warnings():
         # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
         warnings.simplefilter("ignore", StatisticsWarning)
         scores = score(results, method=method.method, metric=chosen, positions=method.positions, alpha=0.99)
-    values = scores["raw" if raw else "effect"]
+    values = scores[strength.variable]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()
     if not counted.any():
         raise DataError(f"no task has a clear gap in {chosen!r}, so no effect is known")
-    reduction = f"{'raw effect' if raw else 'effect in shares of the gap'}, mean over tasks"
-    return _Found(_grid(grouped.mean(), "category"), counted.rename(category="group"), "causal", reduction, chosen)
+    n = counted.rename(category="group")
+    return _Found(_grid(grouped.mean(), "category"), n, strength.kind, strength.text, chosen)
 
 
 def _suite_method(label: str, block: xr.Dataset) -> _Found:
-    name = Label.parse(label).name
-    if name not in _OF_SUITE:
+    strength = declaration_of(block, name=Label.parse(label).name).strength
+    if strength is None:
         raise DataError("it has no number per head that could be compared")
-    how = _OF_SUITE[name]
-    group = "task" if how.group == "category" else how.group
-    if how.variable not in block or not {how.over, group, "layer", "head"} <= set(block[how.variable].dims):
-        raise DataError(f"its block has no {how.variable!r} over {how.over}, {group}, layer and head")
-    if (verdict := block.attrs.get("verdict")) in SAYING_NOTHING:
-        raise DataError(f"verdict on its probe: {verdict}, so its importance means nothing")
-    values = block[how.variable]
-    known = values.notnull().any(("layer", "head")).astype(np.int64)
-    n = known.groupby("category").sum() if how.group == "category" else known.sum(how.over)
-    return _Found(_grid(how.reduce(values), how.group), n.rename({how.group: "group"}), how.kind, how.reduction)
+    over, group = strength.over, strength.group
+    values = block.get(strength.variable)
+    if values is None or group not in values.coords or not {over, "layer", "head"} <= set(values.dims):
+        raise DataError(f"its block has no {strength.variable!r} over {over}, {group}, layer and head")
+    if (verdict := block.attrs.get("verdict")) in strength.void:
+        raise DataError(f"verdict on its probe: {verdict}, so its {strength.variable} means nothing")
+    counted = values.notnull().any(("layer", "head")).astype(np.int64)
+    values = abs(values) if strength.reduce == "mean_abs" else values
+    if group in values.dims:
+        n, reduced = counted.sum(over), values.max(over) if strength.reduce == "max" else values.mean(over)
+    else:  # groups of what is reduced, such as tasks of a category
+        n, grouped = counted.groupby(group).sum(), values.groupby(group)
+        reduced = grouped.max() if strength.reduce == "max" else grouped.mean()
+    return _Found(_grid(reduced, group), n.rename({group: "group"}), strength.kind, strength.text)
 
 
 def _grid(values: xr.DataArray, group: str) -> xr.DataArray:

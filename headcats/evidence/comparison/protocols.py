@@ -13,10 +13,11 @@ from headcats.categories import categorize
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.formatting import pluralize
+from headcats.methods.declaration import declarations
 from headcats.registry import unknown_name_message
 from headcats.results import Label, Manifest, find_manifest, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
-from headcats.scores import CONTROLS, PATCH, WRONG_TASK, score, screen_label
+from headcats.scores import control_blocks, score, screen_label
 
 _log = logging.getLogger("headcats")
 
@@ -42,6 +43,7 @@ class _Protocol(NamedTuple):
     label: Label
     metric: str
     effect: str
+    control: bool
 
 
 def judge_protocols(
@@ -115,12 +117,12 @@ def judge_protocols(
     ]
     if not selected:
         raise _no_such_protocol(protocols, method=method, positions=positions, metric=metric)
-    _log.info("Judging %s.", pluralize(sum(not _is_control(protocol) for protocol in selected), "protocol"))
+    _log.info("Judging %s.", pluralize(sum(not protocol.control for protocol in selected), "protocol"))
     members: dict[str, xr.Dataset] = {}
     left_out: dict[str, str] = {}
     messages: dict[str, dict[str, None]] = {}
     for protocol in selected:
-        if _is_control(protocol):
+        if protocol.control:
             left_out[protocol.name] = "a control: it says what an effect is made of, not which heads serve a task"
             continue
         with warnings.catch_warnings(record=True) as caught:
@@ -161,10 +163,6 @@ def judge_protocols(
     return JudgedProtocols(judged, left_out)
 
 
-def _is_control(protocol: _Protocol) -> bool:
-    return protocol.label.name in CONTROLS
-
-
 def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
     for folder, tree in results.items():
@@ -173,9 +171,10 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
             for key, block in node.children.items():
                 if "metric" in block.coords:
                     metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
+        declared = declarations(tree)
         for label in scored_labels(tree):
             effects = ["total"]
-            if label.method == PATCH and str(Label(WRONG_TASK).at(label.positions)) in metrics:
+            if "task" in control_blocks(tree, [], method=label.method, positions=label.positions):
                 effects.append("task_specific")
             for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
                 marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
@@ -183,7 +182,7 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
                 # The same plan in two folders: only the folder tells them apart.
                 name = f"{name}, {folder}" if name in taken else name
                 taken.add(name)
-                yield _Protocol(name, folder, label, metric, effect)
+                yield _Protocol(name, folder, label, metric, effect, bool(declared[str(label)].control_of))
 
 
 def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:

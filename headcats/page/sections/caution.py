@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from headcats.evidence.reading import LEAST_CONTROLS
 from headcats.findings.table import Note
 from headcats.formatting import pluralize
+from headcats.methods.declaration import controls_of
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
 from headcats.results import Label
-from headcats.scores import CONTROLS, screen_label
+from headcats.scores import screen_label
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE, _NAMED = 0.5, 8
@@ -65,10 +66,11 @@ def _of_map(material: Material) -> Iterator[str]:
         yield f"No head can be judged: {why}"
     if screen := screen_label(scores):
         yield f"This is a {screen}: its numbers are estimates for choosing heads, not a verdict."
-    if scores.attrs["method"] in CONTROLS:
+    if material.declared[material.mapped].control_of:
         yield f"{scores.attrs['method']} is a control: the heads that stand out in it serve no category."
-    absent = [name for name in CONTROLS if name not in {Label.parse(label).name for label in material.labels}]
-    if scores.attrs["method"] == "denoising_patch" and absent:
+    controls = controls_of(scores.attrs["method"]).values()
+    absent = [name for name in controls if name not in {Label.parse(label).name for label in material.labels}]
+    if absent:
         yield (
             f"{' and '.join(absent)} {'was' if len(absent) == 1 else 'were'} not run, so it is not known how much of "
             "the effects needs the right task or the right query item, and is not just the removal of a wrong one."

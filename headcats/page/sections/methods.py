@@ -1,21 +1,19 @@
-"""What methods over the whole suite found, and how far all methods agree."""
+"""What joint methods found, and how far all methods agree."""
 
 import warnings
 from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.errors import DataError, HeadcatsError, StatisticsWarning
+from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.evidence import method_agreement, method_scores
 from headcats.findings.methods import method_findings
-from headcats.findings.suite import FIGURE_OF, suite_findings, suite_title
+from headcats.findings.suite import suite_findings, suite_title
 from headcats.findings.table import Table
+from headcats.methods.declaration import Declaration
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.registry import lookup
-from headcats.results import Label
-
-_HEADS = {"ov_map": "layer-head", "importance_grid": "head-layer", "always_any": "head-layer", "layer_token": ""}
 
 
 @section("Other methods")
@@ -24,21 +22,20 @@ def methods(material: Material) -> Iterator[Part]:
     for place, (label, block) in enumerate(material.blocks.items()):
         yield Heading(label)
         yield from suite_findings(block)
-        yield from _figure(label, block, place)
+        yield from _figure(label, block, place, material.declared[label])
     yield from _together(material)
 
 
-def _figure(label: str, block: xr.Dataset, place: int) -> Iterator[Part]:
-    name = FIGURE_OF.get(Label.parse(label).name)
-    if name is None:
+def _figure(label: str, block: xr.Dataset, place: int, about: Declaration) -> Iterator[Part]:
+    if not (name := about.figure):
         return
     try:
         drawn = lookup("figure", name)(block, title=suite_title(block))
-    except DataError as error:
-        yield f"Not drawn: {error}"  # a probe at chance, for example
+    except (DataError, UnknownNameError) as error:
+        yield f"Not drawn: {error}"  # a probe at chance, or a figure of a package that is not installed
         return
     said = f"{label} as the figure {name} shows it; its numbers are those of hc.figures.data(hc.figures.{name}(...))."
-    yield Drawn(f"{name}_{place}", drawn, said, heads=_HEADS.get(name, ""))  # type: ignore[arg-type]
+    yield Drawn(f"{name}_{place}", drawn, said, heads=about.figure_heads)
 
 
 def _together(material: Material) -> Iterator[Part]:

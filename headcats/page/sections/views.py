@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from headcats.findings.mapping import title
 from headcats.page.material import Material
 from headcats.page.parts import Code, Link, Part, section
-from headcats.results import Label
 
 
 @section("What the heads look at")
@@ -18,10 +17,10 @@ def views(material: Material) -> Iterator[Part]:
             yield f"Their heads were chosen by {by}."
         for view in material.views:
             yield Link(material.address(view.path), view.title, view.what)
-    elif not material.found and not any(Label.parse(label).name == "ov_relation" for label in material.blocks):
+    elif not material.found and not any(about.sorts_heads for about in material.declared.values()):
         yield (
             "Attention views show the heads of categories. This run says nothing about those: a method that scores "
-            "task by task is needed, such as denoising_patch."
+            "task by task is needed."
         )
     else:
         yield "No attention views are saved. They need the model, and are made by:"

@@ -10,6 +10,7 @@ from function_worlds import QUICK, features_of, texts_of
 
 from headcats.errors import DataError
 from headcats.figures.probe_words import accuracies
+from headcats.methods.function_probe.summary import seed_agreement, sentences
 from headcats.models import Head
 from headcats.probes.functions import seed as function_seed
 from headcats.probes.functions.accuracy import clustered_accuracy
@@ -17,7 +18,6 @@ from headcats.probes.functions.fit import head_importance
 from headcats.probes.functions.results import importance_effects, labelled, verdict
 from headcats.probes.functions.seed import SeedResult, probe_seed
 from headcats.probes.functions.splits import held_out_texts
-from headcats.summaries.function_probe import seed_agreement, sentences
 
 FUNCTIONS = ("a", "b", "c", "d")
 PLANTED = {Head(0, 3): "a", Head(1, 1): "b", Head(2, 0): "c", Head(2, 2): "d"}

@@ -8,11 +8,10 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option
-from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt
 from headcats.models.circuit import Circuit
-from headcats.registry import register
 from headcats.relations import (
     FIRST_MLP,
     PRESETS,
@@ -25,7 +24,6 @@ from headcats.relations import (
     settings_of,
     single_tokens,
 )
-from headcats.summaries.ov_relation import summary
 from headcats.sweeps.labels import model_provenance
 
 
@@ -67,17 +65,11 @@ class OVRelation:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
     """
 
-    scope = "suite"
     name = "ov_relation"
-    figure = "ov_map"
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"preset": tuple(PRESETS), "first_mlp": FIRST_MLP}
-        self.__name__ = self.name
         self._last: _Scored | None = None
-
-    def __repr__(self) -> str:
-        return f"<method {self.name}>"
 
     def __call__(
         self,
@@ -167,10 +159,6 @@ class OVRelation:
         """Parts along `task`, in their order."""
         return joined(list(parts.values()))
 
-    def summary(self, block: xr.Dataset) -> list[str]:
-        """How many relations are implemented, by how many heads, and what chance does."""
-        return summary(block)
-
 
 class _Scored:
     """All relations of a study, scored together."""
@@ -247,6 +235,3 @@ def _score(
         )
         for one in relations
     }
-
-
-ov_relation = register("method", OVRelation.name, OVRelation())

@@ -1,4 +1,4 @@
-"""What a study hands a method that judges heads over a whole suite, and what such a method looks like."""
+"""What a study hands a joint method, and what such a method looks like."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import xarray as xr
 
+from headcats.methods.declaration import Declaration
 from headcats.methods.options import Option
 from headcats.models import HookedModel
 from headcats.prompts.answered import AnsweredText
@@ -18,7 +19,7 @@ WordPair = tuple[str, str]
 
 @dataclass(frozen=True)
 class SuiteInputs:
-    """The tasks of a study, ready for a method of scope "suite".
+    """The tasks of a study, ready for a joint method.
 
     Attributes:
         model: The model.
@@ -61,7 +62,7 @@ class SuiteInputs:
         )
 
 
-class SuiteMethod(Protocol):
+class JointMethod(Protocol):
     """A method that judges all heads over the tasks of a suite at once.
 
     Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
@@ -70,16 +71,14 @@ class SuiteMethod(Protocol):
     does it for all); times are estimated by it.
 
     Attributes:
-        scope: "suite".
+        declaration: Of kind "joint".
         name: Its registered name.
         options: As of any method (see `headcats.methods.options`).
-        figure: Name of the figure that shows its result.
     """
 
-    scope: str
+    declaration: Declaration
     name: str
     options: dict[str, Option]
-    figure: str
 
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
         """Name of each part -> names of the tasks it reads, in the order in which they are done."""

@@ -8,16 +8,15 @@ import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
 from headcats.formatting import pluralize
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
-from headcats.methods.suite_inputs import SuiteInputs
+from headcats.methods.token_probe.validation import answers_entry
 from headcats.models import adapt, check_model
 from headcats.probes.tokens.convergence import not_converged
 from headcats.probes.tokens.map import token_map
 from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.random_streams import stream
-from headcats.registry import register
-from headcats.summaries.token_probe import summary
 
 # Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
 _QUESTIONS = WholeNumber(default=1000, least=1)
@@ -60,9 +59,7 @@ class TokenProbe:
         controls and the intervals are this project's.
     """
 
-    scope = "suite"
     name = "token_probe"
-    figure = "layer_token"
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {
@@ -71,10 +68,6 @@ class TokenProbe:
             "questions": _QUESTIONS,
             "max_iter": _MAX_ITER,
         }
-        self.__name__ = self.name
-
-    def __repr__(self) -> str:
-        return f"<method {self.name}>"
 
     def __call__(
         self,
@@ -194,14 +187,23 @@ class TokenProbe:
             ]
         return asked
 
+    def validate(
+        self,
+        inputs: SuiteInputs,
+        *,
+        n_prompts: int,
+        preset: str = "orgad2025",
+        questions: int = _QUESTIONS.default,
+        **options: Any,
+    ) -> dict[str, Any]:
+        """What `hc.validate` says of one task: the model answers the first `n_prompts` of a run's questions."""
+        asked = self.ask(inputs, questions=min(n_prompts, questions))
+        return answers_entry(inputs.model, asked, preset=preset)
+
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The only part."""
         (block,) = parts.values()
         return block
-
-    def summary(self, block: xr.Dataset) -> list[str]:
-        """The best cell, what the task alone gives, the controls, and what was left out."""
-        return summary(block)
 
 
 def _left_out(found: xr.Dataset) -> str:
@@ -211,6 +213,3 @@ def _left_out(found: xr.Dataset) -> str:
 
 def _exact_of(task: Any) -> str | None:
     return getattr(task, "exact", None)
-
-
-token_probe = register("method", TokenProbe.name, TokenProbe())

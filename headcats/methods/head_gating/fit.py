@@ -13,12 +13,10 @@ from headcats.errors import DataError, StatisticsWarning
 from headcats.gates import PRESETS, GatingSettings, NextTokenData, find_settings, fit_each, gate_texts, joined
 from headcats.gates.data_set import DataSet
 from headcats.gates.saved import with_n_seeds
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
-from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import adapt, check_model
 from headcats.prompts.answered import AnsweredText
-from headcats.registry import register
-from headcats.summaries.head_gating import summary
 
 _N_SEEDS = WholeNumber(default=10, least=1)
 
@@ -63,16 +61,10 @@ class HeadGating:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """
 
-    scope = "suite"
     name = "head_gating"
-    figure = "always_any"
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _N_SEEDS}
-        self.__name__ = self.name
-
-    def __repr__(self) -> str:
-        return f"<method {self.name}>"
 
     def __call__(
         self,
@@ -184,10 +176,6 @@ class HeadGating:
         """The finished seeds of all categories; NaN for those that are not."""
         return joined(list(parts.values()))
 
-    def summary(self, block: xr.Dataset) -> list[str]:
-        """Per data set: shares of heads, losses, seeds that are missing; and what was left out."""
-        return summary(block)
-
 
 def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tuple[list[AnsweredText], str]:
     """Few-shot texts of a category, as many of every task, and the tasks that could give none."""
@@ -208,6 +196,3 @@ def _texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tupl
     if not made:
         raise DataError(" ".join(problems))
     return made, " ".join(problems)
-
-
-head_gating = register("method", HeadGating.name, HeadGating())

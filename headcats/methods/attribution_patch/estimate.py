@@ -6,13 +6,13 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.methods.joining import join_batches
+from headcats.methods.causal.inputs import TaskInputs
+from headcats.methods.causal.joining import join_batches
 from headcats.methods.options import Option, WholeNumber, check_whole
-from headcats.methods.task_inputs import TaskInputs
 from headcats.metrics import measure, metric_traits
 from headcats.models import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.registry import names, register
+from headcats.registry import names
 from headcats.sweeps.checked import checked_runs
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
 from headcats.sweeps.labels import labelled, model_provenance
@@ -54,16 +54,11 @@ class AttributionPatch:
         AtP*, arXiv 2403.00745; Hanna et al. (2024), EAP-IG, arXiv 2403.17806.
     """
 
-    scope = "task"
     name = "attribution_patch"
     positions = "last"
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"ig_steps": _IG_STEPS}
-        self.__name__ = self.name
-
-    def __repr__(self) -> str:
-        return f"<method {self.name}>"
 
     def __call__(
         self,
@@ -111,7 +106,7 @@ class AttributionPatch:
                 smooth = ", ".join(name for name in names("metric") if metric_traits(name).smooth)
                 raise OptionError(
                     f"{self.name} needs a metric with a gradient, and {metric!r} counts: its gradient is 0. Use "
-                    f"{smooth}, or an exact method such as denoising_patch."
+                    f"{smooth}, or an exact method."
                 )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
@@ -172,6 +167,3 @@ class AttributionPatch:
         first = int(mask.any(0).nonzero()[0])
         plain = choose(runs.corrupted, first=first, path="hooked")
         return mark_noise(ds, measured_noise(runs, "corrupted", metrics, first=first, choice=plain))
-
-
-attribution_patch = register("method", AttributionPatch.name, AttributionPatch())

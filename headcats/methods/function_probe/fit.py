@@ -10,8 +10,9 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
+from headcats.methods.function_probe.summary import not_used
+from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
-from headcats.methods.suite_inputs import SuiteInputs
 from headcats.models import HookedModel, adapt, check_model
 from headcats.probes.functions.prepared import PreparedTexts, prepare
 from headcats.probes.functions.results import NAME, labelled, most_seeds_fitted, verdict
@@ -19,8 +20,6 @@ from headcats.probes.functions.seed import probe_seed
 from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
 from headcats.probes.functions.splits import rounds_of
 from headcats.prompts.answered import AnsweredText
-from headcats.registry import register
-from headcats.summaries.function_probe import not_used, summary
 from headcats.sweeps.labels import model_provenance
 
 _SEEDS = WholeNumber(default=5, least=1)
@@ -63,18 +62,12 @@ class FunctionProbe:
         intervals nor left-out tasks.
     """
 
-    scope = "suite"
     name = NAME
-    figure = "importance_grid"
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"preset": tuple(PRESETS), "n_seeds": _SEEDS, "tokens": _TOKENS}
-        self.__name__ = self.name
         # Features of the last study: all its parts read the same.
         self._kept: tuple[Any, PreparedTexts] | None = None
-
-    def __repr__(self) -> str:
-        return f"<method {self.name}>"
 
     def __call__(
         self,
@@ -217,10 +210,6 @@ class FunctionProbe:
         n_seeds = json.loads(joined.attrs["provenance"])["n_seeds"]
         return joined.assign_attrs(verdict=verdict(joined, n_seeds=n_seeds))
 
-    def summary(self, block: xr.Dataset) -> list[str]:
-        """Accuracies, verdict, agreement of the seeds, and what was left out or dropped."""
-        return summary(block)
-
     def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> PreparedTexts:
         texts, left_out = _texts(inputs)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
@@ -275,6 +264,3 @@ def _with_provenance(
         "refused": dict(refused),
     }
     return block.assign_attrs(provenance=json.dumps(told, ensure_ascii=False), preset=told["preset"])
-
-
-function_probe = register("method", FunctionProbe.name, FunctionProbe())

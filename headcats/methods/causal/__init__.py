@@ -1,22 +1,27 @@
 """Causal methods: an intervention that is also a plain function, and that a study can run on a task."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
-import xarray as xr
-from torch import Tensor
-
-from headcats.errors import DataError
-from headcats.methods.joining import join_batches
+from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.options import Option
-from headcats.methods.task_inputs import TaskInputs
-from headcats.prompts.batch import PromptBatch
 from headcats.registry import register
-from headcats.sweeps.batch_sweep import sweep, sweep_runs
-from headcats.sweeps.donors import UncoveredRoles
-from headcats.sweeps.intervention import Base, Intervention, Sources
-from headcats.sweeps.reference import Reference
-from headcats.sweeps.runs import BaseRuns
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from torch import Tensor
+
+    from headcats.methods.causal.inputs import TaskInputs
+    from headcats.prompts.batch import PromptBatch
+    from headcats.sweeps.intervention import Intervention, Sources
+    from headcats.sweeps.reference import Reference
+else:
+    # The file of a method names these two, and is read where torch is not wanted.
+    Sources = Tensor = Any
+
+__all__ = ["CausalMethod", "Sources", "Tensor", "causal_method"]
 
 
 class CausalMethod:
@@ -25,16 +30,17 @@ class CausalMethod:
     `hc.methods.causal_method` makes one; it is not made by hand.
 
     Args:
-        intervention: What replaces z, in which run, and where by default.
+        replacement: What z becomes, given the sources of the layer.
+        declaration: What it says of itself.
         references: Names of the reference prompts that a study can give it, the default first.
-        doc: What it says of itself.
+        **acts: `base`, `positions` and the promises of an `Intervention`.
 
     Attributes:
         name: Its name in results and on the command line.
         positions: Where heads are replaced by default: "last", "all" or a token role.
         references: As given.
         options: Name of an option -> its values, the default first.
-        scope: "task": it is scored task by task.
+        declaration: As given.
 
     Example:
         >>> import headcats as hc
@@ -44,16 +50,34 @@ class CausalMethod:
         ('all', ('suite', 'task', 'corrupted'))
     """
 
-    scope = "task"
-
-    def __init__(self, intervention: Intervention, references: tuple[str, ...], doc: str | None) -> None:
-        self.intervention = intervention
-        self.name = intervention.name
-        self.positions = intervention.positions
+    def __init__(
+        self,
+        replacement: "Callable[[Sources], Tensor]",
+        *,
+        declaration: Declaration,
+        references: tuple[str, ...] = (),
+        **acts: Any,
+    ) -> None:
+        self.declaration = declaration
+        self.name = self.__name__ = declaration.name
+        self.positions: str = acts["positions"]
         self.references = references
         self.options: dict[str, Option] = {"reference": references} if references else {}
-        self.__doc__ = doc
-        self.__name__ = intervention.name
+        self.__doc__ = replacement.__doc__
+        self._replacement, self._acts = replacement, acts
+
+    @cached_property
+    def intervention(self) -> "Intervention":
+        """What is replaced, and where."""
+        from headcats.sweeps.intervention import Intervention
+
+        return Intervention(
+            self.name,
+            replacement=self._replacement,
+            uses_reference=bool(self.references),
+            unprocessed=self.declaration.unprocessed,
+            **self._acts,
+        )
 
     @property
     def why_dropped(self) -> str:
@@ -67,14 +91,14 @@ class CausalMethod:
     def __call__(
         self,
         model: Any,
-        batch: PromptBatch,
+        batch: "PromptBatch",
         *,
         metrics: Sequence[str] = ("logit_diff",),
         positions: str | None = None,
         path: str = "auto",
-        reference: Reference | PromptBatch | Sequence[PromptBatch] | None = None,
+        reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
         memory: str | int | None = None,
-    ) -> xr.Dataset:
+    ) -> "xr.Dataset":
         """The method on one batch of prompts; as `hc.sweep` with it.
 
         Args:
@@ -93,6 +117,8 @@ class CausalMethod:
         Raises:
             UnknownNameError, OptionError, DataError, ModelError: As `hc.sweep`.
         """
+        from headcats.sweeps.batch_sweep import sweep
+
         return sweep(
             model,
             batch,
@@ -104,7 +130,7 @@ class CausalMethod:
             memory=memory,
         )
 
-    def on_task(self, inputs: TaskInputs, *, positions: str, reference: str | None = None) -> xr.Dataset:
+    def on_task(self, inputs: "TaskInputs", *, positions: str, reference: str | None = None) -> "xr.Dataset":
         """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.
 
         Args:
@@ -120,65 +146,21 @@ class CausalMethod:
             DataError: The reference does not cover half of a batch's prompts, no prompt has a second corruption, or
                 roles do not align.
         """
-        chosen = inputs.reference(reference or self.references[0]) if self.references else None
-        lacking = [runs.batch.lacks_second() if self.intervention.uses_second else [] for runs in inputs.runs]
-        parts = [
-            self._on_batch(runs, inputs, positions, chosen or Reference(runs.batch), left_out)
-            for runs, left_out in zip(inputs.runs, lacking, strict=True)
-            if len(left_out) < len(runs.batch)
-        ]
-        if not parts:
-            raise DataError(
-                f"{self.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: no "
-                "other distractor task answers their demonstrations in as many tokens, and their labels have no other "
-                "wrong order."
-            )
-        joined = join_batches(parts)
-        everything = sum(len(runs.batch) for runs in inputs.runs)
-        return joined.assign_attrs(dropped=everything - joined.sizes["prompt"])
+        from headcats.methods.causal.on_task import task_block
 
-    def _on_batch(
-        self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference, left_out: Sequence[int]
-    ) -> xr.Dataset:
-        """The sweep over one batch, without the prompts `left_out`, and the few whose token roles the reference does
-        not cover.
-
-        Raises:
-            UncoveredRoles: It does not cover half of the prompts.
-        """
-        try:
-            block = self._sweep(runs, inputs, positions, reference)
-        except UncoveredRoles as problem:
-            kept = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
-            if 2 * len(kept) < len(runs.batch):
-                raise
-            block = self._sweep(runs.select(kept), inputs, positions, reference)
-        if left_out:
-            # Swept with the others: unpatched runs of the others alone would cost more.
-            keys = {runs.batch.keys[prompt] for prompt in left_out}
-            block = block.isel(prompt=[place for place, key in enumerate(block.key.values) if key not in keys])
-        return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
-
-    def _sweep(self, runs: BaseRuns, inputs: TaskInputs, positions: str, reference: Reference) -> xr.Dataset:
-        return sweep_runs(
-            runs,
-            self.intervention,
-            metrics=inputs.metrics,
-            positions=positions,
-            reference=reference,
-            path=inputs.path,
-            advance=inputs.advance,
-        )
+        kind = (reference or self.references[0]) if self.references else None
+        return task_block(self.intervention, inputs, positions=positions, reference=kind)
 
 
 def causal_method(
     *,
-    base: Base,
+    base: Literal["clean", "corrupted"],
     positions: str,
     references: tuple[str, ...] = (),
     keeps_agreement: bool = False,
     uses_second: bool = False,
-) -> Callable[[Callable[[Sources], Tensor]], CausalMethod]:
+    declares: Declaration | None = None,
+) -> "Callable[[Callable[[Sources], Tensor]], CausalMethod]":
     """Decorator: turn `replacement(sources) -> z` into a registered causal method of the function's name.
 
     Args:
@@ -188,6 +170,7 @@ def causal_method(
             "other_items"), the default first; empty for a replacement that needs none.
         keeps_agreement: See `Intervention`.
         uses_second: See `Intervention`.
+        declares: What else the method says of itself; its name and its strength, the effect, are filled in.
 
     Returns:
         The decorator; it makes a `CausalMethod` of the function.
@@ -208,9 +191,17 @@ def causal_method(
         Heimersheim & Nanda (2024), arXiv 2404.15255, for what can be replaced by what.
     """
 
-    def decorate(replacement: Callable[[Sources], Tensor]) -> CausalMethod:
-        name = replacement.__name__
-        intervention = Intervention(name, base, replacement, positions, bool(references), keeps_agreement, uses_second)
-        return register("method", name, CausalMethod(intervention, references, replacement.__doc__))
+    def decorate(replacement: "Callable[[Sources], Tensor]") -> CausalMethod:
+        declaration = declares or Declaration()
+        method = CausalMethod(
+            replacement,
+            declaration=replace(declaration, name=replacement.__name__, strength=declaration.strength or Strength()),
+            references=references,
+            base=base,
+            positions=positions,
+            keeps_agreement=keeps_agreement,
+            uses_second=uses_second,
+        )
+        return register("method", method.name, method)
 
     return decorate

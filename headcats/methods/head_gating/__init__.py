@@ -1,0 +1,32 @@
+"""Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
+
+from headcats.methods.declaration import Declaration, Strength
+from headcats.methods.lazy import declare
+from headcats.presets import add_preset
+
+head_gating = declare(
+    Declaration(
+        name="head_gating",
+        kind="joint",
+        strength=Strength("facilitation", "seed", "dataset", "mean", "gates", "facilitation, mean over seeds"),
+        figure="always_any",
+        figure_heads="head-layer",
+        reader="hc.always_any",
+        paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
+        cost="1,500 updates of 64 texts per seed and category",
+    ),
+    code="headcats.methods.head_gating.fit:HeadGating",
+    summary="headcats.methods.head_gating.summary:summary",
+)
+
+add_preset(
+    "chg2025",
+    head_gating.declaration.paper,
+    {"methods": (head_gating.name,)},
+    differs="data sets are the categories of the suite",
+)
+add_preset(
+    "chg-mini",
+    "Nam et al. (2025) with smaller batches and fewer updates, for small models",
+    {"methods": (f"{head_gating.name}:preset=chg-mini",)},
+)

@@ -1,0 +1,1 @@
+"""Joint methods: they judge heads over all tasks at once."""

@@ -1,0 +1,78 @@
+"""A method whose code is imported when it is first used, so that its name and declaration cost no torch."""
+
+import functools
+import inspect
+import pkgutil
+from typing import Any
+
+import xarray as xr
+
+from headcats.methods.declaration import Declaration
+from headcats.registry import register
+
+
+class LazyMethod:
+    """A declared method; calling it, and every attribute but the declaration, imports its code.
+
+    Attributes:
+        declaration: What the method says of itself.
+        name: Its registered name.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.token_probe
+        <method token_probe>
+        >>> hc.methods.token_probe.declaration.needs
+        'exact answers'
+    """
+
+    def __init__(self, declaration: Declaration, code: str, summary: str) -> None:
+        self.declaration = declaration
+        self.name = self.__name__ = declaration.name
+        self._code, self._summary = code, summary
+
+    @functools.cached_property
+    def _method(self) -> Any:
+        return _imported(self._code)()
+
+    def summary(self, block: xr.Dataset) -> list[str]:
+        """What a reader should know of a finished block, as plain sentences."""
+        return _imported(self._summary)(block) if self._summary else []
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return inspect.getdoc(type(self._method))
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._method)
+
+    def __repr__(self) -> str:
+        return f"<method {self.name}>"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Call the method; `inspect.signature` and the pages of the API show its own arguments."""
+        return self._method(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._method, name)
+
+
+def declare(declaration: Declaration, code: str, *, summary: str = "") -> LazyMethod:
+    """Register a method by its declaration.
+
+    Args:
+        declaration: What the method says of itself.
+        code: Where its class is, as `package.module:Class`.
+        summary: Where the function is that turns a block of a joint method into sentences, as `package.module:name`.
+
+    Raises:
+        DataError: A name that cannot be one of results or files.
+    """
+    return register("method", declaration.name, LazyMethod(declaration, code, summary))
+
+
+def _imported(path: str) -> Any:
+    return pkgutil.resolve_name(path)

@@ -1,0 +1,37 @@
+"""OV relations: which relations between words a head implements by its weights alone."""
+
+from headcats.methods.declaration import Declaration, Strength
+from headcats.methods.lazy import declare
+from headcats.presets import add_preset
+
+ov_relation = declare(
+    Declaration(
+        name="ov_relation",
+        kind="joint",
+        strength=Strength(
+            "score",
+            "task",
+            "category",
+            "max",
+            "weights",
+            "largest score of its relations",
+            unit="largest share of the word pairs of a relation that its weights map rightly",
+        ),
+        figure="ov_map",
+        figure_heads="layer-head",
+        reader="hc.relation_members",
+        sorts_heads=True,
+        paper="Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
+        cost="weights alone, no prompts",
+    ),
+    code="headcats.methods.ov_relation.fit:OVRelation",
+    summary="headcats.methods.ov_relation.summary:summary",
+)
+
+add_preset(
+    "maps2025",
+    ov_relation.declaration.paper,
+    {"methods": (ov_relation.name,)},
+    reading={"rule": "threshold:value=0.15", "min_tasks": "1"},
+    differs="relations are the tasks of the suite, not the paper's; a permuted-target null stands beside the .15",
+)

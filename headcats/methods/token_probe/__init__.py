@@ -1,0 +1,28 @@
+"""Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
+
+from headcats.methods.declaration import Declaration
+from headcats.methods.lazy import declare
+from headcats.presets import add_preset
+
+token_probe = declare(
+    Declaration(
+        name="token_probe",
+        kind="joint",
+        figure="layer_token",
+        reader="hc.figures.layer_token",
+        needs="exact answers",
+        suite="sentences",
+        default_suite="sentences",
+        paper="Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707",
+        cost="one generated answer per question; a logistic regression per layer and token role",
+    ),
+    code="headcats.methods.token_probe.fit:TokenProbe",
+    summary="headcats.methods.token_probe.summary:summary",
+)
+
+add_preset(
+    "orgad2025",
+    token_probe.declaration.paper,
+    {"suite": "sentences", "n_demos": 0, "methods": (token_probe.name,)},
+    differs="questions are those of the suite; items are split by question",
+)
