@@ -1,5 +1,7 @@
 """What a check concludes of tasks that are answered in sentences."""
 
+import re
+
 from headcats.findings.validation import validation_findings
 
 
@@ -16,11 +18,11 @@ def said(*entries):
 
 def test_where_every_task_is_refused_nothing_is_counted():
     text = said(entry(refusal="no answer"))
-    assert text.endswith("0 of 1 task can be probed for wrong answers (token_probe).")
+    assert text.endswith("0 of 1 task can be probed for wrong answers.")
 
 
 def test_what_a_probe_needs_is_that_of_its_settings():
     text = said(entry(right=31, wrong=25), entry(refusal="no answer"))
-    assert "1 of 2 tasks can be probed for wrong answers (token_probe). Of these 56 answers 31 are right" in text
+    assert re.search(r"1 of 2 tasks.* 56 answers 31 are right", text)
     assert "at least 30 of both: a run asks more questions" in text
     assert "at least 30 of both, so it can run." in said(entry(right=31, wrong=30))

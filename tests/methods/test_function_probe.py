@@ -131,7 +131,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
 
 
 def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["headcats.methods.function_probe"]  # the attribute of that name is the method
+    module = sys.modules["headcats.methods.function_probe.fit"]
     whole = module.probe_seed
 
     def refusing(*args, probe: int, **kwargs):

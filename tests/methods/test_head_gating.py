@@ -202,7 +202,7 @@ class TestPlainFunction:
 class TestStudy:
     def test_options_are_those_of_the_paper_first(self) -> None:
         assert head_gating.declaration.kind == "joint"
-        assert head_gating.figure == "always_any"
+        assert head_gating.declaration.figure == "always_any"
         assert head_gating.options == {"preset": ("chg2025", "chg-mini"), "n_seeds": WholeNumber(10, least=1)}
 
     def test_a_part_is_a_seed_of_a_category(self, inputs: SuiteInputs) -> None:
