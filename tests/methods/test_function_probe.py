@@ -1,8 +1,8 @@
 """The function probe on models: a planted head is found, seeds are parts of a study, and bad input is told."""
 
+import importlib
 import itertools
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -131,7 +131,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
 
 
 def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = sys.modules["headcats.methods.function_probe.fit"]
+    module = importlib.import_module("headcats.methods.function_probe.fit")
     whole = module.probe_seed
 
     def refusing(*args, probe: int, **kwargs):
