@@ -80,7 +80,7 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
         )
     colours = named_palette(palette, suite_colours(curves, names)).categories
     frame = pd.DataFrame(
-        [_row(curves, name, side, k) for name in colours for side in (OWN, OTHERS) for k in curves["k"].values]
+        [_row(curves, name, side, k) for name in colours for side in (OWN, OTHERS) for k in curves["k"].values.tolist()]
     )
     on_own_tasks = frame[frame["side"] == OWN]
     values = pd.concat([frame["damage"], on_own_tasks["random_low"], on_own_tasks["random_high"]])

@@ -42,7 +42,7 @@ class Canvas:
             place = {"x": x, "xanchor": "left", "y": y, "yanchor": "top"}
             self.fig.update_layout(title={"text": title, "font": {"size": TITLE}, **place})
 
-    def at(self, left: float, top: float) -> tuple[float, float]:
+    def at(self, left: int, top: int) -> tuple[float, float]:
         """Paper x and y (0 to 1, from the bottom left) of a place in pixels."""
         return left / self.width, 1 - top / self.height
 
@@ -73,7 +73,7 @@ class Canvas:
         return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
     def write(
-        self, text: str, *, at: tuple[float, float], size: int = MEDIUM, anchor: str = "left", quiet: bool = False
+        self, text: str, *, at: tuple[int, int], size: int = MEDIUM, anchor: str = "left", quiet: bool = False
     ) -> None:
         """Write one line of HTML whose top (left, centre or right) is at that place."""
         x, y = self.at(*at)

@@ -37,8 +37,8 @@ def test_a_signed_scale_tells_the_truth_about_its_ends(effects: np.ndarray) -> N
     ("scale", "inks"),
     [
         (signed_scale(np.array([1.0]), name=""), ["white", "black", "white"]),
-        (fixed_scale((-1, 1), colours="Blues", name=""), ["black", "black", "white"]),
-        (fixed_scale((-1, 1), colours="Viridis", name=""), ["white", "white", "black"]),
+        (fixed_scale((-1.0, 1.0), colours="Blues", name=""), ["black", "black", "white"]),
+        (fixed_scale((-1.0, 1.0), colours="Viridis", name=""), ["white", "white", "black"]),
     ],
     ids=["signed", "Blues", "Viridis"],
 )
