@@ -219,7 +219,7 @@ RESULTS_UNKNOWN = {
     "rule text": (["--rule", 'threshold:value="a"'], "Option value of rule threshold must be a number"),
     "rule list": (["--rule", "sd_above_mean:k=[1]"], "Option k of rule sd_above_mean must be a number"),
     "rule range": (["--rule", "fdr:alpha=1.5"], "alpha"),
-    "min tasks": (["--min-tasks", "most"], "--min-tasks is 'half' or a whole number of at least 1; got 'most'"),
+    "min tasks": (["--min-tasks", "most"], "min_tasks is 'half' or a whole number of at least 1; got 'most'"),
     "too many tasks": (["--min-tasks", "9"], "min_tasks=9 needs at least 9"),
     "method": (["--method", "denoising"], "denoising"),
     "metric": (["--metric", "prob"], "prob"),
@@ -455,9 +455,9 @@ def test_a_map_of_a_run_that_was_stopped_says_so(headcats, results, tmp_path):
 def test_misspelt_options_are_told_before_anything_is_read(headcats, results):
     for option, said in (
         ("--rule", "Unknown rule 'most'"),
-        ("--min-tasks", "--min-tasks is 'half' or a whole number"),
-        ("--sign", "--sign must be 'helping' or 'suppressing'; got 'most'"),
-        ("--effect", "--effect must be 'total' or 'task_specific'; got 'most'"),
+        ("--min-tasks", "min_tasks is 'half' or a whole number"),
+        ("--sign", "sign must be 'helping' or 'suppressing'; got 'most'"),
+        ("--effect", "effect must be 'total' or 'task_specific'; got 'most'"),
     ):
         for command in (["map", results / "nowhere"], ["figure", "head_grid", results / "nowhere", "--out", "x.html"]):
             assert said in headcats(*command, option, "most").text

@@ -108,7 +108,7 @@ def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
             raise DataError("too few items here")
         return judged(*given, **options)
 
-    monkeypatch.setattr("headcats.categories.categorize", categorize)
+    monkeypatch.setattr("headcats.reading.categorize", categorize)
     said = compare("r", "--halves", 2)
     assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
     assert "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone." in said
@@ -230,9 +230,9 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--sign", "helpful"), "--sign must be 'helping' or 'suppressing'; got 'helpful'"),
+        (("--sign", "helpful"), "sign must be 'helping' or 'suppressing'; got 'helpful'"),
         (("--halves", "-1"), "--halves is a number of splits, 0 for none; got -1"),
-        (("--min-tasks", "most"), "--min-tasks is 'half' or a whole number"),
+        (("--min-tasks", "most"), "min_tasks is 'half' or a whole number"),
     ],
 )
 def test_wrong_options_are_told_before_anything_is_scored(options, message, monkeypatch):

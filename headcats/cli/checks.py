@@ -1,34 +1,15 @@
 """What commands look at before they compute anything, and what they say of the results that they read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from headcats.cli.console import warn
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-# Options of the scores that a map is made of, and what they are if not given.
-SCORING = {
-    "positions": None,
-    "metric": None,
-    "effect": "total",
-    "rule": DEFAULT_RULE,
-    "min_tasks": "half",
-    "sign": "helping",
-}
-
-
-def check_names(rule: str, min_tasks: str, effect: str, sign: str) -> None:
-    """A misspelt name should not wait for the scores."""
-    from headcats.findings.mapping import EFFECTS, SIGNS, parse_min_tasks
-    from headcats.rules.text import parse_rule
-
-    parse_rule(rule), parse_min_tasks(min_tasks)
-    check_choice("--effect", effect, EFFECTS)
-    check_choice("--sign", sign, SIGNS)
+    from headcats.results import Label
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -41,27 +22,27 @@ def check_choice(option: str, value: str, known: Sequence[str]) -> None:
         raise OptionError(f"{option} must be {' or '.join(map(repr, known))}; got {value!r}.")
 
 
-def refuse_unused(given: Mapping[str, str | None], *, by: str) -> None:
-    """An option that would change nothing must not look as if it had.
+def refuse_unused(options: Iterable[str], *, by: str) -> None:
+    """Refuse options that would change nothing.
 
     Args:
-        given: Options of `SCORING` and their values.
+        options: Options that were set, such as those of `Reading.options`.
         by: What does not read them, for the message.
 
     Raises:
-        OptionError: One of them is not the default.
+        OptionError: There are some.
     """
-    unused = [f"--{name.replace('_', '-')}" for name, value in given.items() if value != SCORING[name]]
-    if unused:
+    if unused := [f"--{name}" for name in options]:
         raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")
 
 
-def note_control(method: str | None) -> None:
-    """Say so where heads are asked of a control."""
-    from headcats.findings.mapping import control_note
+def note_control(label: "Label") -> None:
+    """Warn where a map is asked of a control."""
+    from headcats.methods.declaration import registered
 
-    if note := control_note(method or ""):
-        warn(note)
+    declaration = registered(label.name)
+    if declaration.control_of:
+        warn(f"{label.name} is a control: {declaration.caution}")
 
 
 def note_unfinished(results: "xr.DataTree") -> None:

@@ -9,8 +9,7 @@ import typer
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText
 from headcats.cli.as_json import Answer
-from headcats.cli.checks import check_choice
-from headcats.cli.comparisons import Choice, methods, methods_alone, protocols, structure
+from headcats.cli.comparisons import methods, methods_alone, protocols, structure
 from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError
 
@@ -91,41 +90,43 @@ def compare_command(
     `files`. What does not apply is null.
     """
     from headcats.findings.instead import check_scored
-    from headcats.findings.mapping import SIGNS, of_run, parse_min_tasks
     from headcats.findings.plans import differences, plan_findings
+    from headcats.reading import Reading
     from headcats.results import load, suite_blocks, task_nodes
-    from headcats.rules.text import parse_rule
+    from headcats.scores import drop_untried_categories
 
-    # A misspelt value should not wait for the scores.
-    choice = Choice(method, positions, metric, parse_rule(rule), parse_min_tasks(min_tasks), sign)
-    check_choice("--sign", sign, SIGNS)
+    reading = Reading.parse(
+        method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
+    )
     if halves < 0:
         raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
     loaded = [load(folder) for folder in folders]
-    for one, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
-        check_scored(one, folder, method, by="`headcats compare` of several folders")
-    results = dict(zip(_labels(folders), (of_run(one, *loaded) for one in loaded), strict=True))
+    for results_of_folder, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
+        check_scored(results_of_folder, folder, method, by="`headcats compare` of several folders")
+    results = {
+        name: drop_untried_categories(tree, *loaded) for name, tree in zip(_labels(folders), loaded, strict=True)
+    }
     answer = Answer(as_json)
     answer.numbers = dict.fromkeys(_KEYS)
     if len(results) > 1:
         answer.say(plan_findings(results))
         answer.numbers["differences"] = {
-            what: dict(zip(results, values, strict=True)) for what, values in differences(results).items()
+            part: dict(zip(results, values, strict=True)) for part, values in differences(results).items()
         }
     alone = next(iter(results.values())) if len(results) == 1 else None
     tables: dict[str, pd.DataFrame] = {}
     if len(set(map(_weights, results.values()))) > 1:
-        tables[""] = structure(results, choice, answer)
+        tables[""] = structure(results, reading, answer)
     elif alone is not None and not task_nodes(alone):
         tables[""] = methods_alone(alone, folders[0], metric, answer)
     else:
         if alone is not None:
             check_scored(alone, folders[0], method, by="`headcats compare` with --method")
-        tables[""] = protocols(results, choice, answer, halves=halves, folder=folders[0])
+        tables[""] = protocols(results, reading, answer, halves=halves, folder=folders[0])
         if alone is not None and suite_blocks(alone) and method is None:
             tables["-methods"] = methods(alone, metric, answer)
     if csv is not None:
-        _write({csv.with_name(f"{csv.stem}{more}{csv.suffix}"): one for more, one in tables.items()}, answer)
+        _write({csv.with_name(f"{csv.stem}{suffix}{csv.suffix}"): table for suffix, table in tables.items()}, answer)
     answer.end()
 
 
@@ -134,9 +135,9 @@ _KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves"
 
 def _labels(folders: list[Path]) -> list[str]:
     """Names that differ, also where one folder is named twice."""
-    named = [str(folder) for folder in folders]
-    before = [named[:place].count(name) for place, name in enumerate(named)]
-    return [f"{name} ({times + 1})" if times else name for name, times in zip(named, before, strict=True)]
+    names = [str(folder) for folder in folders]
+    before = [names[:place].count(name) for place, name in enumerate(names)]
+    return [f"{name} ({times + 1})" if times else name for name, times in zip(names, before, strict=True)]
 
 
 def _weights(results: "xr.DataTree") -> str:
@@ -150,6 +151,6 @@ def _write(tables: Mapping[Path, "pd.DataFrame"], answer: Answer) -> None:
 
     for path, table in tables.items():
         write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
-    told = f"Numbers: {' and '.join(map(str, tables))}"
+    message = f"Numbers: {' and '.join(map(str, tables))}"
     for place, (name, path) in enumerate(zip(("csv", "csv_methods"), tables, strict=False)):
-        answer.wrote(name, path, "" if place else told)
+        answer.wrote(name, path, "" if place else message)

@@ -56,16 +56,13 @@ def evidence_command(
     `verdicts` (of every `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
-    from headcats.file_names import NODES
     from headcats.findings.evidence import evidence_findings
     from headcats.findings.instead import check_scored
-    from headcats.findings.mapping import EFFECTS, parse_min_tasks
+    from headcats.reading import EVIDENCE_TABLES, Reading
     from headcats.results import load, manifest_of
-    from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait until the model is loaded.
-    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
-    check_choice("--effect", effect, EFFECTS)
+    reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
     check_choice("--positions", positions, ("last", "all"))
     for option, value, least in (("--n-prompts", n_prompts, 2), ("--controls", controls, 1)):
         if value < least:
@@ -73,30 +70,28 @@ def evidence_command(
     results = load(folder)
     note_unfinished(results)
     check_scored(results, folder, method, by="`headcats evidence`")
-    from headcats.study.evidence_run import evidence_files, run_evidence
+    from headcats.study.evidence_run import resolve_tested, run_evidence
 
-    where = folder / evidence_files(
-        results, method=method, metric=metric, effect=effect, rule=judge, min_tasks=needed, positions=positions
-    )
-    replaced = " These replace earlier ones." if (where / f"{NODES[0]}.nc").exists() else ""
-    found = run_evidence(
+    target = folder / resolve_tested(reading, results).evidence_folder(results, ablated=positions)
+    replaced = " These replace earlier ones." if (target / f"{EVIDENCE_TABLES[0]}.nc").exists() else ""
+    evidence = run_evidence(
         model or manifest_of(results).model.name,
         folder,
         method=method,
         metric=metric,
         effect=effect,
-        rule=judge,
-        min_tasks=needed,
+        rule=reading.rule,
+        min_tasks=reading.min_tasks,
         positions=positions,
         n_prompts=n_prompts,
         controls=controls,
         seed=seed,
     )
     if as_json:
-        put(_numbers(found) | {"folder": where, "files": [f"{name}.nc" for name in NODES]})
+        put(_numbers(evidence) | {"folder": target, "files": [f"{name}.nc" for name in EVIDENCE_TABLES]})
         return
-    tell(evidence_findings(found))
-    tell([Paragraph(f"Numbers: {where} ({', '.join(f'{name}.nc' for name in NODES)}).{replaced}")])
+    tell(evidence_findings(evidence))
+    tell([Paragraph(f"Numbers: {target} ({', '.join(f'{name}.nc' for name in EVIDENCE_TABLES)}).{replaced}")])
 
 
 def _numbers(found: "xr.DataTree") -> dict[str, Any]:

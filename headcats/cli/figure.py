@@ -11,7 +11,7 @@ import typer
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.as_json import put
-from headcats.cli.checks import check_names, note_control, refuse_unused
+from headcats.cli.checks import note_control, refuse_unused
 from headcats.cli.console import tell
 from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
@@ -19,6 +19,8 @@ from headcats.registry import lookup, unknown_name_message
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from headcats.reading import Reading
 
 Table: TypeAlias = "tuple[xr.Dataset, str]"
 """What a figure reads, and its title."""
@@ -61,43 +63,45 @@ def figure_command(
     drawn = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
-    check_names(rule, min_tasks, effect, sign)
-    chosen = _options(drawn, name, options or [])
-    scoring: dict[str, Any] = {
-        "positions": positions,
-        "metric": metric,
-        "effect": effect,
-        "rule": rule,
-        "min_tasks": min_tasks,
-        "sign": sign,
-    }
     from headcats.figures import reads, write
-    from headcats.file_names import NODES
-    from headcats.findings.mapping import of_run
     from headcats.findings.suite import joint_block, suite_title
+    from headcats.reading import EVIDENCE_TABLES, Reading
     from headcats.results import load
+    from headcats.scores import drop_untried_categories
 
-    results, wanted = of_run(load(folder)), reads(drawn)
+    reading = Reading.parse(
+        method=method,
+        positions=positions,
+        metric=metric,
+        effect=effect,
+        rule=rule,
+        min_tasks=min_tasks,
+        sign=sign,
+    )
+    arguments = _options(drawn, name, options or [])
+    scoring = [option for option in reading.options if option != "method"]
+    results, wanted = drop_untried_categories(load(folder)), reads(drawn)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(results, name, method=method, any_method=wanted == "importance")
     if block is not None:
         refuse_unused(scoring, by=f"Figure {name!r} of a joint method")
         table, heading = block, suite_title(block)
     elif wanted == "agreement":
-        others = {key: value for key, value in scoring.items() if key != "metric"}
-        refuse_unused(others, by=f"Figure {name!r}, which shows all methods,")
+        refuse_unused(
+            [option for option in scoring if option != "metric"], by=f"Figure {name!r}, which shows all methods,"
+        )
         table, heading = _of_methods(results, metric, method)
-    elif wanted in NODES:
-        table, heading = _of_evidence(folder, wanted, name, method=method, **scoring)
+    elif wanted in EVIDENCE_TABLES:
+        table, heading = _of_evidence(folder, wanted, name, reading, method=method, positions=positions)
     else:
         if wanted == "importance":
             wanted = "members"  # any score of any method, by category
         from headcats.findings.instead import check_scored
 
         check_scored(results, folder, method, by=f"Figure {name!r}")
-        table, heading = _of_scores(results, wanted, name, method=method, **scoring)
+        table, heading = _of_scores(results, wanted, name, reading)
     titled = {"title": heading} if "title" in inspect.signature(drawn).parameters else {}
-    file = write(drawn(table, **(titled | chosen)), destination)
+    file = write(drawn(table, **(titled | arguments)), destination)
     if as_json:
         put({"figure": name, "file": file, "title": heading})
     else:
@@ -114,7 +118,9 @@ def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) 
     return method_agreement(method_scores(results, metric=metric)), f"Methods on one grid of heads, model {model}"
 
 
-def _of_evidence(folder: Path, wanted: str, name: str, *, sign: str, rule: str, **chosen: str | None) -> Table:
+def _of_evidence(
+    folder: Path, wanted: str, name: str, reading: "Reading", *, method: str | None, positions: str | None
+) -> Table:
     """A table of the evidence that is saved in a results folder.
 
     Raises:
@@ -122,35 +128,40 @@ def _of_evidence(folder: Path, wanted: str, name: str, *, sign: str, rule: str, 
     """
     from headcats.page.saved import saved_evidence
     from headcats.results import Label
-    from headcats.rules.text import parse_rule
 
-    refuse_unused({"sign": sign}, by=f"Figure {name!r}")
-    asked = {"rule": repr(parse_rule(rule))} | {key: value for key, value in chosen.items() if value is not None}
+    refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
+    criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
+    # `positions` are those at which heads were ablated.
+    criteria |= {"metric": reading.metric} if reading.metric else {}
+    criteria |= {"positions": positions} if positions is not None else {}
     for saved in saved_evidence(folder):
         options = json.loads(saved.tree.attrs["options"])
-        known = options | {"method": [options["method"], Label.parse(options["method"]).method]}
-        if all(value in known[key] if key == "method" else value == str(known[key]) for key, value in asked.items()):
+        names = (None, options["method"], Label.parse(options["method"]).method)
+        if method in names and all(value == str(options[key]) for key, value in criteria.items()):
             by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
             return saved.tree[wanted].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
+    criteria |= {"method": method} if method is not None else {}
     raise OptionError(
         f"Figure {name!r} reads what `headcats evidence {folder}` saves, and {folder} holds none with these options "
-        f"({', '.join(f'{key} {value}' for key, value in asked.items())}). Run that first, with the same options."
+        f"({', '.join(f'{key} {value}' for key, value in criteria.items())}). Run that first, with the same options."
     )
 
 
-def _of_scores(results: "xr.DataTree", wanted: str, name: str, *, method: str | None, **chosen: Any) -> Table:
-    from headcats.findings.mapping import default_label, tables, title
+def _of_scores(results: "xr.DataTree", wanted: str, name: str, reading: "Reading") -> Table:
     from headcats.findings.maps import not_judged
+    from headcats.reading import map_tables
 
-    note_control(method or default_label(results).name)
-    found = tables(results, method=method, undecided=True, **chosen)
-    if wanted not in found:
+    reading = reading.resolve(results)
+    note_control(reading.label)
+    tables = map_tables(results, reading)
+    if wanted not in tables:
         raise OptionError(
-            f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(found)}. Call it from Python."
+            f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(tables)}. Call it from Python."
         )
-    if wanted != "scores":
-        tell(not_judged(found))
-    return found[wanted], title(found, judged=wanted != "scores")
+    if wanted == "scores":
+        return tables[wanted], reading.scores_title
+    tell(not_judged(tables))
+    return tables[wanted], reading.title
 
 
 def _options(drawn: Callable[..., Any], name: str, given: Sequence[str]) -> dict[str, Any]:

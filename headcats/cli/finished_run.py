@@ -9,20 +9,20 @@ import xarray as xr
 from headcats.cli.as_json import Answer
 from headcats.cli.console import warn
 from headcats.cli.map_numbers import map_numbers
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, HeadcatsError, StorageError
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
 from headcats.findings.instead import drawn_by
-from headcats.findings.mapping import default_label, file_of, of_run, shown_label, tables, title
 from headcats.findings.maps import map_findings
 from headcats.findings.suite import figure_file, suite_findings, suite_title
 from headcats.findings.table import Paragraph
 from headcats.formatting import pluralize
 from headcats.methods.declaration import declarations
 from headcats.methods.spec import MethodSpec
+from headcats.reading import Reading, map_tables
 from headcats.registry import lookup
-from headcats.results import Manifest, manifest_of, suite_blocks
+from headcats.results import Label, Manifest, manifest_of, scored_labels, suite_blocks
+from headcats.scores import approximation_of, drop_untried_categories, first_exact
 
 
 def tell_run(
@@ -38,7 +38,7 @@ def tell_run(
         viewed: The model, for pages with the attention of the heads; None for none.
     """
     manifest = manifest_of(results)
-    results = of_run(results)
+    results = drop_untried_categories(results)
     blocks = suite_blocks(results)
     answer.numbers = {
         "folder": folder,
@@ -75,30 +75,30 @@ def _tell_map(
     answer.say([f"Scored {of_all} on {manifest.model.name}."])
     if not scored:
         return
-    found = tables(results, method=first.name, positions=first.positions, rule=DEFAULT_RULE, undecided=True)
-    answer.say(map_findings(found, rule=DEFAULT_RULE))
-    answer.numbers["map"] = map_numbers(found)
+    reading = Reading(Label.parse(first.label)).resolve(results)
+    tables = map_tables(results, reading)
+    answer.say(map_findings(tables, reading))
+    answer.numbers["map"] = map_numbers(tables, reading)
     declared = declarations(results)
-    exact = [
-        label
-        for label in manifest.methods
-        if label not in manifest.joint_blocks and not (label in declared and declared[label].control_of)
+    more = [
+        f"{label} (screen ({kind}))" if (kind := approximation_of(results, label)) else str(label)
+        for label in scored_labels(results)
+        if not declared[str(label)].control_of and label != reading.label
     ]
-    others = [shown_label(results, label) for label in exact if label != first.label]
-    whole = list(suite_blocks(results))
-    others += [label for label in whole if declared[label].sorts_heads]
-    if others:
-        told = "Another method can tell another story"
-        answer.say([Paragraph(f"Also scored: {', '.join(others)}. {told}: `headcats map {folder} --method NAME`")])
-    own = {spec.label for spec in specs}
-    for label in whole:
-        if not declared[label].sorts_heads and label not in own and (drawn := drawn_by(results, folder, label)):
+    joint = list(suite_blocks(results))
+    more += [label for label in joint if declared[label].sorts_heads]
+    if more:
+        hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
+        answer.say([Paragraph(f"Also scored: {', '.join(more)}. {hint}")])
+    labels = {spec.label for spec in specs}
+    for label in joint:
+        if not declared[label].sorts_heads and label not in labels and (drawn := drawn_by(results, folder, label)):
             answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
-    named = "" if str(default_label(results)) == first.label else f" --method {first.label}"
-    judged = "not_judged" not in found["members"].attrs
-    listing = f" Head list: `headcats map {folder}{named} --csv`" if judged else ""
-    page = folder / file_of("overlap_map", "html", found, results)
-    answer.wrote("map", write(overlap_map(found["overlap"], title=title(found)), page), f"Map: {page}.{listing}")
+    option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
+    judged = "not_judged" not in tables["members"].attrs
+    listing = f" Head list: `headcats map {folder}{option} --csv`" if judged else ""
+    page = folder / f"overlap_map{reading.file_suffix(results)}.html"
+    answer.wrote("map", write(overlap_map(tables["overlap"], title=reading.title), page), f"Map: {page}.{listing}")
 
 
 def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:

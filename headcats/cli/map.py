@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.as_json import Answer
-from headcats.cli.checks import check_names, note_control, note_unfinished, refuse_unused
+from headcats.cli.checks import note_control, note_unfinished, refuse_unused
 from headcats.cli.console import warn
 from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError, StorageError
@@ -16,6 +16,9 @@ from headcats.errors import OptionError, StorageError
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
+
+    from headcats.reading import Reading
+    from headcats.rules import Rule
 
 
 def map_command(
@@ -53,44 +56,51 @@ def map_command(
     """
     from headcats.figures.overlap_map import overlap_map
     from headcats.findings.instead import check_scored
-    from headcats.findings.mapping import default_label, file_of, of_run, tables, title, write_heads
     from headcats.findings.maps import map_findings
     from headcats.methods.declaration import registered
+    from headcats.reading import Reading, map_tables
     from headcats.results import Label, load, suite_blocks, task_nodes
+    from headcats.scores import drop_untried_categories
 
-    check_names(rule, min_tasks, effect, sign)
-    chosen: dict[str, Any] = {
-        "positions": positions,
-        "metric": metric,
-        "effect": effect,
-        "rule": rule,
-        "min_tasks": min_tasks,
-        "sign": sign,
-    }
-    results = of_run(load(folder))
+    reading = Reading.parse(
+        method=method,
+        positions=positions,
+        metric=metric,
+        effect=effect,
+        rule=rule,
+        min_tasks=min_tasks,
+        sign=sign,
+    )
+    results = drop_untried_categories(load(folder))
     note_unfinished(results)
-    named = (method or next(iter(suite_blocks(results)), "")) if method or not task_nodes(results) else ""
-    if named in suite_blocks(results) or registered(Label.parse(named).name).kind == "joint":
-        # One relation of a category is enough: so the method is defined.
-        met = {"rule"} | ({"min_tasks"} if min_tasks == "1" else set())
-        unused = {name: value for name, value in chosen.items() if name not in met}
-        _of_suite(results, folder, named, unused=unused, rule=rule, csv=csv, as_json=as_json)
+    joint = method or ("" if task_nodes(results) else next(iter(suite_blocks(results)), ""))
+    if joint in suite_blocks(results) or registered(Label.parse(joint).name).kind == "joint":
+        _of_suite(results, folder, joint, reading=reading, csv=csv, as_json=as_json)
         return
     check_scored(results, folder, method, by="A map")
-    note_control(method or default_label(results).name)
-    found = tables(results, method=method, undecided=True, **chosen)
+    reading = reading.resolve(results)
+    note_control(reading.label)
+    tables = map_tables(results, reading)
     answer = Answer(as_json)
-    answer.say(map_findings(found, rule=rule, min_tasks=min_tasks))
+    answer.say(map_findings(tables, reading))
     if as_json:
         from headcats.cli.map_numbers import map_numbers
 
-        answer.numbers = map_numbers(found)
-    drawn = overlap_map(found["overlap"], title=title(found))
-    _draw(answer, drawn, folder / file_of("overlap_map", "html", found, results))
+        answer.numbers = map_numbers(tables, reading)
+    suffix = reading.file_suffix(results)
+    _draw(answer, overlap_map(tables["overlap"], title=reading.title), folder / f"overlap_map{suffix}.html")
     if csv:
-        heads = write_heads(found, results, folder)
-        answer.wrote("heads", heads, f"Head list: {heads}")
+        _write_heads(answer, tables["overlap"], folder / f"heads{suffix}.csv")
     answer.end()
+
+
+def _write_heads(answer: Answer, shared: "xr.Dataset", path: Path) -> None:
+    from headcats.categories import head_table
+    from headcats.results import write_whole
+
+    text = head_table(shared).to_csv(index=False, lineterminator="\n")
+    write_whole(path, text.encode("utf-8"))
+    answer.wrote("heads", path, f"Head list: {path}")
 
 
 def _draw(answer: Answer, drawn: "go.Figure", page: Path) -> None:
@@ -109,8 +119,7 @@ def _of_suite(
     folder: Path,
     method: str,
     *,
-    unused: Mapping[str, str | None],
-    rule: str,
+    reading: "Reading",
     csv: bool,
     as_json: bool,
 ) -> None:
@@ -119,10 +128,10 @@ def _of_suite(
     Raises:
         OptionError: Another method, or an option that this map does not read.
     """
-    from headcats.findings.mapping import categories_tried
     from headcats.findings.suite import figure_commands, joint_block
     from headcats.methods.declaration import declarations, registered
     from headcats.results import Label
+    from headcats.scores import tried_categories
 
     name = Label.parse(method).name
     declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
@@ -135,23 +144,22 @@ def _of_suite(
         )
     block = joint_block(results, about.figure, method=method)
     assert block is not None  # it is held, or an error names how to get it
-    refuse_unused(unused, by=f"The map of {method}")
-    tried = categories_tried(results, str(block.attrs["label"]))
-    _relations(block, folder, rule=rule, csv=csv, tried=tried, as_json=as_json)
+    # One relation of a category is enough: so the method is defined.
+    met = {"method", "rule"} | ({"min-tasks"} if reading.min_tasks == 1 else set())
+    refuse_unused([name for name in reading.options if name not in met], by=f"The map of {method}")
+    tried = tried_categories(results, str(block.attrs["label"]))
+    _relations(block, folder, rule=reading.rule, csv=csv, tried=tried, as_json=as_json)
 
 
 def _relations(
-    block: "xr.Dataset", folder: Path, *, rule: str, csv: bool, tried: Mapping[str, Sequence[str]], as_json: bool
+    block: "xr.Dataset", folder: Path, *, rule: "Rule", csv: bool, tried: Mapping[str, Sequence[str]], as_json: bool
 ) -> None:
     """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
-    from headcats.categories import head_table
-    from headcats.file_names import rule_marks
     from headcats.findings.relations import relation_map, threshold_of
     from headcats.findings.suite import figure_file, suite_title
     from headcats.methods.declaration import declaration_of
+    from headcats.reading import Reading
     from headcats.registry import lookup
-    from headcats.results import write_whole
-    from headcats.rules.text import parse_rule
 
     figure = declaration_of(block).figure
     threshold = threshold_of(rule, method=str(block.attrs["method"]))
@@ -162,14 +170,9 @@ def _relations(
         from headcats.cli.map_numbers import relation_numbers
 
         answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
-    # What is not the default is in the name, so that no map replaces one by another rule.
-    stem = "-".join([figure_file(block, figure).removesuffix(".html"), *rule_marks(repr(parse_rule(rule)))])
-    _draw(
-        answer, lookup("figure", figure)(block, threshold=threshold, title=suite_title(block)), folder / f"{stem}.html"
-    )
+    stem = figure_file(block, figure).removesuffix(".html") + Reading(rule=rule).judging_suffix
+    drawing = lookup("figure", figure)(block, threshold=threshold, title=suite_title(block))
+    _draw(answer, drawing, folder / f"{stem}.html")
     if csv:
-        heads = folder / f"heads-{stem}.csv"
-        listed = head_table(shared).to_csv(index=False, lineterminator="\n")
-        write_whole(heads, listed.encode("utf-8"))
-        answer.wrote("heads", heads, f"Head list: {heads}")
+        _write_heads(answer, shared, folder / f"heads-{stem}.csv")
     answer.end()

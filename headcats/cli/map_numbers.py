@@ -8,45 +8,49 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories import head_table
+from headcats.reading import Reading
 
 _COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
 
 
-def map_numbers(found: Mapping[str, xr.Dataset]) -> dict[str, Any]:
+def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str, Any]:
     """A map of scored tasks.
 
     Args:
-        found: What `headcats.findings.mapping.tables` returns.
+        tables: What `headcats.reading.map_tables` returns.
+        reading: What they are of.
 
     Returns:
         See `headcats map --help`.
     """
-    members, shared = found["members"], found["overlap"]
-    attrs, sign = members.attrs, shared.attrs.get("sign", "helping")
-    outcome, prefix = ("suppressing", "suppressing_") if sign == "suppressing" else ("member", "")
+    members, shared = tables["members"], tables["overlap"]
+    outcome, prefix = ("suppressing", "suppressing_") if reading.sign == "suppressing" else ("member", "")
     return {
-        **{name: attrs[name] for name in ("method", "positions", "metric", "rule")},
-        "effect": attrs.get("effect", "total"),
-        "min_tasks": attrs["asked_min_tasks"],
-        "sign": sign,
-        "model": attrs["model"],
-        "not_judged": attrs.get("not_judged"),
+        "method": reading.label.method,
+        "positions": reading.label.positions,
+        "metric": reading.metric,
+        "rule": repr(reading.rule),
+        "effect": reading.effect,
+        "min_tasks": str(reading.min_tasks),
+        "sign": reading.sign,
+        "model": reading.model,
+        "not_judged": members.attrs.get("not_judged"),
         "categories": [
             {
                 "category": name,
-                "tasks": one["n_tasks"].item(),
-                "tasks_needed": one["min_tasks"].item(),
-                "judged": bool(one["effect"].notnull().any()),
-                "heads": one[f"{prefix}size"].item(),
-                "heads_without_effect": one["size_expected"].item() if "size_expected" in one else None,
-                "undecided": int((one[outcome] == 0).where(one["effect"].notnull()).sum()),
+                "tasks": category["n_tasks"].item(),
+                "tasks_needed": category["min_tasks"].item(),
+                "judged": bool(category["effect"].notnull().any()),
+                "heads": category[f"{prefix}size"].item(),
+                "heads_without_effect": category["size_expected"].item() if "size_expected" in category else None,
+                "undecided": int((category[outcome] == 0).where(category["effect"].notnull()).sum()),
             }
-            for name, one in ((name, members.sel(category=name)) for name in members["category"].values.tolist())
+            for name, category in ((name, members.sel(category=name)) for name in members["category"].values.tolist())
         ],
         "heads": _heads(shared),
         "shared": _counts(shared),
         "overlap": _overlap(shared),
-        "reach": found["scores"].attrs.get("reach"),
+        "reach": tables["scores"].attrs.get("reach"),
     }
 
 
@@ -64,7 +68,7 @@ def relation_numbers(
     Returns:
         See `headcats map --help`.
     """
-    here = shared["category"].values.tolist()
+    mapped = shared["category"].values.tolist()
     least = block["threshold"] if threshold == "calibrated" else xr.full_like(block["threshold"], float(threshold))
     largest = block["score"].max(("layer", "head"))
     return {
@@ -79,10 +83,10 @@ def relation_numbers(
                 "heads": shared["size"].sel(category=name).item(),
                 "refused": list(tried.get(name, ())),
             }
-            for name in here
+            for name in mapped
         ]
         + [{"category": name, "relations": 0, "heads": None, "refused": list(tried[name])}
-           for name in tried if name not in here],
+           for name in tried if name not in mapped],
         "heads": _heads(shared),
         "shared": _counts(shared),
         "overlap": _overlap(shared),
@@ -102,9 +106,8 @@ def relation_numbers(
 
 
 def _heads(shared: xr.Dataset) -> list[dict[str, Any]]:
-    listed = head_table(shared)
-    tasks = [[name for name in text.split(",") if name] for text in listed["tasks"].str.replace(" ", "")]
-    return [row | {"tasks": own} for row, own in zip(_rows(listed), tasks, strict=True)]
+    rows = _rows(head_table(shared))
+    return [row | {"tasks": [name for name in row["tasks"].replace(" ", "").split(",") if name]} for row in rows]
 
 
 def _counts(shared: xr.Dataset) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import typer
 
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.as_json import Answer
-from headcats.cli.checks import check_names, note_unfinished
+from headcats.cli.checks import note_unfinished
 from headcats.defaults import DEFAULT_RULE
 
 
@@ -37,25 +37,22 @@ def report_command(
 
     Keys of `--json`: `said` (the sentences), `files` (`report`).
     """
-    from headcats.findings.mapping import parse_min_tasks
-    from headcats.page import report
+    from headcats.page.writing import write_report
+    from headcats.reading import Reading
     from headcats.results import load
-    from headcats.rules.text import parse_rule
 
-    check_names(rule, min_tasks, effect, sign)
-    results = load(folder)
-    note_unfinished(results)
-    page = report(
-        results,
-        destination,
+    reading = Reading.parse(
         method=method,
         positions=positions,
         metric=metric,
         effect=effect,
-        rule=parse_rule(rule),
-        min_tasks=parse_min_tasks(min_tasks),
+        rule=rule,
+        min_tasks=min_tasks,
         sign=sign,
     )
+    results = load(folder)
+    note_unfinished(results)
+    page = write_report(results, destination, reading)
     answer = Answer(as_json)
     answer.wrote("report", page, f"Open {page} in a browser.")
     answer.end()

@@ -134,10 +134,11 @@ def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answ
     from headcats.cli.finished_run import tell_run
     from headcats.methods.declaration import default_methods
     from headcats.methods.spec import MethodSpec
+    from headcats.results import Label
     from headcats.study import DEFAULT_PROMPTS, run
 
     chosen["methods"] = list(chosen["methods"] or default_methods())
-    note_control(next(iter(chosen["methods"]), None))
+    note_control(Label.parse(next(iter(chosen["methods"]), "")))
     specs = [MethodSpec.parse(method) for method in chosen["methods"]]  # misspelt ones are refused before a model loads
     _check_demonstrations(chosen, specs)
     loaded = load_named(chosen)

@@ -31,12 +31,11 @@ def views_command(
     Keys of `--json`: `folder`, `by` (what heads are chosen by), `views` (`file`, `category`, `heads`, `tasks`, `what`),
     `left_out` (category -> why it has no page), `said` (the sentences), `files`.
     """
-    from headcats.findings.mapping import parse_min_tasks
+    from headcats.reading import Reading
     from headcats.results import load, manifest_of
-    from headcats.rules.text import parse_rule
 
     # A misspelt value should not wait until the model is loaded.
-    judge, needed = parse_rule(rule), parse_min_tasks(min_tasks)
+    reading = Reading.parse(rule=rule, min_tasks=min_tasks)
     results = load(folder)
     from headcats.views import write_views
 
@@ -45,8 +44,8 @@ def views_command(
         folder,
         method=method,
         metric=metric,
-        rule=judge,
-        min_tasks=needed,
+        rule=reading.rule,
+        min_tasks=reading.min_tasks,
         heads=heads,
         prompts=prompts,
     )

@@ -8,12 +8,10 @@ import xarray as xr
 from headcats.categories import head_table, subsampled_overlap
 from headcats.errors import DataError
 from headcats.findings.agreement import NOT_JUDGED, WHY_NOT_JUDGED
-from headcats.findings.mapping import parse_min_tasks, title
 from headcats.findings.table import Finding, Note, Paragraph, table
 from headcats.formatting import pluralize
 from headcats.methods.declaration import controls_of
-from headcats.rules import Rule
-from headcats.rules.text import parse_rule
+from headcats.reading import Reading
 from headcats.scores import POWER, detectable_above, over_tasks, screen_label
 
 LARGE_EFFECT = 0.1
@@ -21,57 +19,51 @@ LARGE_EFFECT = 0.1
 SETTLED = 0.8
 
 
-def map_findings(
-    found: Mapping[str, xr.Dataset], *, rule: str | Rule | None = None, min_tasks: str | int = "half"
-) -> Iterator[Finding]:
+def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
 
     Args:
-        found: What `headcats.findings.mapping.tables` returns.
-        rule: Rule of the map, or its text, for the comparison at equal numbers of tasks and for the smallest effect
-            that it finds; None leaves these out.
-        min_tasks: That of the map.
+        tables: What `headcats.reading.map_tables` returns.
+        reading: What they are of.
     """
-    yield from not_judged(found)
-    yield from head_findings(found)
-    yield from shared_findings(found, rule=rule, min_tasks=min_tasks)
+    yield from not_judged(tables)
+    yield from head_findings(tables, reading)
+    yield from shared_findings(tables, reading)
 
 
-def shared_findings(
-    found: Mapping[str, xr.Dataset], *, rule: str | Rule | None = None, min_tasks: str | int = "half"
-) -> Iterator[Finding]:
+def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """What follows the head list in `map_findings`, which has the same arguments; nothing where no head is judged."""
-    if not_judged(found):
+    if not_judged(tables):
         return  # nothing more is known
-    if int(found["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
-        yield from count_findings(found["overlap"])
-        yield from _jaccard(found["overlap"])
+    if int(tables["overlap"]["effect"].notnull().any(("layer", "head")).sum()) > 1:
+        yield from count_findings(tables["overlap"])
+        yield from _jaccard(tables["overlap"])
     else:
         yield Paragraph("Only one category has numbers, so there is nothing to share.")
-    if rule is not None:
-        yield from _equal_tasks(found, rule=rule, min_tasks=min_tasks)
-    yield from _reach(found["scores"], rule=rule, controls=found["overlap"].attrs.get("sign") != "suppressing")
+    yield from _equal_tasks(tables, reading)
+    yield from _reach(tables["scores"], reading)
 
 
-def not_judged(found: Mapping[str, xr.Dataset]) -> list[Note]:
+def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Note]:
     """A note where the rule could judge no head, with its reason; none otherwise.
 
     Args:
-        found: What `headcats.findings.mapping.tables` returns.
+        tables: What `headcats.reading.map_tables` returns.
     """
-    why = str(found["members"].attrs.get("not_judged", ""))
+    why = str(tables["members"].attrs.get("not_judged", ""))
     return [Note(f"No head can be judged, so the map shows every head as undecided: {why}")] if why else []
 
 
-def head_findings(found: Mapping[str, xr.Dataset]) -> Iterator[Finding]:
+def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
     """The heads of every category, and which of them the data do not settle.
 
     Args:
-        found: What `headcats.findings.mapping.tables` returns.
+        tables: What `headcats.reading.map_tables` returns.
+        reading: What they are of.
     """
-    members = found["members"]
+    members = tables["members"]
     heads = head_table(members)
-    suppressing = found["overlap"].attrs.get("sign") == "suppressing"
+    suppressing = reading.sign == "suppressing"
     prefix = "suppressing_" if suppressing else ""
     rows = []
     for category in members["category"].values.tolist():
@@ -89,7 +81,7 @@ def head_findings(found: Mapping[str, xr.Dataset]) -> Iterator[Finding]:
     counted = "suppressing heads" if suppressing else "heads"
     columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
     columns.append("undecided")
-    yield table(f"Heads by {title(found)}", columns, rows, numeric=(counted, "without effect", "undecided"))
+    yield table(f"Heads by {reading.title}", columns, rows, numeric=(counted, "without effect", "undecided"))
     if members["effect"].isnull().all(("layer", "head")).any():
         yield WHY_NOT_JUDGED
     yield "`without effect`: how many heads the same rule finds on average if no head has any effect."
@@ -139,19 +131,22 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     yield table(heading, ["", *names[:-1]], rows[1:], numeric=names)
 
 
-def _equal_tasks(found: Mapping[str, xr.Dataset], *, rule: str | Rule, min_tasks: str | int) -> Iterator[Finding]:
-    counts = {int(n) for n in found["members"]["n_tasks"].values if n}
-    if len(counts) < 2 or (min_tasks != "half" and int(min_tasks) > min(counts)):
-        return
-    if found["overlap"].attrs.get("sign") == "suppressing":
+def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
+    counts = {int(n) for n in tables["members"]["n_tasks"].values if n}
+    min_tasks = reading.min_tasks
+    if len(counts) < 2 or (min_tasks != "half" and int(min_tasks) > min(counts)) or reading.sign == "suppressing":
         return
     try:
-        equal = subsampled_overlap(found["scores"], rule=parse_rule(rule), min_tasks=parse_min_tasks(min_tasks))
+        equal = subsampled_overlap(tables["scores"], rule=reading.rule, min_tasks=min_tasks)
     except DataError as error:
         yield Paragraph(f"Categories cannot be compared at equal numbers of tasks: {error}")
         return
     rows = [
-        [name, str(int(found["members"]["size"].sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
+        [
+            name,
+            str(int(tables["members"]["size"].sel(category=name))),
+            _with_bounds(equal.sel(category=name), "size", 1),
+        ]
         for name in equal["category"].values.tolist()
     ]
     k = [f"{_number(float(equal['observed'].sel(k=k)), 1)} heads in exactly {k}" for k in equal["k"].values.tolist()]
@@ -165,7 +160,7 @@ def _equal_tasks(found: Mapping[str, xr.Dataset], *, rule: str | Rule, min_tasks
         yield f"With so many tasks, `--min-tasks {min_tasks}` asks for {min_tasks} of {int(equal['n_tasks'])}."
 
 
-def _reach(scores: xr.Dataset, *, rule: str | Rule | None, controls: bool) -> Iterator[Finding]:
+def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:
     if screen := screen_label(scores):
         yield Paragraph(
             f"This is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method."
@@ -175,15 +170,15 @@ def _reach(scores: xr.Dataset, *, rule: str | Rule | None, controls: bool) -> It
             f"{int(scores['below_noise'].sum())} of {int(scores['effect'].notnull().sum())} effects (head x task) "
             "lie below twice the noise of one prompt in the model's 16-bit numbers: not told from rounding."
         )
-    if controls:
+    if reading.sign != "suppressing":
         yield from _controls(scores)
     yield Paragraph(scores.attrs["reach"])
-    judge = parse_rule(rule) if rule is not None else None
-    least = judge.options.get("min_effect", 0) if judge is not None else 0
+    least = reading.rule.options.get("min_effect", 0)
     # Of the tasks that the sentence above speaks of.
     clear = scores.isel(task=(scores["gap_low"] > 0).values)
     if least > 0 and (effects := over_tasks(detectable_above(clear, least))):
-        yield f"Smallest effect of one head on one task that {judge} finds with {POWER:.0%} probability: {effects}."
+        finds = f"{reading.rule} finds with {POWER:.0%} probability"
+        yield f"Smallest effect of one head on one task that {finds}: {effects}."
     # With shuffled labels there is one kind of corrupted prompt, and no distractor task.
     if differing := int(scores["sign_differs"].sum()):
         large = int((abs(scores["effect"]) >= LARGE_EFFECT).sum())

@@ -13,7 +13,8 @@ from headcats.errors import OptionError, StatisticsWarning
 from headcats.findings.maps import count_findings
 from headcats.findings.suite import suite_title
 from headcats.findings.table import Finding, Table, table
-from headcats.rules.text import parse_rule
+from headcats.rules import Rule
+from headcats.rules.text import rule_text
 
 _SATURATES = (
     "A head has a category if it implements at least one relation of it: with many relations this saturates, whatever "
@@ -50,24 +51,23 @@ def relation_map(
     ]
 
 
-def threshold_of(rule: str, *, method: str) -> str | float:
+def threshold_of(rule: Rule, *, method: str) -> str | float:
     """The threshold of `hc.relation_members` that a rule of the command line stands for.
 
     Args:
-        rule: The rule as text; the default one stands for the calibrated threshold.
+        rule: The rule; the default one stands for the calibrated threshold.
         method: Whose relations are judged, for the message.
 
     Raises:
         OptionError: A rule other than a threshold.
     """
-    judge = parse_rule(rule)
-    if rule == DEFAULT_RULE:
+    if rule_text(rule) == DEFAULT_RULE:
         return "calibrated"
-    if set(judge.options) == {"value"}:
-        return float(judge.options["value"])
+    if set(rule.options) == {"value"}:
+        return float(rule.options["value"])
     raise OptionError(
         f"{method} has scores without p-values: --rule threshold:value=0.15, or none for the calibrated threshold; "
-        f"got {rule!r}."
+        f"got {rule_text(rule)!r}."
     )
 
 

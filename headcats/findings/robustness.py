@@ -10,9 +10,8 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.file_names import EVIDENCE, judging_marks
+from headcats.reading import EVIDENCE, Reading
 from headcats.results import read_table, slug, table_bytes, write_whole
-from headcats.rules import Rule
 
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
@@ -34,9 +33,9 @@ class Robustness:
     halves: xr.Dataset | None
 
 
-def robustness_folder(*, rule: Rule, min_tasks: int | str, sign: str) -> str:
-    """Where it lies within a results folder; what is not the default is in the name."""
-    return f"{EVIDENCE}/{'-'.join(['robustness', *judging_marks(sign=sign, rule=repr(rule), min_tasks=min_tasks)])}"
+def robustness_folder(reading: Reading) -> str:
+    """Where it lies within a results folder."""
+    return f"{EVIDENCE}/robustness{reading.judging_suffix}"
 
 
 def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustness) -> None:

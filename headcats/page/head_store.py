@@ -40,8 +40,8 @@ def _grid(material: Material) -> tuple[tuple[int, int], list[int]]:
 def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then the whole-suite methods, which are small, then all others."""
     found = [effect_rows(one, what="task", label=label, grid=grid) for label, one in material.scores.items()]
-    if material.found:
-        members = material.found["members"]
+    if material.tables:
+        members = material.tables["members"]
         found.insert(1, effect_rows(members, what="category", label=material.mapped, grid=grid))
     strengths = material.strengths
     if strengths is None:
@@ -66,9 +66,9 @@ def _described(material: Material, packed: Packed, grid: tuple[int, int], per_la
         "verdicts": [],
         "tasks": [],
     }
-    if not material.found:
+    if not material.tables:
         return about
-    overlap = material.found["overlap"]
+    overlap = material.tables["overlap"]
     known = {entry["name"]: entry["colour"] for entry in json.loads(overlap.attrs["categories"])}
     if overlap.attrs.get("sign") == "suppressing":
         about["in_letter"] = "s"

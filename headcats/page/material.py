@@ -12,13 +12,10 @@ import xarray as xr
 
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence import method_scores
-from headcats.file_names import EVIDENCE, marks
 from headcats.methods.declaration import Declaration, declarations
 from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results import Label, Manifest, manifest_of, scored_labels, suite_blocks
-from headcats.rules import Rule, fdr
-from headcats.rules.text import rule_text
-from headcats.scores import first_exact, score
+from headcats.reading import Reading, read_scores
+from headcats.results import Manifest, manifest_of, scored_labels, suite_blocks
 
 
 @dataclass(frozen=True)
@@ -27,22 +24,19 @@ class Material:
 
     Attributes:
         results: As `hc.load` returns them.
-        found: `scores`, `members` and `overlap` of the mapped method (see `headcats.findings.mapping`); {} where no
-            task was scored.
-        rule: Rule of the map.
-        min_tasks: How many tasks of a category must agree.
+        tables: `scores`, `members` and `overlap` of the map (see `headcats.reading`); {} where no task was scored.
+        reading: What the map is of.
         folder: The results folder; None for results in memory.
         target: Where the page goes.
-        said: Warnings of the statistics, in the order in which they came.
+        cautions: Warnings of the statistics, in the order in which they came.
     """
 
     results: xr.DataTree
-    found: Mapping[str, xr.Dataset]
-    rule: Rule
-    min_tasks: int | str
+    tables: Mapping[str, xr.Dataset]
+    reading: Reading
     folder: Path | None
     target: Path
-    said: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @cached_property
     def manifest(self) -> Manifest:
@@ -51,19 +45,19 @@ class Material:
 
     @cached_property
     def blocks(self) -> dict[str, xr.Dataset]:
-        """Method over the whole suite -> what it found."""
+        """Joint method -> its block."""
         return suite_blocks(self.results)
 
     @cached_property
     def evidence(self) -> list[Evidence]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
-        found = {one.folder: one for one in self._saved}
-        return [found[name] for name in self._evidence_names if name in found]
+        tests = {test.folder: test for test in self._saved}
+        return [tests[name] for name in self._evidence_names if name in tests]
 
     @cached_property
     def other_evidence(self) -> list[Evidence]:
         """Saved tests of categories that were made in another way."""
-        return [one for one in self._saved if one.folder not in self._evidence_names]
+        return [test for test in self._saved if test.folder not in self._evidence_names]
 
     @cached_property
     def incomplete_evidence(self) -> dict[str, list[str]]:
@@ -77,13 +71,9 @@ class Material:
     @cached_property
     def _evidence_names(self) -> list[str]:
         """Folders of evidence on the mapped categories; suppressing heads are not tested."""
-        attrs = self.found["overlap"].attrs if self.found else {}
-        if not attrs or attrs.get("sign") == "suppressing":
+        if not self.tables or self.reading.sign == "suppressing":
             return []
-        chosen = {"label": Label.parse(self.mapped), "metric": attrs["metric"], "effect": attrs.get("effect", "total")}
-        chosen |= {"rule": repr(self.rule), "min_tasks": str(self.min_tasks)}
-        where = ("last", "all")
-        return ["-".join([EVIDENCE, *marks(self.results, **chosen, positions=positions)]) for positions in where]
+        return [self.reading.evidence_folder(self.results, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
     def views(self) -> list[View]:
@@ -103,10 +93,7 @@ class Material:
     @cached_property
     def mapped(self) -> str:
         """The method@positions that the map is of; "" where no task was scored."""
-        if not self.found:
-            return ""
-        attrs = self.found["members"].attrs
-        return str(Label.parse(attrs["method"]).at(attrs["positions"]))
+        return str(self.reading.label) if self.tables else ""
 
     @property
     def scores(self) -> dict[str, xr.Dataset]:
@@ -120,21 +107,19 @@ class Material:
 
     @cached_property
     def _scored(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
-        if not self.found:
+        if not self.tables:
             return {}, {}
-        known, problems = {self.mapped: self.found["scores"]}, dict[str, str]()
-        for scored in scored_labels(self.results):
-            label = str(scored)
-            if label in known or self.declared[label].control_of:
+        scores, problems = {self.mapped: self.tables["scores"]}, dict[str, str]()
+        for label in scored_labels(self.results):
+            if str(label) in scores or self.declared[str(label)].control_of:
                 continue
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
-                    metric = self.found["members"].attrs["metric"]
-                    known[label] = score(self.results, method=scored.method, metric=metric, positions=scored.positions)
+                    scores[str(label)] = read_scores(self.results, Reading(label, self.reading.metric))
             except HeadcatsError as error:  # measured in other metrics alone, for example
-                problems[label] = str(error)
-        return known, problems
+                problems[str(label)] = str(error)
+        return scores, problems
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:
@@ -157,7 +142,7 @@ class Material:
     @property
     def not_judged(self) -> str:
         """Why the rule can judge no head; "" where it can, and where no task was scored."""
-        return str(self.found["members"].attrs.get("not_judged", "")) if self.found else ""
+        return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
 
     @property
     def named_folder(self) -> str:
@@ -170,16 +155,8 @@ class Material:
         Args:
             names: Those that the command has.
         """
-        attrs = self.found["overlap"].attrs
-        asked = {
-            "method": (self.mapped, str(first_exact(self.results))),
-            "metric": (attrs["metric"], self.manifest.plan.metrics[0]),
-            "effect": (attrs.get("effect", "total"), "total"),
-            "rule": (rule_text(self.rule), rule_text(fdr())),
-            "min-tasks": (str(self.min_tasks), "half"),
-            "sign": (attrs.get("sign", "helping"), "helping"),
-        }
-        return "".join(f" --{name} {asked[name][0]}" for name in names if asked[name][0] != asked[name][1])
+        options = self.reading.options_for(self.results)
+        return "".join(f" --{name} {options[name]}" for name in names if name in options)
 
     def address(self, path: Path) -> str:
         """A file of the results folder, as the page links it."""

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.errors import StorageError
 from headcats.evidence.reading import in_current_words
-from headcats.file_names import EVIDENCE, NODES
+from headcats.reading import EVIDENCE, EVIDENCE_TABLES
 from headcats.results import read_table
 
 
@@ -55,12 +55,12 @@ def incomplete_evidence(folder: Path) -> dict[str, list[str]]:
     """Name of the folder of a test that was stopped while it was written -> files that it lacks."""
     found = {where.name: _lacking(files) for where, files in _tests(folder)}
     # A folder with none of them holds something else, such as robustness.
-    return {name: lacking for name, lacking in found.items() if 0 < len(lacking) < len(NODES)}
+    return {name: lacking for name, lacking in found.items() if 0 < len(lacking) < len(EVIDENCE_TABLES)}
 
 
 def _tests(folder: Path) -> list[tuple[Path, dict[str, Path]]]:
     found = sorted(folder.glob(f"{EVIDENCE}*"))
-    return [(where, {name: where / f"{name}.nc" for name in NODES}) for where in found]
+    return [(where, {name: where / f"{name}.nc" for name in EVIDENCE_TABLES}) for where in found]
 
 
 def _lacking(files: dict[str, Path]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,14 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.findings.mapping import file_of, of_run, tables
 from headcats.page.head_store import head_store
 from headcats.page.markup import Head, document
 from headcats.page.material import Material
 from headcats.page.sections import SECTIONS
+from headcats.reading import Reading, map_tables
 from headcats.results import load, task_nodes, write_whole
-from headcats.rules import Rule, fdr
+from headcats.rules import Rule
+from headcats.scores import drop_untried_categories
 
 FILE = "report"
 
@@ -70,12 +70,28 @@ def report(
         'report.html'
     """
     check_rule(rule, by="hc.report")
+    reading = Reading.parse(
+        method=method,
+        positions=positions,
+        metric=metric,
+        effect=effect,
+        rule=rule,
+        min_tasks=min_tasks,
+        sign=sign,
+    )
+    return write_report(results, path, reading)
+
+
+def write_report(
+    results: xr.DataTree | str | os.PathLike[str], path: str | os.PathLike[str] | None, reading: Reading
+) -> Path:
+    """`report` of a reading."""
     folder, tree = _read(results)
-    tree = of_run(tree)
-    choice = {"method": method, "positions": positions, "metric": metric, "effect": effect, "sign": sign}
-    found, said = _found(tree, choice, rule=rule or fdr(), min_tasks=min_tasks)
-    target = _target(path, folder, found, tree)
-    material = Material(tree, found, rule=rule or fdr(), min_tasks=min_tasks, folder=folder, target=target, said=said)
+    tree = drop_untried_categories(tree)
+    reading = reading.resolve(tree) if task_nodes(tree) else reading
+    tables, cautions = _read_tables(tree, reading)
+    target = _target(path, folder, reading.file_suffix(tree) if tables else "")
+    material = Material(tree, tables, reading, folder=folder, target=target, cautions=cautions)
     sections = [one for make in SECTIONS if (one := make(material)).parts]
     content = document(_head(material), sections, lambda room: head_store(material, room=room))
     write_whole(target, content.encode("utf-8"))
@@ -95,25 +111,23 @@ def _read(results: Any) -> tuple[Path | None, xr.DataTree]:
     return (Path(source) if source is not None else None), results
 
 
-def _found(
-    tree: xr.DataTree, choice: Mapping[str, Any], *, rule: Rule, min_tasks: int | str
-) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
+def _read_tables(tree: xr.DataTree, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
     """Scores, members and overlap, and what the statistics warned of; nothing where no task was scored."""
     if not task_nodes(tree):
         return {}, ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        found = tables(tree, rule=rule, min_tasks=min_tasks, undecided=True, **choice)
-    for one in caught:
-        if not issubclass(one.category, StatisticsWarning):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-    said = dict.fromkeys(str(one.message) for one in caught if issubclass(one.category, StatisticsWarning))
-    return found, tuple(said)
+        tables = map_tables(tree, reading)
+    cautions: dict[str, None] = {}
+    for warning in caught:
+        if issubclass(warning.category, StatisticsWarning):
+            cautions[str(warning.message)] = None
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return tables, tuple(cautions)
 
 
-def _target(
-    path: str | os.PathLike[str] | None, folder: Path | None, found: dict[str, xr.Dataset], tree: xr.DataTree
-) -> Path:
+def _target(path: str | os.PathLike[str] | None, folder: Path | None, suffix: str) -> Path:
     if path is not None:
         target = Path(path)
         if target.suffix.lower() not in (".html", ".htm") or target.is_dir():
@@ -123,7 +137,7 @@ def _target(
         raise OptionError(
             "These results lie in no folder, so the report needs a file: hc.report(results, 'report.html')."
         )
-    return folder / (file_of(FILE, "html", found, tree) if found else f"{FILE}.html")
+    return folder / f"{FILE}{suffix}.html"
 
 
 def _head(material: Material) -> Head:

@@ -122,14 +122,15 @@ def first_exact(results: xr.DataTree) -> Label | None:
     None if there is no causal method.
     """
     scored, declared = scored_labels(results), declarations(results)
-    exact = [label for label in scored if not _approximate(results, str(label))]
+    exact = [label for label in scored if not approximation_of(results, label)]
     causal = [label for label in exact if not declared[str(label)].control_of]
     return next(iter([*causal, *exact, *scored]), None)
 
 
-def _approximate(results: xr.DataTree, label: str) -> bool:
-    blocks = (task[label] for task in task_nodes(results).values() if label in task.children)
-    return any(block.attrs.get("approximation") for block in blocks)
+def approximation_of(results: xr.DataTree, label: Label) -> str:
+    """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
+    blocks = (task[str(label)] for task in task_nodes(results).values() if str(label) in task.children)
+    return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
 
 
 def same_grid(grids: dict[str, Grid]) -> Grid:

@@ -5,6 +5,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ import xarray as xr
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.evidence import HeldOut, Options, examine, select
-from headcats.file_names import DEFAULT_RULE, EVIDENCE, NODES, marks
 from headcats.methods.declaration import declarations
 from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, Label, load, manifest_of, scored_labels, table_bytes, write_whole
+from headcats.reading import EVIDENCE_TABLES, Reading, read_scores
+from headcats.results import MANIFEST, load, manifest_of, scored_labels, table_bytes, write_whole
 from headcats.rules import Rule
-from headcats.scores import first_exact, first_half, of_items, score
+from headcats.scores import first_half, of_items
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study
 
@@ -55,7 +56,7 @@ def run_evidence(
             for the results (class, dtype; of the same name also the revision).
         results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
             `evidence/<node>.nc` for every node of the result; where method, metric, effect, rule, min_tasks or
-            positions are not the default, they are in the name of the folder (see `evidence_files`).
+            positions are not the default, they are in the name of the folder.
         method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
         metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
         effect: "total" or "task_specific" effects, as in `hc.score`.
@@ -107,24 +108,16 @@ def run_evidence(
     folder = None if isinstance(results, xr.DataTree) else Path(results)
     tree = results if isinstance(results, xr.DataTree) else load(results)
     manifest = manifest_of(tree)
-    label = chosen_label(tree, method)
+    reading = resolve_tested(
+        Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks), tree
+    )
     adapted = restored_model(manifest, model)
     study = restored_study(manifest)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
-    scores = _warning_the_caller(
-        lambda: score(
-            chosen_on,
-            method=label.method,
-            metric=metric or manifest.plan.metrics[0],
-            positions=label.positions,
-            effect=effect,
-            alpha=0.05 if rule is None else float(rule.options.get("alpha", 0.05)),
-            seed=seed,
-        )
-    )
+    scores = _warning_the_caller(lambda: read_scores(chosen_on, reading, seed=seed))
     # For its warnings (and wrong options) alone, before prompts are made: `examine` chooses again.
-    _warning_the_caller(lambda: select(scores, rule=rule, min_tasks=min_tasks))
+    _warning_the_caller(lambda: select(scores, rule=reading.rule, min_tasks=reading.min_tasks))
     check_model(adapted)
     preparation = Preparation(adapted, study)
     check_prompts(preparation, manifest)
@@ -137,33 +130,24 @@ def run_evidence(
         category_of={task.name: study.suite.category_of(task).name for task in study.suite.tasks},
         reference=preparation.reference(tested[0], "suite"),
     )
-    options = Options(rule=rule, min_tasks=min_tasks, positions=positions, controls=controls, seed=seed)
+    options = Options(rule=reading.rule, min_tasks=reading.min_tasks, positions=positions, controls=controls, seed=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         found = examine(adapted, held, scores, options=options)
     found.attrs["options"] = json.dumps(
         {
             **json.loads(found.attrs["options"]),
-            "method": str(label),
-            "metric": scores.attrs["metric"],
-            "effect": effect,
-            "rule": repr(rule) if rule is not None else "the default of hc.categorize",
+            "method": str(reading.label),
+            "metric": reading.metric,
+            "effect": reading.effect,
+            "rule": repr(reading.rule),
             "n_prompts": n_prompts,
             "model": manifest.model.name,
             "suite": study.suite.name,
         }
     )
     if folder is not None:
-        name = evidence_files(
-            tree,
-            method=method,
-            metric=metric,
-            effect=effect,
-            rule=rule,
-            min_tasks=min_tasks,
-            positions=positions,
-        )
-        _save(found, folder / name)
+        _save(found, folder / reading.evidence_folder(tree, ablated=positions))
     return found
 
 
@@ -188,60 +172,38 @@ def _warning_the_caller(work: Callable[[], xr.Dataset | dict[str, Any]]) -> Any:
     return done
 
 
-def evidence_files(
-    tree: xr.DataTree,
-    *,
-    method: str | None,
-    metric: str | None,
-    effect: str,
-    rule: Rule | None,
-    min_tasks: int | str,
-    positions: str,
-) -> str:
-    """Folder of the files within a results folder: `evidence`, followed by what is not the default."""
-    parts = marks(
-        tree,
-        label=chosen_label(tree, method),
-        metric=metric or manifest_of(tree).plan.metrics[0],
-        effect=effect,
-        rule=DEFAULT_RULE if rule is None else repr(rule),
-        min_tasks=min_tasks,
-        positions=positions,
-    )
-    return "-".join([EVIDENCE, *parts])
-
-
-def chosen_label(tree: xr.DataTree, method: str | None) -> Label:
-    """The block that heads are chosen by.
+def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:
+    """The reading for these results, with a method whose categories can be tested.
 
     Raises:
         OptionError: Several positions of the method and none chosen, or a control.
         UnknownNameError: A method that the results do not hold.
         DataError: No scored task.
     """
-    labels = scored_labels(tree)
+    labels = scored_labels(results)
     if not labels:
         raise DataError("These results hold no scored task, so there is no category to test.")
-    declared = declarations(tree)
-    usable = [label for label in labels if not declared[str(label)].control_of]
-    if method is None and usable:
-        return first_exact(tree) or usable[0]
-    matches = [label for label in labels if method in (None, str(label), label.method)]
-    if matches and matches[0] not in usable:
+    declared = declarations(results)
+    causal = [label for label in labels if not declared[str(label)].control_of]
+    method = reading.label
+    if not method.name and causal:
+        return reading.resolve(results)
+    matches = [label for label in labels if method.name == "" or method in (label, label.at(""))]
+    if matches and matches[0] not in causal:
         raise OptionError(
             f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
-            f"heads by {' or '.join(map(str, usable)) or 'another method, which these results do not hold'}."
+            f"heads by {' or '.join(map(str, causal)) or 'another method, which these results do not hold'}."
         )
     if len(matches) > 1:
-        raise OptionError(f"These results hold {method!r} as {', '.join(map(str, matches))}: name one of them.")
+        raise OptionError(f"These results hold '{method}' as {', '.join(map(str, matches))}: name one of them.")
     if not matches:
-        raise UnknownNameError(f"These results hold no block of {method!r}; they hold {', '.join(map(str, labels))}.")
-    return matches[0]
+        raise UnknownNameError(f"These results hold no block of '{method}'; they hold {', '.join(map(str, labels))}.")
+    return replace(reading, label=matches[0]).resolve(results)
 
 
 def _save(evidence: xr.DataTree, folder: Path) -> None:
     """One file per node; all are encoded before the first is written."""
     attrs = {name: evidence.attrs[name] for name in ("reading", "options", "left_out")}
-    files = {f"{name}.nc": table_bytes(evidence[name].to_dataset().assign_attrs(attrs)) for name in NODES}
+    files = {f"{name}.nc": table_bytes(evidence[name].to_dataset().assign_attrs(attrs)) for name in EVIDENCE_TABLES}
     for name, data in files.items():
         write_whole(folder / name, data)

@@ -7,16 +7,16 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories import relation_members
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, HeadcatsError, UnknownNameError
 from headcats.findings.adding import how_to_get
-from headcats.findings.mapping import of_run, tables, title
 from headcats.formatting import pluralize
 from headcats.methods.declaration import declarations, default_methods, registered, registered_declarations
 from headcats.models import Head
+from headcats.reading import Reading, map_tables
 from headcats.results import Label, Manifest, manifest_of, suite_blocks, task_nodes
 from headcats.rules import Rule
-from headcats.study.evidence_run import chosen_label
+from headcats.scores import drop_untried_categories
+from headcats.study.evidence_run import resolve_tested
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
 _ALL = {1: "The one head", 2: "Both heads"}
@@ -117,15 +117,9 @@ def choose(
         by = f"{label} ({about.cost}), rule {members.attrs['rule']}"
         measure = about.strength.unit if about.strength else ""
     else:
-        found = tables(
-            of_run(results),
-            method=str(chosen_label(results, method)),
-            metric=metric,
-            rule=DEFAULT_RULE if rule is None else rule,
-            min_tasks=min_tasks,
-            undecided=True,
-        )
-        members, scores, by = found["members"], found["scores"]["effect"], title(found)
+        reading = resolve_tested(Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks), results)
+        tables = map_tables(drop_untried_categories(results), reading)
+        members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
         measure = "share of the gap between the clean and the corrupted prompt; positive = the head helps"
     chosen, left_out = [], {}
     for category in members["category"].values.tolist():

@@ -11,6 +11,7 @@ from headcats import rules
 from headcats.categories import categorize, head_table, overlap
 from headcats.errors import DataError, OptionError
 from headcats.findings.maps import map_findings
+from headcats.reading import Reading
 from headcats.scores import score
 
 
@@ -113,7 +114,7 @@ class TestSingleItems:
         assert shared["probability"].isnull().all()
         scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch")
         found = {"scores": scores, "members": members, "overlap": overlap(members, draws=10)}
-        text = " ".join(map(str, map_findings(found)))
+        text = " ".join(map(str, map_findings(found, Reading())))
         assert "nan" not in text
         assert "of the resamples" not in text
 

@@ -11,6 +11,7 @@ from headcats import rules
 from headcats.categories import categorize, overlap, subsampled_overlap
 from headcats.errors import DataError, OptionError
 from headcats.findings.maps import map_findings
+from headcats.reading import Reading
 from headcats.scores import score
 
 
@@ -93,7 +94,7 @@ def test_where_no_subset_can_be_judged_the_map_goes_on(capsys: pytest.CaptureFix
         subsampled_overlap(scores.isel(task=[1, 2]), rule=rules.fdr(), subsets=3)
     members = categorize(scores, rule=rules.fdr())
     shown = {"scores": scores.isel(task=[1, 2]), "members": members, "overlap": overlap(members, draws=10)}
-    text = " ".join(map(str, map_findings(shown, rule="fdr:alpha=0.05,min_effect=0.05")))
+    text = " ".join(map(str, map_findings(shown, Reading())))
     assert "fdr(alpha=0.05) could not" in text
 
 

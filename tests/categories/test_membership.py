@@ -18,6 +18,7 @@ from headcats.categories import categorize, head_table, overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.findings.maps import map_findings
+from headcats.reading import Reading
 from headcats.scores import score
 
 
@@ -259,7 +260,7 @@ def test_overlap_figure_and_table_with_a_category_without_numbers(tmp_path: Path
     shown = data(overlap_map(result)).set_index("panel").loc["Knowledge"]
     assert not shown["outcome"].isin(["in", "out"]).any()
     assert shown["q_value"].isna().all()
-    list(map_findings({"scores": scores, "members": members, "overlap": result}))
+    list(map_findings({"scores": scores, "members": members, "overlap": result}, Reading()))
     result.to_netcdf(tmp_path / "overlap.nc", engine="h5netcdf")
     with xr.open_dataset(tmp_path / "overlap.nc", engine="h5netcdf") as again:
         xr.testing.assert_identical(again.load(), result)

@@ -10,8 +10,8 @@ from simulated import CATEGORIES, NAMES, block, tree
 from headcats.cli.console import tell
 from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, OptionError
-from headcats.findings.mapping import file_of, tables, title
 from headcats.findings.maps import map_findings
+from headcats.reading import Reading, judge_scores, map_tables, read_scores
 from headcats.rules import fdr
 from headcats.rules.text import parse_rule
 
@@ -42,8 +42,17 @@ def results(
     return made
 
 
+def tables(tree_of: xr.DataTree, **options: str) -> dict[str, xr.Dataset]:
+    return map_tables(tree_of, reading_of(tree_of, **options))
+
+
+def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
+    return Reading.parse(**options).resolve(tree_of)
+
+
 def printed(capsys: pytest.CaptureFixture[str], found: dict[str, xr.Dataset], **options: str) -> str:
-    tell(map_findings(found, **options))
+    attrs = found["scores"].attrs
+    tell(map_findings(found, Reading.parse(**{"method": attrs["method"], "positions": attrs["positions"]} | options)))
     captured = capsys.readouterr()
     return " ".join((captured.err + captured.out).replace("│", " ").split())
 
@@ -127,9 +136,9 @@ def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
         {"effect": "task_specific"},
     )
     for options in variants:
-        found = tables(tree_of, **({"rule": RULE} | options))
-        names.add(file_of("overlap_map", "html", found, tree_of))
-        titles.add(title(found))
+        reading = reading_of(tree_of, **({"rule": RULE} | options))
+        names.add(f"overlap_map{reading.file_suffix(tree_of)}.html")
+        titles.add(reading.title)
     assert len(names) == len(titles) == len(variants)
     assert {"overlap_map.html", "overlap_map-min_tasks=2.html"} < names
     assert "overlap_map-fdr-alpha=0.01-min_effect=0.05.html" in names
@@ -140,15 +149,16 @@ def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
 def test_the_title_names_the_model() -> None:
     tree_of = results()
     tree_of.attrs["manifest"] = json.dumps(json.loads(tree_of.attrs["manifest"]) | {"model": {"name": "mini"}})
-    assert title(tables(tree_of, rule=RULE)).endswith("in at least half of the tasks, model mini")
+    assert reading_of(tree_of).title.endswith("in at least half of the tasks, model mini")
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
     few = results(items=4)
+    reading = reading_of(few)
     with pytest.raises(DataError, match="could not call any head"):
-        tables(few, rule=RULE)
-    found = tables(few, rule=RULE, undecided=True)
+        judge_scores(read_scores(few, reading), reading)
+    found = tables(few)
     assert (found["members"]["member"] == 0).all()
     assert "could not call any head" in found["members"].attrs["not_judged"]
     text = printed(capsys, found, rule=RULE)
@@ -159,7 +169,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked(capsys: pyt
 
 def test_other_reasons_are_errors_all_the_same() -> None:
     with pytest.raises(DataError, match="null_calibrated needs null effects"):
-        tables(results(controls=False), rule="null_calibrated", undecided=True)
+        tables(results(controls=False), rule="null_calibrated")
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -195,27 +205,27 @@ def test_effects_that_need_no_task_are_told(capsys: pytest.CaptureFixture[str]) 
 def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     tree_of = results()
     found = tables(tree_of, rule=RULE, sign="suppressing")
-    text = printed(capsys, found, rule=RULE)
+    text = printed(capsys, found, sign="suppressing")
     assert "Heads by denoising_patch, suppressing heads, at last" in text
     assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
     assert "random subsets" not in text
     assert "of the effect needs" not in text, "said of the helping map"
-    assert file_of("heads", "csv", found, tree_of) == "heads-suppressing.csv"
-    assert file_of("heads", "csv", tables(tree_of, rule=RULE), tree_of) == "heads.csv"
+    assert reading_of(tree_of, sign="suppressing").file_suffix(tree_of) == "-suppressing"
+    assert reading_of(tree_of).file_suffix(tree_of) == ""
 
 
 def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     tree_of = results()
     found = tables(tree_of, rule=RULE, effect="task_specific")
     np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
-    text = printed(capsys, found)
+    text = printed(capsys, found, effect="task_specific")
     assert "denoising_patch, task-specific effects, at last" in text
     assert "of the effect needs" not in text
-    both = tables(tree_of, rule=RULE, effect="task_specific", sign="suppressing")
-    assert title(both).startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
-    assert title(tables(tree_of, rule=RULE)).startswith("denoising_patch at last, logit_diff")
-    assert title(both, judged=False) == "denoising_patch, task-specific effects, at last, logit_diff"
-    assert file_of("overlap_map", "html", found, tree_of) == "overlap_map-task_specific.html"
+    both = reading_of(tree_of, effect="task_specific", sign="suppressing")
+    assert both.title.startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
+    assert reading_of(tree_of).title.startswith("denoising_patch at last, logit_diff")
+    assert both.scores_title == "denoising_patch, task-specific effects, at last, logit_diff"
+    assert reading_of(tree_of, effect="task_specific").file_suffix(tree_of) == "-task_specific"
 
 
 @pytest.mark.parametrize(("option", "said"), [({"effect": "half"}, "effect must be"), ({"sign": "up"}, "sign must be")])

@@ -11,6 +11,7 @@ import headcats as hc
 from headcats.errors import HeadcatsWarning, StorageError
 from headcats.findings import robustness
 from headcats.findings.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
+from headcats.reading import Reading
 from headcats.results import write_whole
 
 WHERE = "evidence/robustness"
@@ -65,14 +66,14 @@ def test_nothing_saved_is_none_and_damage_is_said(found: Robustness, tmp_path: P
 
 
 def test_what_is_not_the_default_is_in_the_name():
-    usual = robustness_folder(rule=hc.rules.fdr(), min_tasks="half", sign="helping")
-    others = {
-        robustness_folder(rule=hc.rules.fdr(alpha=0.01), min_tasks="half", sign="helping"),
-        robustness_folder(rule=hc.rules.fdr(), min_tasks=2, sign="helping"),
-        robustness_folder(rule=hc.rules.fdr(), min_tasks="half", sign="suppressing"),
+    folders = {
+        robustness_folder(Reading()),
+        robustness_folder(Reading(rule=hc.rules.fdr(alpha=0.01))),
+        robustness_folder(Reading(min_tasks=2)),
+        robustness_folder(Reading(sign="suppressing")),
     }
-    assert usual == WHERE
-    assert len(others | {usual}) == 4
+    assert WHERE in folders
+    assert len(folders) == 4
 
 
 def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustness, tmp_path: Path, monkeypatch):

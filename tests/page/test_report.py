@@ -253,6 +253,6 @@ def test_a_method_without_scores_in_the_metric_of_the_map_is_named(finished: Pat
     def refuse(*arguments: object, **options: object) -> None:
         raise DataError("it was measured in kl alone.")
 
-    monkeypatch.setattr("headcats.page.material.score", refuse)
+    monkeypatch.setattr("headcats.page.material.read_scores", refuse)
     said = section(written(finished, tmp_path / "one.html"), "explorer")
     assert "mean_ablation@all is not among them: it was measured in kl alone." in said.replace("  ", " ")

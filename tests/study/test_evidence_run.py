@@ -13,10 +13,11 @@ from counting import SUITE, counting_folder
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, StorageError, UnknownNameError
+from headcats.reading import EVIDENCE_TABLES
 from headcats.results import manifest_of
 from headcats.scores import first_half
 from headcats.study import evidence_run
-from headcats.study.evidence_run import NODES, run_evidence
+from headcats.study.evidence_run import run_evidence
 from headcats.study.preparation import Preparation
 from headcats.study.restore import restored_study
 from headcats.tasks import make_suite
@@ -47,8 +48,10 @@ def test_it_is_public():
 
 def test_every_node_is_saved_as_it_is_returned(evidence):
     found, folder = evidence
-    assert sorted(path.name for path in (folder / "evidence").iterdir()) == sorted(f"{name}.nc" for name in NODES)
-    for name in NODES:
+    assert sorted(path.name for path in (folder / "evidence").iterdir()) == sorted(
+        f"{name}.nc" for name in EVIDENCE_TABLES
+    )
+    for name in EVIDENCE_TABLES:
         with xr.open_dataset(folder / "evidence" / f"{name}.nc", engine="h5netcdf") as stored:
             for variable, values in found[name].to_dataset().data_vars.items():
                 np.testing.assert_array_equal(stored[variable].values, values.values)
@@ -77,7 +80,7 @@ def test_a_tree_in_memory_writes_nothing(model, finished, evidence, files):
     before = files(finished)
     found = run_evidence(model, hc.load(finished), **QUICK)
     assert files(finished) == before
-    for name in NODES:
+    for name in EVIDENCE_TABLES:
         assert found[name].to_dataset().identical(evidence[0][name].to_dataset())
 
 

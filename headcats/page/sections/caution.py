@@ -56,12 +56,12 @@ def _of_run(material: Material) -> Iterator[str]:
 
 
 def _of_map(material: Material) -> Iterator[str]:
-    if not material.found:
+    if not material.tables:
         if not material.blocks:
             yield "No task was scored, so there is no map."
         return
-    scores, members = material.found["scores"], material.found["members"]
-    yield from material.said
+    scores, members = material.tables["scores"], material.tables["members"]
+    yield from material.cautions
     if why := members.attrs.get("not_judged"):
         yield f"No head can be judged: {why}"
     if screen := screen_label(scores):
@@ -86,7 +86,7 @@ def _of_map(material: Material) -> Iterator[str]:
         yield (
             f"{int(scores['below_noise'].sum())} effects lie below the rounding noise of the model's 16-bit numbers."
         )
-    if members.attrs.get("asked_min_tasks") == "1":
+    if material.reading.min_tasks == 1:
         yield "One task of a category is enough for this map; with many tasks nearly every head then gets into one."
     unsure = int(((members["member"] == 0) & members["effect"].notnull()).sum())
     total = int(members["effect"].notnull().sum())

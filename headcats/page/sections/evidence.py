@@ -6,17 +6,17 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.figures.ablation_curves import ablation_curves
-from headcats.file_names import EVIDENCE
 from headcats.findings.evidence import evidence_findings
 from headcats.findings.table import Finding, Note
 from headcats.page.material import Material
 from headcats.page.parts import Code, Drawn, Folded, Part, section
+from headcats.reading import EVIDENCE
 
 
 @section("Evidence: are the categories real?")
 def evidence(material: Material) -> Iterator[Part]:
     """The saved test of these categories, or the command that makes one; tests of other choices folded."""
-    if not material.found:
+    if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.manifest.category_entries())
@@ -35,7 +35,7 @@ def evidence(material: Material) -> Iterator[Part]:
 
 
 def _missing(material: Material) -> Iterator[Part]:
-    if material.found["overlap"].attrs.get("sign") == "suppressing":
+    if material.tables["overlap"].attrs.get("sign") == "suppressing":
         yield "Only heads that help are tested; there is no evidence on suppressing ones."
         return
     if material.not_judged:

@@ -9,7 +9,7 @@ from headcats.page.parts import Explorer, Part, section
 @section("Every head, task by task")
 def explorer(material: Material) -> Iterator[Part]:
     """Drawn by the page's script from the packed numbers."""
-    if material.found or material.strengths is not None:
+    if material.tables or material.strengths is not None:
         yield Explorer()
     for label, why in material.not_scored.items():
         yield f"`{label}` is not among them: {why}"

@@ -10,7 +10,6 @@ from headcats.categories import head_table
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
-from headcats.findings.mapping import title
 from headcats.findings.maps import head_findings
 from headcats.findings.table import Table
 from headcats.formatting import pluralize
@@ -24,12 +23,12 @@ _LISTED = 40
 @section("Map of the heads")
 def heads(material: Material) -> Iterator[Part]:
     """The map, and below it what the map is made of."""
-    if not material.found:
+    if not material.tables:
         return
-    overlap = material.found["overlap"]
+    overlap = material.tables["overlap"]
     yield Drawn(
         "overlap_map",
-        overlap_map(overlap, title=title(material.found)),
+        overlap_map(overlap, title=material.reading.title),
         "Every head by layer and number, coloured by its categories: first all categories, then each on its own. The "
         "tables below list the same heads.",
         heads="layer-head",
@@ -38,7 +37,7 @@ def heads(material: Material) -> Iterator[Part]:
         "Choose a head, in a figure or a table, for its numbers on every task and by every method. An effect is the "
         "share of the gap between clean and corrupted prompts that the head accounts for; positive means that it helps."
     )
-    yield from head_findings(material.found)
+    yield from head_findings(material.tables, material.reading)
     listed = head_table(overlap)
     for category in overlap["category"].values.tolist():
         yield Heading(category)
@@ -58,9 +57,9 @@ def _figures_of_others(material: Material) -> Iterator[Part]:
     """Figures registered by another package, or in a notebook, that read one of the tables of the map."""
     for name in names("figure"):
         draw = lookup("figure", name)
-        if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.found:
+        if draw.__module__.split(".")[0] != "headcats" and reads(draw) in material.tables:
             yield Heading(name)
-            yield Drawn(name, draw(material.found[reads(draw)]), f"The figure {name}, registered outside headcats.")
+            yield Drawn(name, draw(material.tables[reads(draw)]), f"The figure {name}, registered outside headcats.")
 
 
 def _category(overlap: xr.Dataset, mine: pd.DataFrame, category: str, *, suppressing: bool) -> Iterator[Part]:

@@ -11,11 +11,10 @@ from headcats.page.parts import Code, Part, section
 @section("Robustness: what does the map depend on?")
 def robustness(material: Material) -> Iterator[Part]:
     """Agreement between protocols, heads that all protocols have, and halves of the prompts."""
-    if not material.found:
+    if not material.tables:
         return
-    sign = str(material.found["overlap"].attrs.get("sign", "helping"))
-    where = robustness_folder(rule=material.rule, min_tasks=material.min_tasks, sign=sign)
-    saved = None if material.folder is None else saved_robustness(material.folder, where)
+    subfolder = robustness_folder(material.reading)
+    saved = None if material.folder is None else saved_robustness(material.folder, subfolder)
     if saved is None and material.not_judged:
         yield "No head can be judged, so there is nothing to compare yet: more query items come first."
         return
@@ -24,6 +23,6 @@ def robustness(material: Material) -> Iterator[Part]:
         yield Code(f"headcats compare {material.named_folder}{material.options('rule', 'min-tasks', 'sign')}")
         return
     yield from agreement_findings(saved.agreement, saved.left_out)
-    yield from replicate_findings(saved.members, sign=sign)
+    yield from replicate_findings(saved.members, sign=material.reading.sign)
     if saved.halves is not None:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))

@@ -49,7 +49,7 @@ def run(material: Material) -> Iterator[Part]:
     yield Code(again)
     if material.folder is not None:
         yield "This page, from the saved results:"
-        of_map = material.options("method", "metric", "effect", "rule", "min-tasks", "sign") if material.found else ""
+        of_map = material.options("method", "metric", "effect", "rule", "min-tasks", "sign") if material.tables else ""
         yield Code(f"headcats report {material.named_folder}{of_map}")
         yield "What it shows, in Python and without the model:"
         yield Code(_python(material))
@@ -81,15 +81,15 @@ def _counted(found: Counter[str]) -> str:
 def _python(material: Material) -> str:
     folder = json.dumps("" if material.folder is None else material.folder.as_posix(), ensure_ascii=False)
     lines = ["import headcats as hc", "", f"results = hc.load({folder})"]
-    if material.found:
-        attrs, overlap = material.found["scores"].attrs, material.found["overlap"].attrs
-        chosen = {name: attrs[name] for name in ("method", "positions", "metric")}
-        chosen |= {"effect": overlap.get("effect", "total")}
-        lines.append(f"scores = hc.score(results{_options(chosen, usual={'effect': 'total'})}{_alpha(material)})")
+    if material.tables:
+        reading = material.reading
+        arguments = {"method": reading.label.method, "positions": reading.label.positions}
+        arguments |= {"metric": reading.metric, "effect": reading.effect}
+        lines.append(f"scores = hc.score(results{_options(arguments, usual={'effect': 'total'})}{_alpha(material)})")
         if not material.not_judged:
-            min_tasks = _options({"min_tasks": material.min_tasks}, usual={"min_tasks": "half"})
-            sign = _options({"sign": overlap.get("sign", "helping")}, usual={"sign": "helping"})
-            lines.append(f"members = hc.categorize(scores, rule=hc.rules.{material.rule!r}{min_tasks})")
+            min_tasks = _options({"min_tasks": reading.min_tasks}, usual={"min_tasks": "half"})
+            sign = _options({"sign": reading.sign}, usual={"sign": "helping"})
+            lines.append(f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})")
             lines.append(f"overlap = hc.overlap(members{sign})")
             lines.append("hc.head_table(overlap)")
     if material.blocks:
@@ -104,5 +104,5 @@ def _options(options: dict[str, Any], *, usual: dict[str, str]) -> str:
 
 def _alpha(material: Material) -> str:
     """As many sign draws as the level of the rule needs."""
-    alpha = material.rule.options.get("alpha", 0.05)
+    alpha = material.reading.rule.options.get("alpha", 0.05)
     return "" if alpha == 0.05 else f", alpha={alpha}"

@@ -11,13 +11,13 @@ from headcats.page.parts import Drawn, Part, section
 @section("Overlap against chance")
 def shared(material: Material) -> Iterator[Part]:
     """Counts and Jaccard indices with what chance gives, and every sentence that `headcats map` prints below them."""
-    if not material.found:
+    if not material.tables:
         return
-    overlap = material.found["overlap"]
+    overlap = material.tables["overlap"]
     if bool((overlap["member"] == 1).any()) and overlap.sizes["category"] > 1:
         yield Drawn(
             "set_counts",
             set_counts(overlap),
             "Number of heads in every set of categories, beside the number that chance would give.",
         )
-    yield from shared_findings(material.found, rule=material.rule, min_tasks=material.min_tasks)
+    yield from shared_findings(material.tables, material.reading)

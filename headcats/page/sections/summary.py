@@ -6,7 +6,6 @@ import xarray as xr
 
 from headcats.categories import head_table
 from headcats.evidence.reading import SUPPORTED, damaged_more
-from headcats.findings.mapping import title
 from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
@@ -19,13 +18,13 @@ NAMED = 8
 def summary(material: Material) -> Iterator[Part]:
     """What was asked, and what came out."""
     yield _asked(material)
-    if material.found:
+    if material.tables:
         yield from _heads(material)
     for label, block in material.blocks.items():
         yield f"`{label}` was run over the whole suite: {_size(block)}. See [other methods](#methods)."
     if material.evidence:
         yield from _verdicts(material)
-    elif material.found and bool((material.found["overlap"]["member"] == 1).any()):
+    elif material.tables and bool((material.tables["overlap"]["member"] == 1).any()):
         yield (
             "Whether these categories are real has not been tested, and a map always shows something: see "
             "[evidence](#evidence)."
@@ -42,14 +41,14 @@ def _asked(material: Material) -> str:
 
 
 def _heads(material: Material) -> Iterator[Part]:
-    members, overlap = material.found["members"], material.found["overlap"]
+    members, overlap = material.tables["members"], material.tables["overlap"]
     if why := members.attrs.get("not_judged"):
         yield f"No head can be judged, so the map shows every head as undecided: {why}"
         return
     kind = "Suppressing heads" if overlap.attrs.get("sign") == "suppressing" else "Heads that help"
     listed = head_table(overlap)
     mine = listed[listed["kind"] == ("suppressing" if kind.startswith("S") else "helping")]
-    yield f"{kind}, by {title(material.found)}:"
+    yield f"{kind}, by {material.reading.title}:"
     for name in members["category"].values.tolist():
         known = bool(members["effect"].sel(category=name).notnull().any())
         yield f"- {name}: {_named(mine[mine['category'] == name]['head'].tolist()) if known else 'not judged'}"

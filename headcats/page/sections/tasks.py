@@ -56,9 +56,9 @@ def _row(task: str, record: TaskRecord, reliability: str) -> tuple[str, ...]:
 
 
 def _reliability(material: Material) -> dict[str, str]:
-    if not material.found:
+    if not material.tables:
         return {}
-    found = material.found["scores"]["reliability"]
+    found = material.tables["scores"]["reliability"]
     values = zip(found["task"].values.tolist(), found.values.tolist(), strict=True)
     return {task: f"{value:.2f}" for task, value in values if np.isfinite(value)}
 

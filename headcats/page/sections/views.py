@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from headcats.findings.mapping import title
 from headcats.page.material import Material
 from headcats.page.parts import Code, Link, Part, section
 
@@ -13,16 +12,16 @@ def views(material: Material) -> Iterator[Part]:
     if material.views:
         yield "Attention patterns on clean and corrupted prompts, in files of their own:"
         by = material.views[0].by
-        if by and not (material.found and by == title(material.found)):
+        if by and not (material.tables and by == material.reading.title):
             yield f"Their heads were chosen by {by}."
         for view in material.views:
             yield Link(material.address(view.path), view.title, view.what)
-    elif not material.found and not any(about.sorts_heads for about in material.declared.values()):
+    elif not material.tables and not any(about.sorts_heads for about in material.declared.values()):
         yield (
             "Attention views show the heads of categories. This run says nothing about those: a method that scores "
             "task by task is needed."
         )
     else:
         yield "No attention views are saved. They need the model, and are made by:"
-        options = material.options("method", "metric", "rule", "min-tasks") if material.found else ""
+        options = material.options("method", "metric", "rule", "min-tasks") if material.tables else ""
         yield Code(f"headcats views {material.named_folder}{options}")
