@@ -151,7 +151,7 @@ WRONG = {
     "positions": ({"positions": "x1"}, OptionError, "positions must be 'last' or 'all'; got 'x1'"),
     "method": ({"method": "denoising"}, UnknownNameError, "no block of 'denoising'; they hold denoising_patch@last"),
     "metric": ({"metric": "prob"}, UnknownNameError, "prob"),
-    "min_tasks": ({"min_tasks": "most"}, OptionError, "min_tasks must be"),
+    "min_tasks": ({"min_tasks": "most"}, OptionError, "min_tasks"),
 }
 
 
