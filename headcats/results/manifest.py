@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from headcats.errors import StorageError
 from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
@@ -49,7 +49,7 @@ class Manifest:
     created: str = ""
 
     @classmethod
-    def read(cls, path: Path) -> Self:
+    def read(cls, path: Path) -> "Manifest":
         """The manifest in a file.
 
         Raises:
@@ -65,7 +65,7 @@ class Manifest:
         return cls._from_dict(stored, source=str(path))
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> "Manifest":
         """The manifest in the attributes of results; what the text lacks has its default.
 
         Raises:
@@ -75,7 +75,7 @@ class Manifest:
         return cls._from_dict(_parse(text, source=source), source=source)
 
     @classmethod
-    def _from_dict(cls, stored: Mapping[str, Any], *, source: str) -> Self:
+    def _from_dict(cls, stored: Mapping[str, Any], *, source: str) -> "Manifest":
         try:
             blocks = dict(stored.get("blocks", {}))
             joint = blocks.pop(SUITE, {})
@@ -144,7 +144,7 @@ class Manifest:
         names = {category.name for category in self.categories}
         self.categories += tuple(category for category in categories if category.name not in names)
 
-    def join(self, second: Self) -> None:
+    def join(self, second: "Manifest") -> None:
         """Add tasks, methods, blocks and parts of a second folder of the same plan."""
         self.extend(methods=second.methods, asked=second.asked)
         self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
