@@ -175,7 +175,7 @@ def _too_few(tasks: list[str], min_tasks: int | str, without: str | None) -> str
     return ""
 
 
-def finite_mean(values: Float[np.ndarray, "row *cell"]) -> Float[np.ndarray, "*cell"]:
+def finite_mean(values: Float[np.ndarray, " row *cell"]) -> Float[np.ndarray, "*cell"]:
     """Mean over rows of what is finite; NaN where nothing is (numpy would warn)."""
     finite = ~np.isnan(values)
     return np.where(finite, values, 0.0).sum(axis=0) / np.where(finite.any(axis=0), finite.sum(axis=0), np.nan)
