@@ -69,7 +69,7 @@ class PublicName:
         """Its own words; of an object that is called, such as a method of `hc.methods`, those of the call with them."""
         own = inspect.cleandoc(self.item.__doc__ or "")
         called = not (self.is_class or self.is_value or isinstance(self.item, _FUNCTIONS))
-        return _joined(own, inspect.cleandoc(type(self.item).__call__.__doc__ or "")) if called else own
+        return _joined(own, inspect.cleandoc(type(inspect.unwrap(self.item)).__call__.__doc__ or "")) if called else own
 
     @property
     def signature(self) -> inspect.Signature:

@@ -172,7 +172,7 @@ def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale, inside: list[int
     traces.append(cells.symbols(best, name="largest", colour=scale.ink(best["value"]), **ring))
     traces.append(cells.crosses(here[here["mark"] == MISSING]))
     runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
-    traces += [cells.box(run[0], run[-1], name="exact answer") for run in runs if len(run)]
+    traces += [cells.box(int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
     return Plot(cells.x, cells.y, cells.pixels, traces)
 
 

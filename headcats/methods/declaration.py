@@ -32,6 +32,12 @@ class Strength:
         unit: What one number is: "share of the word pairs of a relation".
         metric: Metric to read where the results hold it; "" for that of the study.
         void: Verdicts (attribute `verdict` of the block) under which the numbers mean nothing.
+
+    Example:
+        >>> import headcats as hc
+        >>> strength = hc.methods.ov_relation.declaration.strength
+        >>> strength.variable, strength.over, strength.group, strength.reduce
+        ('score', 'task', 'category', 'max')
     """
 
     variable: str = "effect"
@@ -100,7 +106,11 @@ class Declaration:
 
     @classmethod
     def from_text(cls, text: str) -> "Declaration":
-        """Read what `as_text` gives; fields that this version does not have are left out."""
+        """Read what `as_text` gives; fields that this version does not have are left out.
+
+        Args:
+            text: JSON, such as the attribute `declaration` of a block.
+        """
         content = _known(cls, json.loads(text))
         if content.get("strength"):
             strength = _known(Strength, content["strength"])

@@ -44,8 +44,9 @@ class LazyMethod:
         return inspect.getdoc(type(self._method))
 
     @property
-    def __signature__(self) -> inspect.Signature:
-        return inspect.signature(self._method)
+    def __wrapped__(self) -> Any:
+        """What `inspect.signature` and the pages of the API show."""
+        return self._method
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
@@ -68,8 +69,17 @@ def declare(declaration: Declaration, code: str, *, summary: str = "") -> LazyMe
         code: Where its class is, as `package.module:Class`.
         summary: Where the function is that turns a block of a joint method into sentences, as `package.module:name`.
 
+    Returns:
+        The registered method, which imports `code` at its first call.
+
     Raises:
         DataError: A name that cannot be one of results or files.
+
+    Example:
+        >>> import headcats as hc
+        >>> norms = hc.methods.Declaration(name="norms", kind="joint", paper="this notebook")
+        >>> hc.methods.declare(norms, "my_package.norms:Norms")
+        <method norms>
     """
     return register("method", declaration.name, LazyMethod(declaration, code, summary))
 

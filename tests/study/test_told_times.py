@@ -51,14 +51,14 @@ def told(caplog):
 @pytest.fixture
 def twenty_seconds(monkeypatch, clock):
     """Every task takes 20 seconds, a refused one 100."""
-    judge = task_run.task_entry
+    judge = task_run.task_record
 
     def slow(study, prepared, runs):
-        entry = judge(study, prepared, runs)
-        clock.now += 100 if entry["refusal"] else 20
-        return entry
+        record = judge(study, prepared, runs)
+        clock.now += 100 if record.refusal else 20
+        return record
 
-    monkeypatch.setattr(task_run, "task_entry", slow)
+    monkeypatch.setattr(task_run, "task_record", slow)
 
 
 def test_tasks_of_a_run(model, options, twenty_seconds, told):

@@ -30,7 +30,7 @@ class CausalMethod:
     `hc.methods.causal_method` makes one; it is not made by hand.
 
     Args:
-        replacement: What z becomes, given the sources of the layer.
+        replacement: What z becomes, `(prompt, head, d_head)`, given the sources of the layer.
         declaration: What it says of itself.
         references: Names of the reference prompts that a study can give it, the default first.
         **acts: `base`, `positions` and the promises of an `Intervention`.

@@ -197,8 +197,7 @@ class TokenProbe:
         **options: Any,
     ) -> dict[str, Any]:
         """What `hc.validate` says of one task: the model answers the first `n_prompts` of a run's questions."""
-        asked = self.ask(inputs, questions=min(n_prompts, questions))
-        return answers_entry(inputs.model, asked, preset=preset)
+        return answers_entry(inputs.model, lambda: self.ask(inputs, questions=min(n_prompts, questions)), preset=preset)
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The only part."""

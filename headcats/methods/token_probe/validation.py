@@ -1,6 +1,6 @@
 """Tasks that are answered in sentences, as `validate` judges them: by the answers that the model writes itself."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -14,8 +14,13 @@ from headcats.probes.tokens.question import Question
 from headcats.probes.tokens.settings import PRESETS
 
 
-def answers_entry(model: HookedModel, questions: Sequence[Question], *, preset: str) -> dict[str, Any]:
+def answers_entry(model: HookedModel, ask: Callable[[], Sequence[Question]], *, preset: str) -> dict[str, Any]:
     """What `validate` says of a task: how many answers are right, and why others are left out.
+
+    Args:
+        model: The model.
+        ask: Makes the questions; a DataError of it is the reason why the task is skipped.
+        preset: Preset of the probe.
 
     Returns:
         `refusal` and `needed` (answers of either kind that a probe needs); and where answers are left `questions`
@@ -25,7 +30,7 @@ def answers_entry(model: HookedModel, questions: Sequence[Question], *, preset: 
     settings = PRESETS[preset]
     entry: dict[str, Any] = {"refusal": "", "needed": settings.min_class}
     try:
-        answers, report = answer_questions(model, questions, settings, preset=preset)
+        answers, report = answer_questions(model, ask(), settings, preset=preset)
     except DataError as problem:
         return entry | {"refusal": str(problem)}
     right = np.array([not answer.wrong for answer in answers])
