@@ -15,17 +15,18 @@ import xarray as xr
 
 import headcats as hc
 from headcats.errors import DataError
+from headcats.methods.function_probe.features import HeadFeatures, head_features
+from headcats.methods.function_probe.results import importance_effects
+from headcats.methods.function_probe.scaling import scale_function_heads
+from headcats.methods.function_probe.seed import probe_seed
+from headcats.methods.function_probe.settings import FunctionProbeSettings, settings_of
+from headcats.methods.function_probe.splits import item_of
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.models import Head, HookedModel
-from headcats.probes.functions.features import HeadFeatures, head_features
-from headcats.probes.functions.results import importance_effects
-from headcats.probes.functions.scaling import scale_function_heads
-from headcats.probes.functions.seed import probe_seed
-from headcats.probes.functions.settings import FunctionProbeSettings, settings_of
-from headcats.probes.functions.splits import item_of
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.template import ARROW
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 POOL = 1024
 

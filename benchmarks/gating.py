@@ -17,11 +17,12 @@ import xarray as xr
 from scipy.stats import spearmanr
 
 import headcats as hc
-from headcats.gates import GatingSettings, toggle_curves
+from headcats.methods.head_gating.over_seeds import always_any
+from headcats.methods.head_gating.settings import GatingSettings
+from headcats.methods.head_gating.toggling import toggle_curves
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.prompts.answered import AnsweredText
 from headcats.registry import lookup
-from headcats.scores.always_any import always_any
 
 PAIRS = 1024  # of a task that generates them, as in a study
 SCORES = ("facilitation", "interference", "irrelevance")

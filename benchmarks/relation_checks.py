@@ -34,14 +34,17 @@ def main() -> None:
     found = [name for name in scored if float(best.sel(task=name)) >= float(relations.threshold.sel(task=name))]
     print(f"{chosen.model}: {len(scored)} of {len(pairs)} relations scored, {len(found)} implemented by some head")
 
-    dynamic = hc.dynamic_relation(model, scored, relations, templates=chosen.template)
+    dynamic = hc.methods.ov_relation.dynamic_relation(model, scored, relations, templates=chosen.template)
     for context in dynamic.context.values:
         r = dynamic.mean_r.sel(context=context, task=found).values
         print(f"  r of static and dynamic scores, {context} context: median {np.nanmedian(r):.2f}", end="")
         print(f" ({np.nanmin(r):.2f} to {np.nanmax(r):.2f} over {np.isfinite(r).sum()} relations)")
 
-    texts = {name: hc.task_texts(name, suite=suite, n_prompts=chosen.prompts, n_demos=chosen.demos) for name in scored}
-    curve = hc.relation_ablation(model, relations, texts)
+    texts = {
+        name: hc.methods.task_texts(name, suite=suite, n_prompts=chosen.prompts, n_demos=chosen.demos)
+        for name in scored
+    }
+    curve = hc.methods.ov_relation.relation_ablation(model, relations, texts)
     ends = curve.sel(k=curve.n_heads)  # of every relation, with all of its heads off
     for name in map(str, curve.task.values):
         start, end = float(curve.accuracy.sel(task=name, k=0)), float(ends.accuracy.sel(task=name))

@@ -19,8 +19,9 @@ import torch
 from sweep_speed.shapes import SHAPES, random_hooked_model
 
 import headcats as hc
+from headcats.methods.ov_relation import extremes
+from headcats.methods.ov_relation.settings import PRESETS
 from headcats.models.circuit import Circuit
-from headcats.relations import PRESETS, extremes
 
 RELATIONS, PAIRS = 20, 100
 

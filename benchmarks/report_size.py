@@ -21,7 +21,8 @@ from playwright.sync_api import sync_playwright
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
-from headcats.results import Manifest, ResultsFolder
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, DropCounts, ModelRecord, PlanRecord, TaskRecord
 
 CATEGORIES = {"Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}

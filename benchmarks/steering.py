@@ -17,7 +17,7 @@ import time
 
 import headcats as hc
 
-SETTINGS = hc.SteeringSettings(n_demos=5, template="arrow")
+SETTINGS = hc.methods.function_vector.SteeringSettings(n_demos=5, template="arrow")
 CORRUPTIONS = ("shuffled_labels", "other_task")
 
 
@@ -30,8 +30,13 @@ def main() -> None:
     asked = parser.parse_args()
     model = hc.load_model("mini")
     for corruption in CORRUPTIONS:
-        plan = {**hc.preset("todd2024"), "template": "arrow", "n_demos": SETTINGS.n_demos, "corruption": corruption}
-        ranking = hc.steering_heads(
+        plan = {
+            **hc.methods.preset("todd2024"),
+            "template": "arrow",
+            "n_demos": SETTINGS.n_demos,
+            "corruption": corruption,
+        }
+        ranking = hc.methods.function_vector.steering_heads(
             hc.run(model, **plan, seed=asked.seed, tasks=asked.tasks), max(asked.heads), seed=asked.seed
         )
         print(f"\n# {corruption}")
@@ -39,7 +44,7 @@ def main() -> None:
             print("{}  {:.4f} ({:.4f} to {:.4f})".format(name, *numbers))
         for n in asked.heads:
             started = time.monotonic()
-            found = hc.steer(
+            found = hc.methods.function_vector.steer(
                 model, "icl", ranking.isel(rank=slice(n)), tasks=asked.tasks, settings=SETTINGS, seed=asked.seed
             )
             print(f"\n{n} heads, {time.monotonic() - started:.0f} s\n{found.attrs['reading']}\n")

@@ -122,9 +122,9 @@ def solvers(model: Any, chosen: argparse.Namespace) -> str:
     from sklearn.preprocessing import StandardScaler
 
     from headcats.methods.token_probe import token_probe
-    from headcats.probes.tokens.answers import answer_questions
-    from headcats.probes.tokens.representations import representations
-    from headcats.probes.tokens.settings import PRESETS
+    from headcats.methods.token_probe.answers import answer_questions
+    from headcats.methods.token_probe.representations import representations
+    from headcats.methods.token_probe.settings import PRESETS
 
     settings, seed = PRESETS["orgad2025"], chosen.seeds[0]
     inputs = suite_inputs(model, chosen, seed=seed)

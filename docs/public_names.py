@@ -1,10 +1,11 @@
 """Every public name with its docstring: what the reference shows, and whose examples are tested.
 
-Public are the names of `headcats.__all__`, those of its four namespaces with everything registered there, the classes
+Public are the names of `headcats.__all__`, those of its namespaces with everything registered there, the classes
 of `headcats.errors`, and the public methods and properties of public classes.
 """
 
 import functools
+import importlib
 import inspect
 import re
 import types
@@ -16,8 +17,15 @@ import headcats as hc
 import headcats.errors
 from headcats import registry
 
-NAMESPACES: dict[str, registry.Kind] = {
+NAMESPACES: dict[str, registry.Kind | None] = {
+    "categories": None,
+    "evidence": None,
     "methods": "method",
+    "methods.ov_relation": None,
+    "methods.head_gating": None,
+    "methods.function_probe": None,
+    "methods.token_probe": None,
+    "methods.function_vector": None,
     "metrics": "metric",
     "rules": "rule",
     "figures": "figure",
@@ -88,8 +96,8 @@ def public_names() -> list[PublicName]:
     """All of them, in the order in which the package lists them, members behind their class."""
     found = [PublicName(name, getattr(hc, name)) for name in hc.__all__ if name not in _NO_ITEM]
     for namespace, kind in NAMESPACES.items():
-        module = getattr(hc, namespace)
-        names = dict.fromkeys([*module.__all__, *registry.names(kind)])
+        module = importlib.import_module(f"headcats.{namespace}")
+        names = dict.fromkeys([*module.__all__, *(registry.names(kind) if kind else ())])
         items = {name: getattr(module, name) for name in names}
         found += [PublicName(f"{namespace}.{name}", item) for name, item in items.items() if _has_words(item)]
     found += [

@@ -107,8 +107,8 @@ def _on_page(names: list[PublicName], prefix: str) -> list[tuple[str, PublicName
     """The names directly below a module; pdoc finds the members of classes itself."""
     found = []
     for public in names:
-        *above, name = public.name.split(".")
-        if above == ([prefix] if prefix else []):
+        above, _, name = public.name.rpartition(".")
+        if above == prefix:
             found.append((name, public))
     return found
 
@@ -148,10 +148,9 @@ def _linked(words: str, *, page: str) -> Markup:
         name = match[1]
         if name not in _NAMES:
             return match[0]
-        above, _, last = name.partition(".")
-        target, place = (f"headcats.{above}", last) if above in (*NAMESPACES, "errors") else ("headcats", name)
-        if not place:
-            return match[0]
+        above = max((page for page in (*NAMESPACES, "errors") if name.startswith(f"{page}.")), key=len, default="")
+        target = f"headcats.{above}" if above else "headcats"
+        place = name.removeprefix(f"{above}.")
         return f'<a href="{relative_link(page, target)}#{place}">{match[0]}</a>'
 
     return Markup(re.sub(r"<code>hc\.([\w.]+)</code>", link, words))

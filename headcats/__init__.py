@@ -26,40 +26,28 @@ and layer 9, head 6 prints as `L9H6`. Every example of these pages runs in a dir
 
 A function that returns pairs of words becomes a `Task` by `task`; a `suite` names the tasks of a study, `make_suite`
 makes one (a `Suite`) of your own. A task may also give finished prompts (`PromptPair`), and a script may bring its own
-tokens (`PromptBatch`). `task_prompts` makes the prompts of a run again. Methods that read texts take `AnsweredText` or
-`AnsweredBatch` (from `task_texts`, or of the CogQA files from `cogqa_texts`), or a `Question` that the model answers.
+tokens (`PromptBatch`). `task_prompts` makes the prompts of a run again.
 
 ## Run
 
-`run` scores every head on every task of a suite, with the options of a paper by `preset`; `load` reads what it wrote,
-and `suite_blocks` what methods that look at all tasks at once have left there. `sweep` replaces every head of a model
-on one batch, `joint_sweep` whole sets of heads, such as those of `cumulative`.
+`run` scores every head on every task of a suite, with the options of a paper by `hc.methods.preset`; `load` reads what
+it wrote, and `suite_blocks` the blocks of joint methods. `sweep` replaces every head of a model on one batch.
 
 ## Score and sort
 
-`score` gives effects with intervals and p values, `categorize` the heads of every category, `overlap` which are shared
-and how many would be by chance (`subsampled_overlap` with as many tasks in each). `head_table` lists them. Other
-answers: `relation_members` of relations in the weights, `always_any` of fitted gates, `importance_effects` of function
-probes, `function_vector_heads` by effects over tasks.
+`score` gives effects with intervals and p values, `categorize` the heads of every category, and `overlap` which heads
+are shared and how many would be by chance. `headcats.categories` lists them, compares runs and reads other methods.
 
 ## Is it real?
 
-`run_evidence` ablates the heads of a category on new prompts, beside random heads. `judge_protocols`, `agreement` and
-`replicated` ask whether methods, metrics and positions agree, `half_agreement` whether two halves of the prompts do,
-`method_scores`, `method_agreement` and `disagreements` whether kinds of method do, and `category_structure` compares
-different models.
+`run_evidence` ablates the heads of a category on new prompts, beside random heads. `headcats.evidence` asks whether
+methods, metrics, positions, halves of the prompts and different models agree.
 
-## Asked in another way
+## One paper, one room
 
-`dynamic_relation` and `relation_ablation` test relations of the weights in running text, and `salient_tokens` shows the
-words that a head changes most. `toggle_curves` switches gated heads off, `contrastive_gates` fits gates that one kind
-of text needs and another does not. `scale_function_heads` switches the heads of a probe off. What fits has its settings
-in `GatingSettings`, `FunctionProbeSettings` and `TokenProbeSettings`.
-
-## Where in the prompt, and does it steer?
-
-`patching_by_role` and `attention_by_role` are maps of layers and token roles. `steering_heads` ranks the heads whose
-mean output `steer` adds to prompts that do not show the task (`SteeringSettings`).
+`hc.methods.ov_relation`, `hc.methods.head_gating`, `hc.methods.function_probe` and `hc.methods.token_probe` are
+methods, and each holds what belongs to its paper: `hc.methods.ov_relation.salient_tokens`. `hc.methods.function_vector`
+holds the steering experiment.
 
 ## Look at it
 
@@ -72,13 +60,13 @@ look; the functions of `headcats.figures` draw single figures.
 above, and what registers more of them. Errors are those of `headcats.errors`.
 """
 
-import lazy_loader
+from headcats.registry import public_names
 
 __version__ = "0.1.0"
 
 # The public names and their modules stand in __init__.pyi alone; each is imported at first use, so that reading results
 # needs no torch.
-__getattr__, _, _names = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, _names = public_names(__name__, __file__)
 __all__ = [*_names, "__version__"]  # noqa: PLE0604 - what is unpacked are strings
 
 

@@ -5,12 +5,17 @@ Items register themselves through the decorator of their kind (`hc.task`, `hc.me
 entry-point group `headcats.<kind>`, are imported at the first look-up of that kind.
 """
 
+import ast
 import difflib
 import functools
 import importlib
 import importlib.metadata
+import importlib.util
+import pkgutil
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from headcats.errors import DataError, UnknownNameError
@@ -21,14 +26,23 @@ Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "
 # As text: the registry is below these modules in the import order.
 _BUILT_IN: dict[str, str] = {
     "task": "headcats.tasks",
-    "suite": "headcats.tasks",
-    "template": "headcats.prompts",
+    "suite": "headcats.tasks.suites",
+    "template": "headcats.prompts.template",
+    "model": "headcats.models.loading",
     "metric": "headcats.metrics",
     "method": "headcats.methods",
     "rule": "headcats.rules",
     "figure": "headcats.figures",
     "preset": "headcats.methods",
 }
+
+
+@dataclass(frozen=True)
+class _Deferred:
+    """An item that is imported at its first look-up, from `package.module:name`."""
+
+    path: str
+
 
 _tables: dict[str, dict[str, Any]] = {kind: {} for kind in get_args(Kind)}
 
@@ -42,6 +56,17 @@ def register(kind: Kind, name: str, item: Any) -> Any:
     check_name(kind, name)
     _tables[kind][name] = item
     return item
+
+
+def register_later(kind: Kind, name: str, path: str) -> None:
+    """Register an item that is imported at its first look-up.
+
+    Args:
+        kind: Kind of item.
+        name: Its name.
+        path: Where it is, as `package.module:name`.
+    """
+    register(kind, name, _Deferred(path))
 
 
 def check_name(kind: Kind, name: str) -> None:
@@ -65,6 +90,8 @@ def lookup(kind: Kind, name: str) -> Any:
     """
     table = _table(kind)
     if name in table:
+        if isinstance(table[name], _Deferred):
+            table[name] = pkgutil.resolve_name(table[name].path)
         return table[name]
     raise UnknownNameError(unknown_name_message(kind, name, table))
 
@@ -102,6 +129,31 @@ def _import_items(kind: str) -> None:
         importlib.import_module(_BUILT_IN[kind])
     for point in importlib.metadata.entry_points(group=f"headcats.{kind}"):
         point.load()
+
+
+def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str]]:
+    """What a package's `__init__.pyi` imports, each name imported at its first use.
+
+    Args:
+        package: Name of the package.
+        stub: Its `__init__.py`; the stub lies beside it.
+
+    Returns:
+        The package's `__getattr__`, and its public names.
+    """
+    homes: dict[str, str] = {}
+    for node in ast.parse(Path(stub).with_suffix(".pyi").read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            module = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            mark = ":" if node.module else "."  # `from . import x` names a module
+            homes |= {alias.name: f"{module}{mark}{alias.name}" for alias in node.names}
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return pkgutil.resolve_name(homes[name])
+
+    return get, sorted(homes)
 
 
 def preset_of(method: str, preset: str | T, presets: Mapping[str, T]) -> T:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from toys import D_VOCAB, random_tokens, tiny_model
 
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 
 ROLES = ("bos", "x1", "y1", "between1", "x_query", "last")

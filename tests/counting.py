@@ -10,9 +10,10 @@ from pathlib import Path
 import torch
 from toys import WORDS, hf_model, word_tokenizer
 
-from headcats.prompts import PromptPair
+from headcats.prompts.pair import PromptPair
 from headcats.registry import register
-from headcats.tasks import Suite, Task, make_suite
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, make_suite
 
 OUTPUTS = [f"w{number}" for number in range(40, 48)]
 INPUTS = [f"w{number}" for number in range(24)]

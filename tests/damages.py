@@ -7,7 +7,7 @@ import numpy as np
 from headcats.evidence.controls import Controls, HeadSet
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.trials import Trial
-from headcats.models import Head
+from headcats.models.head import Head
 
 
 def heads(*names: str) -> HeadSet:

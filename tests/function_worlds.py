@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from headcats.models import Head
-from headcats.probes.functions.features import HeadFeatures
-from headcats.probes.functions.settings import FunctionProbeSettings
+from headcats.methods.function_probe.features import HeadFeatures
+from headcats.methods.function_probe.settings import FunctionProbeSettings
+from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.encode import DropReport
 from headcats.prompts.pair import Span

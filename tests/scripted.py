@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from toys import tiny_model, word_tokenizer
 
-from headcats.models import HookedModel
-from headcats.probes.tokens.question import Question
-from headcats.probes.tokens.roles import AnswerShape
+from headcats.methods.token_probe.question import Question
+from headcats.methods.token_probe.roles import AnswerShape
+from headcats.models.adapter import HookedModel
 
 DIGITS = [str(digit) for digit in range(10)]
 _WORDS = ["the", "sum", "is", "surely", "now", "and", "then", "plus", "?"]

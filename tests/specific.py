@@ -8,12 +8,13 @@ import xarray as xr
 from planted import planted_model, slot_batch
 
 import headcats as hc
-from headcats.evidence import HeldOut
-from headcats.models import HookedModel, adapt
+from headcats.evidence.examination import HeldOut
+from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.results import Manifest, tree
+from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
-from headcats.sweeps import Reference
+from headcats.results.tree import tree
+from headcats.sweeps.reference import Reference
 
 N_LAYERS = 4
 OWN = {(layer, 0): 1 for layer in range(3)} | {(layer, 1): 2 for layer in range(3)}

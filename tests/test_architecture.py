@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from simulated import CATEGORIES, block
 
-from headcats.results import Manifest, ResultsFolder
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
 ROOT = Path(__file__).parents[1]

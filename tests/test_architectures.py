@@ -7,7 +7,7 @@ import torch
 from architectures import ARCHITECTURES, N_HEADS, hf_architecture, plain_logits, plain_z, tiny_bridge
 from toys import random_tokens
 
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 
 TOKENS = random_tokens(2, 10)
 RIGHT = [

@@ -33,8 +33,9 @@ from headcats.cli.as_json import Answer
 from headcats.cli.finished_run import tell_run
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
-from headcats.results import ResultsFolder, task_nodes
-from headcats.study import DEFAULT_PROMPTS
+from headcats.results.folder import ResultsFolder
+from headcats.results.tree import task_nodes
+from headcats.study.runner import DEFAULT_PROMPTS
 
 COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
@@ -416,7 +417,7 @@ def test_stopping_says_that_the_same_command_goes_on(headcats, model_folder, mon
         signal.raise_signal(sent)
         pytest.fail("the signal changed nothing")
 
-    monkeypatch.setattr("headcats.study.run", stop)
+    monkeypatch.setattr("headcats.study.runner.run", stop)
     asked = ["run", "--model", model_folder, *RUN, "--out", "r"]
     done = headcats(*asked)
     assert done.code == code
@@ -434,7 +435,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.models.load_model", stop)
+    monkeypatch.setattr("headcats.models.loading.load_model", stop)
     assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped")
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert done.code == 130
@@ -467,7 +468,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.results.load", stop)
+    monkeypatch.setattr("headcats.results.tree.load", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)
@@ -551,7 +552,7 @@ def test_map_writes_the_head_list(headcats, results):
         "Note: Categories of a single task cannot be distinguished from that task: Linguistic (always_c).",
     ):
         assert note in " ".join(done.err.split())
-    expected = hc.head_table(hc.overlap(members))
+    expected = hc.categories.head_table(hc.overlap(members))
     assert [row["head"] for row in rows] == expected["head"].tolist()
     assert [float(row["effect"]) for row in rows] == pytest.approx(expected["effect"].tolist())
     assert [float(row["q"]) for row in rows] == pytest.approx(expected["q"].tolist())
@@ -654,7 +655,9 @@ def with_suite_methods(results, tmp_path):
 
 
 def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypatch, with_suite_methods):
-    monkeypatch.setattr("headcats.page.report", lambda folder: folder / "report.html")  # the blocks are not whole
+    monkeypatch.setattr(
+        "headcats.page.writing.report", lambda folder: folder / "report.html"
+    )  # the blocks are not whole
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         specs = [MethodSpec.parse("denoising_patch")]
@@ -769,8 +772,8 @@ def test_validate_prints_json_for_scripts(headcats, model_folder):
 def test_defaults_of_the_command_are_those_of_the_function():
     import inspect
 
-    from headcats.defaults import DEFAULTS
-    from headcats.study import plan
+    from headcats.study.defaults import DEFAULTS
+    from headcats.study.plan import plan
 
     run, planned = inspect.signature(hc.run).parameters, inspect.signature(plan).parameters
     for name in ("suite", "seed"):

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from headcats import cli
 from headcats.errors import DataError, OptionError
-from headcats.results import Manifest, ResultsFolder
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
@@ -108,7 +109,7 @@ def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
             raise DataError("too few items here")
         return judged(*given, **options)
 
-    monkeypatch.setattr("headcats.reading.categorize", categorize)
+    monkeypatch.setattr("headcats.categories.reading.categorize", categorize)
     said = compare("r", "--halves", 2)
     assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
     assert "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone." in said
@@ -236,7 +237,7 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     ],
 )
 def test_wrong_options_are_told_before_anything_is_scored(options, message, monkeypatch):
-    monkeypatch.setattr("headcats.results.load", lambda folder: pytest.fail("nothing is read"))
+    monkeypatch.setattr("headcats.results.tree.load", lambda folder: pytest.fail("nothing is read"))
     with pytest.raises(OptionError, match=message):
         compare("r", *options)
 

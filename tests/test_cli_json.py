@@ -99,7 +99,7 @@ def test_map(answered, results):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         members = hc.categorize(hc.score(hc.load(results), method="denoising_patch"))
-    listed = hc.head_table(hc.overlap(members))
+    listed = hc.categories.head_table(hc.overlap(members))
     assert [row["effect"] for row in found["heads"]] == pytest.approx(listed["effect"].tolist(), abs=0)
     assert found["heads"][0]["tasks"] == ["always_a", "always_b"]
     assert [row["category"] for row in found["categories"]] == ["Knowledge", "Linguistic", "Algorithmic"]

@@ -13,7 +13,7 @@ from figures.examples import EXAMPLES
 
 import headcats as hc
 from headcats import cli, registry
-from headcats.results import ResultsFolder
+from headcats.results.folder import ResultsFolder
 
 TASKS = "country_capital,capital_country,plural,next_letter"
 HEADS = (6, 8)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headcats.formatting import format_duration, pluralize
+from headcats.errors import format_duration, pluralize
 
 
 @pytest.mark.parametrize(

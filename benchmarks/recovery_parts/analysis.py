@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool
 
-from headcats.categories import categorize
+from headcats.categories.membership import categorize
 from headcats.errors import StatisticsWarning
 from headcats.rules import Rule
-from headcats.scores import score
+from headcats.scores.scoring import score
 from recovery_parts.generator import METHOD, Design
 
 DRAWS = ("resampled", "flipped")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 Found = TypeVar("Found")
 

@@ -6,8 +6,8 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from headcats.models import Head
-from headcats.random_streams import stream
+from headcats.models.head import Head
+from headcats.statistics.random_streams import stream
 from recovery_parts.toy_tasks import CATEGORIES, NUMBERS, TASKS
 
 N_LAYERS, N_HEADS = 4, 8

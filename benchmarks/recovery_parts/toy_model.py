@@ -27,7 +27,7 @@ from tokenizers import Tokenizer, models
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from recovery_parts.toy_heads import N_HEADS, N_LAYERS, Jobs, rest_of_gap
 from recovery_parts.toy_tasks import (
     BOS,

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import headcats as hc
-from headcats.models import Head
+from headcats.models.head import Head
 from recovery_parts.toy_heads import Jobs, Kind, of_kind
 from recovery_parts.toy_recovery import Toy, scored
 
@@ -49,7 +49,11 @@ def _measured(toy: Toy, heads: list[Head], table: xr.Dataset, members: xr.Datase
         int(members["member"].sel(category=job.categories[0], layer=head.layer, head=head.head)) == 1 for head in heads
     ]
     together = [
-        _effect(hc.joint_sweep(toy.model, toy.batch(task), method, [heads], positions="last", reference=toy.reference))
+        _effect(
+            hc.evidence.joint_sweep(
+                toy.model, toy.batch(task), method, [heads], positions="last", reference=toy.reference
+            )
+        )
         for task in job.tasks
     ]
     return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from recovery_parts.side_by_side import side_by_side
 from recovery_parts.tables import Part, Table
 from recovery_parts.toy_heads import JOBS, N_HEADS, N_LAYERS
@@ -141,7 +141,8 @@ def _pair_table(rows: Sequence[dict[str, Any]], *, prompts: int) -> Table:
         ("pair", "method", "called", "one head", "sum of two", "both at once"),
         shown,
         "Called: share of the pair's heads that `fdr(alpha=0.05, min_effect=0)` calls members of their category. The "
-        "mean effect of one head alone, the sum of both, and the effect of both replaced at once (`hc.joint_sweep`).",
+        "mean effect of one head alone, the sum of both, and the effect of both replaced at once "
+        "(`hc.evidence.joint_sweep`).",
     )
 
 

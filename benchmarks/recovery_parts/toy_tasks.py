@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from headcats.prompts.batch import PromptBatch
-from headcats.random_streams import stream
-from headcats.results import Manifest
+from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, TaskRecord
+from headcats.statistics.random_streams import stream
 
 CATEGORIES = {
     "Algorithmic": "#1f77b4", "Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728",

@@ -18,7 +18,7 @@ from torch.profiler import ProfilerActivity, profile
 
 import headcats
 from headcats.metrics import measure
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from sweep_speed import peak, report
 from sweep_speed.clock import clocked, gemm_rate, timings
 from sweep_speed.report import Row

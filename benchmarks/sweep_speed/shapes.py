@@ -7,7 +7,7 @@ import torch
 from tokenizers import Tokenizer, models
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.models.hooked import build_hooked_transformer
 from headcats.prompts.batch import PromptBatch
 

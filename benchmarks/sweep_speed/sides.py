@@ -16,7 +16,7 @@ from torch import Tensor
 from transformer_lens import patching
 
 from headcats.metrics import measure, metric_traits
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.models.hooks import hook_z
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets

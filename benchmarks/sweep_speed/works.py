@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from headcats.metrics import Targets
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.checked import find_intervention

@@ -15,7 +15,7 @@ from headcats.errors import DataError
 from headcats.prompts.corruption import CORRUPTIONS, build_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.prompts.template import ARROW
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from training.few_shot import WordPair, answer_positions
 from training.fit import Logits
 

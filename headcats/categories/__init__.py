@@ -1,20 +1,9 @@
 """Tasks to categories, and categories to their overlap."""
 
-from headcats.categories.by_relation import relation_members
-from headcats.categories.equal_tasks import subsampled_overlap
-from headcats.categories.exact_sets import exact_sets
-from headcats.categories.head_list import head_table
-from headcats.categories.membership import categorize, numbered_tasks
-from headcats.categories.replicates import replicated
-from headcats.categories.shared import overlap
+from headcats.registry import public_names
 
-__all__ = [
-    "categorize",
-    "exact_sets",
-    "head_table",
-    "numbered_tasks",
-    "overlap",
-    "relation_members",
-    "replicated",
-    "subsampled_overlap",
-]
+__getattr__, __all__ = public_names(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results import refuse_results
+from headcats.results.one_table import refuse_results
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")
@@ -28,12 +28,12 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
             permuted-target null, per relation. Or a number in (0, 1] for all: 0.15 is the paper's.
 
     Returns:
-        What `hc.overlap`, `hc.head_table` and the figures take, as from `hc.categorize`: `member` and `suppressing
-        (category, layer, head)`, 1 in, -1 out, 0 where a category has no relation or a layer no such head; `effect`:
-        largest score over the relations (not a share of a gap), `suppressing_effect`: largest suppression, negative;
-        `tasks` and `suppressing_tasks`: relations that reach the threshold; `low, high, p_value, q_value` NaN; per
-        category `n_tasks, min_tasks` (1), `n_items` (pairs of its smallest relation), `size, suppressing_size`. With
-        the attribute `rule`.
+        What `hc.overlap`, `hc.categories.head_table` and the figures take, as from `hc.categorize`: `member` and
+        `suppressing (category, layer, head)`, 1 in, -1 out, 0 where a category has no relation or a layer no such head;
+        `effect`: largest score over the relations (not a share of a gap), `suppressing_effect`: largest suppression,
+        negative; `tasks` and `suppressing_tasks`: relations that reach the threshold; `low, high, p_value, q_value`
+        NaN; per category `n_tasks, min_tasks` (1), `n_items` (pairs of its smallest relation), `size,
+        suppressing_size`. With the attribute `rule`.
 
     Raises:
         DataError: Something else than relation scores, or relations without categories.
@@ -47,7 +47,7 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
         >>> kinds = {"country_capital": "Knowledge", "plural": "Linguistic"}
         >>> pairs = {task.name: task.pairs(60, seed=0) for task in hc.suite("icl").named(list(kinds))}
         >>> relations = hc.methods.ov_relation(hc.load_model("mini"), pairs, categories=kinds)
-        >>> members = hc.relation_members(relations, threshold=0.15)
+        >>> members = hc.categories.relation_members(relations, threshold=0.15)
         >>> members.member.dims, [str(name) for name in members.category.values]
         (('category', 'layer', 'head'), ['Knowledge', 'Linguistic'])
 
@@ -111,20 +111,18 @@ def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
         raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
     refuse_results(
         relations,
-        by="hc.relation_members",
+        by="hc.categories.relation_members",
         expected="`score` over (relation, layer, head)",
-        table='hc.suite_blocks(results)["ov_relation"]',
+        table='hc.suite_blocks(results)["<method>"]',
     )
     lacking = [name for name in _NEEDED if not isinstance(relations, xr.Dataset) or name not in relations]
     if lacking:
         raise DataError(
-            f"hc.relation_members takes what hc.methods.ov_relation returns, or its block of a study; this has no "
-            f"{', '.join(lacking)}."
+            f"hc.categories.relation_members takes the relations of a joint method, or its block of a study; "
+            f"this has no {', '.join(lacking)}."
         )
     if "categories" not in relations.attrs:
-        raise DataError(
-            "These relations have no categories: call ov_relation(model, pairs, categories={name: category, ...})."
-        )
+        raise DataError("These relations have no categories: call the method with categories={name: category, ...}.")
 
 
 def _warn(rows: dict[str, np.ndarray]) -> None:

@@ -10,8 +10,8 @@ from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
 from headcats.categories.shared import jaccards
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.random_streams import stream
 from headcats.rules import Rule
+from headcats.statistics.random_streams import stream
 
 
 def subsampled_overlap(
@@ -49,15 +49,15 @@ def subsampled_overlap(
         >>> import headcats as hc
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
         >>> fewer = scores.isel(task=slice(7))  # Translation has one task, the others have two
-        >>> equal = hc.subsampled_overlap(fewer, min_tasks="half", subsets=5)
+        >>> equal = hc.categories.subsampled_overlap(fewer, min_tasks="half", subsets=5)
         >>> int(equal.n_tasks), equal["size"].dims
         (1, ('category',))
 
     References:
         headcats' own: categories of the suites differ in their numbers of tasks.
     """
-    check_is(scores, SCORES, by="hc.subsampled_overlap")
-    check_rule(rule, by="hc.subsampled_overlap")
+    check_is(scores, SCORES, by="hc.categories.subsampled_overlap")
+    check_rule(rule, by="hc.categories.subsampled_overlap")
     if subsets < 1:
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
     # Draws would be reduced for every subset without being used.

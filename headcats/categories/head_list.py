@@ -24,14 +24,14 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     Example:
         >>> import headcats as hc
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
-        >>> table = hc.head_table(hc.categorize(scores))
+        >>> table = hc.categories.head_table(hc.categorize(scores))
         >>> list(table.columns[:6])
         ['head', 'category', 'kind', 'effect', 'low', 'high']
         >>> strongest = table[table.kind == "helping"].iloc[0]
         >>> strongest.category, bool(0 < strongest.low <= strongest.effect <= strongest.high)
         ('Algorithmic', True)
     """
-    check_is(overlap, MEMBERS, by="hc.head_table")
+    check_is(overlap, MEMBERS, by="hc.categories.head_table")
     rows = []
     kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
     if overlap.attrs.get("sign") == "suppressing":

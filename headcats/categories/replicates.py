@@ -43,7 +43,7 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
         >>> results = hc.load("results/mini-icl")
         >>> methods = ["denoising_patch", "mean_ablation"]
         >>> members = {name: hc.categorize(hc.score(results, method=name)) for name in methods}
-        >>> both = hc.replicated(members, by="always")
+        >>> both = hc.categories.replicated(members, by="always")
         >>> bool((both["size"] <= members["denoising_patch"]["size"]).all())
         True
 
@@ -51,7 +51,7 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
         headcats' own: partial conjunction (Benjamini & Heller 2008, Biometrics 64, 1215-1222) in counts, without its
         test.
     """
-    check_named(members, MEMBERS, by="hc.replicated", of="run")
+    check_named(members, MEMBERS, by="hc.categories.replicated", of="run")
     if not members:
         raise DataError("replicated needs the memberships of at least one run.")
     runs = list(members.values())

@@ -6,7 +6,7 @@ from jaxtyping import Bool, Float, Int
 
 from headcats.categories.argument_checks import MEMBERS, check_is
 from headcats.errors import DataError, OptionError
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 # Name of a variable of helping heads -> that of suppressing ones.
 _SUPPRESSING = {

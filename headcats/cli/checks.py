@@ -9,7 +9,7 @@ from headcats.errors import OptionError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headcats.results import Label
+    from headcats.results.label import Label
 
 
 def check_choice(option: str, value: str, known: Sequence[str]) -> None:
@@ -38,7 +38,7 @@ def refuse_unused(options: Iterable[str], *, by: str) -> None:
 
 def note_control(label: "Label") -> None:
     """Warn where a map is asked of a control."""
-    from headcats.methods.declaration import registered
+    from headcats.results.declaration import registered
 
     declaration = registered(label.name)
     if declaration.control_of:
@@ -47,7 +47,7 @@ def note_control(label: "Label") -> None:
 
 def note_unfinished(results: "xr.DataTree") -> None:
     """Say so where a run was stopped before it had come to every task."""
-    from headcats.results import manifest_of
+    from headcats.results.tree import manifest_of
 
     manifest = manifest_of(results)
     if left := manifest.unfinished():

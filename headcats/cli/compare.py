@@ -10,8 +10,8 @@ from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText
 from headcats.cli.as_json import Answer
 from headcats.cli.comparisons import methods, methods_alone, protocols, structure
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError
+from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,11 +89,11 @@ def compare_command(
     `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
     `files`. What does not apply is null.
     """
+    from headcats.categories.reading import Reading
     from headcats.findings.instead import check_scored
     from headcats.findings.plans import differences, plan_findings
-    from headcats.reading import Reading
-    from headcats.results import load, suite_blocks, task_nodes
-    from headcats.scores import drop_untried_categories
+    from headcats.results.tree import load, suite_blocks, task_nodes
+    from headcats.scores.tried_categories import drop_untried_categories
 
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
@@ -141,13 +141,13 @@ def _labels(folders: list[Path]) -> list[str]:
 
 
 def _weights(results: "xr.DataTree") -> str:
-    from headcats.results import manifest_of
+    from headcats.results.tree import manifest_of
 
     return manifest_of(results).model.weights_hash
 
 
 def _write(tables: Mapping[Path, "pd.DataFrame"], answer: Answer) -> None:
-    from headcats.results import write_whole
+    from headcats.results.whole_file import write_whole
 
     for path, table in tables.items():
         write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))

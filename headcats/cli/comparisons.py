@@ -12,16 +12,16 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
+    from headcats.categories.reading import Reading
     from headcats.findings.robustness import Robustness
-    from headcats.reading import Reading
 
 
 def protocols(
     results: Mapping[str, "xr.DataTree"], reading: "Reading", answer: Answer, *, halves: int, folder: Path
 ) -> "pd.DataFrame":
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    from headcats.evidence import agreement, judge_protocols
-    from headcats.evidence.comparison.agreeing import pairs
+    from headcats.evidence.comparison.agreeing import agreement, pairs
+    from headcats.evidence.comparison.protocols import judge_protocols
     from headcats.findings.agreement import agreement_findings, replicate_findings
     from headcats.findings.replicates import replicates
     from headcats.findings.robustness import Robustness
@@ -87,7 +87,8 @@ def _save(robustness: "Robustness", reading: "Reading", folder: Path, answer: An
 
 def methods(results: "xr.DataTree", metric: str | None, answer: Answer) -> "pd.DataFrame":
     """All methods on one grid of heads."""
-    from headcats.evidence import method_agreement, method_scores
+    from headcats.evidence.comparison.method_agreeing import method_agreement
+    from headcats.evidence.comparison.method_grid import method_scores
     from headcats.findings.methods import method_findings
 
     agreement = method_agreement(method_scores(results, metric=metric))
@@ -110,9 +111,9 @@ def methods_alone(results: "xr.DataTree", folder: Path, metric: str | None, answ
 
 
 def _halves(results: "xr.DataTree", reading: "Reading", answer: Answer, *, splits: int) -> "xr.Dataset":
-    from headcats.evidence import half_agreement
+    from headcats.categories.reading import judge_scores, read_scores
+    from headcats.evidence.comparison.halves import half_agreement
     from headcats.findings.agreement import half_findings
-    from headcats.reading import judge_scores, read_scores
 
     reading = reading.resolve(results)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
@@ -134,10 +135,10 @@ def _halves(results: "xr.DataTree", reading: "Reading", answer: Answer, *, split
 
 def structure(results: Mapping[str, "xr.DataTree"], reading: "Reading", answer: Answer) -> "pd.DataFrame":
     """Categories of different models."""
-    from headcats.categories import overlap
-    from headcats.evidence import category_structure
+    from headcats.categories.reading import judge_scores, read_scores
+    from headcats.categories.shared import overlap
+    from headcats.evidence.comparison.models import category_structure
     from headcats.findings.structure import structure_findings
-    from headcats.reading import judge_scores, read_scores
 
     members = {name: judge_scores(read_scores(tree, reading), reading) for name, tree in results.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})

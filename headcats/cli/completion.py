@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import StorageError
 from headcats.registry import Kind, names
+from headcats.study.defaults import DEFAULTS, OF_SUITE
 
 if TYPE_CHECKING:
-    from headcats.results import Manifest
+    from headcats.results.manifest import Manifest
 
 # As the registry takes them -> as they are written after `headcats list`.
 KINDS: dict[str, Kind] = {
@@ -74,7 +74,7 @@ def models(incomplete: str) -> list[str]:
 
 def tasks(ctx: Any, incomplete: str) -> list[str]:
     """Tasks of the suite that is named before, separated by commas."""
-    from headcats.tasks import suite
+    from headcats.tasks.suites import suite
 
     wanted = ctx.params.get("suite") or ctx.params.get("of_suite") or DEFAULTS["suite"]
     return _listed((task.name for task in suite(wanted).tasks) if wanted in names("suite") else (), incomplete)
@@ -139,7 +139,7 @@ def _listed(known: Iterable[str], incomplete: str) -> list[str]:
 
 
 def _manifests(ctx: Any) -> Iterator["Manifest"]:
-    from headcats.results import Manifest  # loads xarray, which other completions need not wait for
+    from headcats.results.manifest import Manifest
 
     # An option without its value, which is what is being written, leaves arguments unread.
     for folder in filter(None, [*(ctx.params.get("folders") or ()), ctx.params.get("folder"), *ctx.args]):

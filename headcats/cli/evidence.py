@@ -10,9 +10,9 @@ from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, Mod
 from headcats.cli.as_json import put
 from headcats.cli.checks import check_choice, note_unfinished
 from headcats.cli.console import tell
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError
 from headcats.findings.table import Paragraph
+from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -56,10 +56,10 @@ def evidence_command(
     `verdicts` (of every `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
+    from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.findings.evidence import evidence_findings
     from headcats.findings.instead import check_scored
-    from headcats.reading import EVIDENCE_TABLES, Reading
-    from headcats.results import load, manifest_of
+    from headcats.results.tree import load, manifest_of
 
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)

@@ -13,14 +13,14 @@ from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTa
 from headcats.cli.as_json import put
 from headcats.cli.checks import note_control, refuse_unused
 from headcats.cli.console import tell
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, unknown_name_message
+from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from headcats.reading import Reading
+    from headcats.categories.reading import Reading
 
 Table: TypeAlias = "tuple[xr.Dataset, str]"
 """What a figure reads, and its title."""
@@ -63,11 +63,11 @@ def figure_command(
     drawn = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
+    from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.figures import reads, write
     from headcats.findings.suite import joint_block, suite_title
-    from headcats.reading import EVIDENCE_TABLES, Reading
-    from headcats.results import load
-    from headcats.scores import drop_untried_categories
+    from headcats.results.tree import load
+    from headcats.scores.tried_categories import drop_untried_categories
 
     reading = Reading.parse(
         method=method,
@@ -111,8 +111,9 @@ def figure_command(
 def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) -> Table:
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
-    from headcats.evidence import method_agreement, method_scores
-    from headcats.results import manifest_of
+    from headcats.evidence.comparison.method_agreeing import method_agreement
+    from headcats.evidence.comparison.method_grid import method_scores
+    from headcats.results.tree import manifest_of
 
     model = manifest_of(results).model.name
     return method_agreement(method_scores(results, metric=metric)), f"Methods on one grid of heads, model {model}"
@@ -127,7 +128,7 @@ def _of_evidence(
         OptionError: None is, or none for these options.
     """
     from headcats.page.saved import saved_evidence
-    from headcats.results import Label
+    from headcats.results.label import Label
 
     refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
     criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
@@ -148,8 +149,8 @@ def _of_evidence(
 
 
 def _of_scores(results: "xr.DataTree", wanted: str, name: str, reading: "Reading") -> Table:
+    from headcats.categories.reading import map_tables
     from headcats.findings.maps import not_judged
-    from headcats.reading import map_tables
 
     reading = reading.resolve(results)
     note_control(reading.label)

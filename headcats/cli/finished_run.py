@@ -6,23 +6,25 @@ from typing import Any
 
 import xarray as xr
 
+from headcats.categories.reading import Reading, map_tables
 from headcats.cli.as_json import Answer
 from headcats.cli.console import warn
 from headcats.cli.map_numbers import map_numbers
-from headcats.errors import DataError, HeadcatsError, StorageError
+from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
 from headcats.findings.instead import drawn_by
 from headcats.findings.maps import map_findings
 from headcats.findings.suite import figure_file, suite_findings, suite_title
 from headcats.findings.table import Paragraph
-from headcats.formatting import pluralize
-from headcats.methods.declaration import declarations
 from headcats.methods.spec import MethodSpec
-from headcats.reading import Reading, map_tables
 from headcats.registry import lookup
-from headcats.results import Label, Manifest, manifest_of, scored_labels, suite_blocks
-from headcats.scores import approximation_of, drop_untried_categories, first_exact
+from headcats.results.declaration import declarations
+from headcats.results.label import Label
+from headcats.results.manifest import Manifest
+from headcats.results.tree import manifest_of, scored_labels, suite_blocks
+from headcats.scores.blocks import approximation_of, first_exact
+from headcats.scores.tried_categories import drop_untried_categories
 
 
 def tell_run(
@@ -117,10 +119,10 @@ def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
     """Attention views, then the report, which links them."""
-    from headcats.page import report
+    from headcats.page.writing import report
 
     if viewed is not None:
-        from headcats.views import write_views
+        from headcats.views.writing import write_views
 
         try:
             made = write_views(viewed, folder)

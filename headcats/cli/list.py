@@ -68,7 +68,7 @@ def list_command(
 
 def _tasks(of_suite: str | None) -> list[dict[str, Any]]:
     """Suite after suite, those of none last."""
-    from headcats.tasks import suite
+    from headcats.tasks.suites import suite
 
     if of_suite is not None:
         chosen = [task.name for task in suite(of_suite).tasks]

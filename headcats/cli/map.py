@@ -10,14 +10,14 @@ from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTa
 from headcats.cli.as_json import Answer
 from headcats.cli.checks import note_control, note_unfinished, refuse_unused
 from headcats.cli.console import warn
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import OptionError, StorageError
+from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     import xarray as xr
 
-    from headcats.reading import Reading
+    from headcats.categories.reading import Reading
     from headcats.rules import Rule
 
 
@@ -54,13 +54,14 @@ def map_command(
     count `relations` and name those `refused`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
     `largest_score`). `files` has `map` null where the folder cannot be written.
     """
+    from headcats.categories.reading import Reading, map_tables
     from headcats.figures.overlap_map import overlap_map
     from headcats.findings.instead import check_scored
     from headcats.findings.maps import map_findings
-    from headcats.methods.declaration import registered
-    from headcats.reading import Reading, map_tables
-    from headcats.results import Label, load, suite_blocks, task_nodes
-    from headcats.scores import drop_untried_categories
+    from headcats.results.declaration import registered
+    from headcats.results.label import Label
+    from headcats.results.tree import load, suite_blocks, task_nodes
+    from headcats.scores.tried_categories import drop_untried_categories
 
     reading = Reading.parse(
         method=method,
@@ -95,8 +96,8 @@ def map_command(
 
 
 def _write_heads(answer: Answer, shared: "xr.Dataset", path: Path) -> None:
-    from headcats.categories import head_table
-    from headcats.results import write_whole
+    from headcats.categories.head_list import head_table
+    from headcats.results.whole_file import write_whole
 
     text = head_table(shared).to_csv(index=False, lineterminator="\n")
     write_whole(path, text.encode("utf-8"))
@@ -129,9 +130,9 @@ def _of_suite(
         OptionError: Another method, or an option that this map does not read.
     """
     from headcats.findings.suite import figure_commands, joint_block
-    from headcats.methods.declaration import declarations, registered
-    from headcats.results import Label
-    from headcats.scores import tried_categories
+    from headcats.results.declaration import declarations, registered
+    from headcats.results.label import Label
+    from headcats.scores.tried_categories import tried_categories
 
     name = Label.parse(method).name
     declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
@@ -155,11 +156,11 @@ def _relations(
     block: "xr.Dataset", folder: Path, *, rule: "Rule", csv: bool, tried: Mapping[str, Sequence[str]], as_json: bool
 ) -> None:
     """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
+    from headcats.categories.reading import Reading
     from headcats.findings.relations import relation_map, threshold_of
     from headcats.findings.suite import figure_file, suite_title
-    from headcats.methods.declaration import declaration_of
-    from headcats.reading import Reading
     from headcats.registry import lookup
+    from headcats.results.declaration import declaration_of
 
     figure = declaration_of(block).figure
     threshold = threshold_of(rule, method=str(block.attrs["method"]))

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories import head_table
-from headcats.reading import Reading
+from headcats.categories.head_list import head_table
+from headcats.categories.reading import Reading
 
 _COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
 
@@ -17,7 +17,7 @@ def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str,
     """A map of scored tasks.
 
     Args:
-        tables: What `headcats.reading.map_tables` returns.
+        tables: What `headcats.categories.reading.map_tables` returns.
         reading: What they are of.
 
     Returns:
@@ -62,7 +62,7 @@ def relation_numbers(
     Args:
         block: The relations.
         shared: What `hc.overlap` returns of the categories that they make.
-        threshold: As in `hc.relation_members`.
+        threshold: As in `hc.categories.relation_members`.
         tried: Category that the method was asked for -> relations of it that were refused.
 
     Returns:

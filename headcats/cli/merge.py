@@ -9,7 +9,7 @@ from headcats.cli import completion
 from headcats.cli.arguments import AsJson
 from headcats.cli.as_json import put
 from headcats.cli.console import tell
-from headcats.formatting import pluralize
+from headcats.errors import pluralize
 
 
 def merge_command(
@@ -27,7 +27,8 @@ def merge_command(
 
     Keys of `--json`: `folder`, `tasks` and `suite_methods` (names of what it holds).
     """
-    from headcats.results import merge, suite_blocks, task_nodes
+    from headcats.results.merging import merge
+    from headcats.results.tree import suite_blocks, task_nodes
 
     merged = merge(folders, out=destination)
     tasks, whole = list(task_nodes(merged)), list(suite_blocks(merged))

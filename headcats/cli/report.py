@@ -8,7 +8,7 @@ import typer
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.as_json import Answer
 from headcats.cli.checks import note_unfinished
-from headcats.defaults import DEFAULT_RULE
+from headcats.study.defaults import DEFAULT_RULE
 
 
 def report_command(
@@ -37,9 +37,9 @@ def report_command(
 
     Keys of `--json`: `said` (the sentences), `files` (`report`).
     """
+    from headcats.categories.reading import Reading
     from headcats.page.writing import write_report
-    from headcats.reading import Reading
-    from headcats.results import load
+    from headcats.results.tree import load
 
     reading = Reading.parse(
         method=method,

@@ -32,8 +32,8 @@ from headcats.cli.run_options import (
     words,
 )
 from headcats.cli.settings import check_named, settings
-from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import OptionError
+from headcats.study.defaults import DEFAULTS, OF_SUITE
 
 if TYPE_CHECKING:
     from headcats.methods.spec import MethodSpec
@@ -132,10 +132,10 @@ def run_command(
 
 def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
     from headcats.cli.finished_run import tell_run
-    from headcats.methods.declaration import default_methods
     from headcats.methods.spec import MethodSpec
-    from headcats.results import Label
-    from headcats.study import DEFAULT_PROMPTS, run
+    from headcats.results.declaration import default_methods
+    from headcats.results.label import Label
+    from headcats.study.runner import DEFAULT_PROMPTS, run
 
     chosen["methods"] = list(chosen["methods"] or default_methods())
     note_control(Label.parse(next(iter(chosen["methods"]), "")))
@@ -154,7 +154,7 @@ def _check_demonstrations(chosen: Mapping[str, Any], specs: Sequence["MethodSpec
     Raises:
         OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
     """
-    from headcats.methods.declaration import default_methods
+    from headcats.results.declaration import default_methods
 
     corrupting = [spec.name for spec in specs if not spec.of_suite]
     name, of_suite = chosen["suite"], OF_SUITE.get(chosen["suite"], {})

@@ -81,8 +81,9 @@ def load_named(chosen: dict[str, Any]) -> Any:
     """
     import torch
 
-    from headcats.models import load_model
-    from headcats.study import DEFAULT_PROMPTS, plan
+    from headcats.models.loading import load_model
+    from headcats.study.plan import plan
+    from headcats.study.runner import DEFAULT_PROMPTS
     from headcats.sweeps.memory import budget
     from headcats.sweeps.paths import check_path
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from headcats.cli.console import warn
-from headcats.defaults import DEFAULTS, OF_SUITE
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.declaration import suite_methods
-from headcats.presets import preset
+from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
+from headcats.results.declaration import suite_methods
 from headcats.results.label import Label
+from headcats.study.defaults import DEFAULTS, OF_SUITE
 
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
@@ -72,7 +72,7 @@ def check_named(chosen: Mapping[str, Any]) -> None:
     Raises:
         UnknownNameError: The message lists near matches.
     """
-    from headcats.tasks import suite
+    from headcats.tasks.suites import suite
 
     suite(chosen["suite"]).named(chosen["tasks"])
 

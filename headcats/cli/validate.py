@@ -84,7 +84,8 @@ def validate_command(
         },
     )
     check_named(chosen)
-    from headcats.study import DEFAULT_PROMPTS, validate
+    from headcats.study.runner import DEFAULT_PROMPTS
+    from headcats.study.validation import validate
 
     chosen.pop("out")
     loaded = load_named(chosen)

@@ -6,7 +6,7 @@ import typer
 
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.as_json import Answer
-from headcats.defaults import DEFAULT_RULE
+from headcats.study.defaults import DEFAULT_RULE
 
 
 def views_command(
@@ -31,13 +31,13 @@ def views_command(
     Keys of `--json`: `folder`, `by` (what heads are chosen by), `views` (`file`, `category`, `heads`, `tasks`, `what`),
     `left_out` (category -> why it has no page), `said` (the sentences), `files`.
     """
-    from headcats.reading import Reading
-    from headcats.results import load, manifest_of
+    from headcats.categories.reading import Reading
+    from headcats.results.tree import load, manifest_of
 
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
     results = load(folder)
-    from headcats.views import write_views
+    from headcats.views.writing import write_views
 
     made = write_views(
         model or manifest_of(results).model.name,

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headcats.models import Head
-from headcats.random_streams import stream
+from headcats.models.head import Head
+from headcats.statistics.random_streams import stream
 
 HeadSet = tuple[Head, ...]
 Family = tuple[HeadSet, ...]

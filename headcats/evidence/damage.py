@@ -8,10 +8,11 @@ from jaxtyping import Bool, Float
 
 from headcats.errors import DataError
 from headcats.metrics import measure
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.random_streams import stream
-from headcats.statistics import item_groups, item_weights, mean_interval
+from headcats.statistics.bootstrap import item_groups, item_weights
+from headcats.statistics.random_streams import stream
+from headcats.statistics.task import mean_interval
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets

@@ -9,13 +9,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.errors import DataError, format_duration, pluralize
 from headcats.evidence import contrasts, curves, reading, self_repair, specificity, trials
 from headcats.evidence.contrast_reading import contrast_sentences
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.selection import Selection, most_specific, select
-from headcats.formatting import format_duration, pluralize
-from headcats.models import Head, HookedModel
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.rules import Rule
 from headcats.sweeps.reference import Reference

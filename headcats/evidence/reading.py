@@ -21,7 +21,7 @@ controls and enter no verdict.
 import numpy as np
 import xarray as xr
 
-from headcats.formatting import pluralize
+from headcats.errors import pluralize
 
 ALPHA = 0.05
 LEAST_CONTROLS = 19

@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.categories import categorize, numbered_tasks
-from headcats.errors import DataError, StatisticsWarning
-from headcats.formatting import pluralize
-from headcats.models import Head
+from headcats.categories.membership import categorize, numbered_tasks
+from headcats.errors import DataError, StatisticsWarning, pluralize
+from headcats.models.head import Head
 from headcats.rules import Rule
 
 TESTED_HEADS = 4

@@ -17,8 +17,9 @@ from torch import Tensor
 from headcats.errors import HeadcatsError
 from headcats.evidence.damage import METRIC, TaskDamage
 from headcats.metrics import measure
-from headcats.models import Head, HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.models.checks import noise_floor
+from headcats.models.head import Head
 from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.donors import UncoveredRoles

@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
-from headcats.scores import screen_label
+from headcats.scores.scoring import screen_label
 
 
 def marked_as_approximation(grid: PanelGrid, table: Any) -> PanelGrid:

@@ -17,7 +17,7 @@ from headcats.errors import DataError, OptionError, StorageError
 from headcats.figures.approximation import marked_as_approximation
 from headcats.figures.panels.grid import PanelGrid
 from headcats.registry import register
-from headcats.results import write_whole
+from headcats.results.whole_file import write_whole
 
 P = ParamSpec("P")
 

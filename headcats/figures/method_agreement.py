@@ -37,7 +37,7 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> Pane
     between methods; hover over a cell for those of two methods. Pairs without a number are grey with a cross.
 
     Args:
-        agreement: As `hc.method_agreement` returns it: `rank_correlation, top_overlap (group, method, other)`,
+        agreement: As `hc.evidence.method_agreement` returns it: `rank_correlation, top_overlap (group, method, other)`,
             `top_chance` over some of these; `rank (group, method, layer, head)` (1 = strongest) and `spread (group,
             layer, head)` (how far ranks of a head lie apart), NaN where a method does not rank a head. Optional:
             `layer_correlation, p_value, q_value, n_heads (group, method, other)`, and the attribute `top`, the size of
@@ -55,19 +55,19 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> Pane
 
     Example:
         >>> import headcats as hc
-        >>> agreement = hc.method_agreement(hc.method_scores(hc.load("results/mini-icl")))
+        >>> agreement = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load("results/mini-icl")))
         >>> fig = hc.figures.method_agreement(agreement, title="Methods on one grid of heads")
         >>> {"denoising_patch", "mean_ablation"} <= {name.split("@")[0] for name in hc.figures.data(fig).method}
         True
     """
     variables: dict[str, tuple[str, ...]] = {"rank_correlation": _PAIR, "top_overlap": _PAIR}
     variables |= {"rank": ("group", "method", "layer", "head"), "spread": ("group", "layer", "head")}
-    table = "hc.method_agreement(hc.method_scores(results))"
-    require(agreement, variables, figure="method_agreement", source="hc.method_agreement", table=table)
+    table = "hc.evidence.method_agreement(hc.evidence.method_scores(results))"
+    require(agreement, variables, figure="method_agreement", source="hc.evidence.method_agreement", table=table)
     if "top_chance" not in agreement or not set(agreement["top_chance"].dims) <= set(_PAIR):
         raise DataError(
             f"method_agreement expects `top_chance` over ({', '.join(_PAIR)}) or fewer of these, as in what "
-            "hc.method_agreement returns: pass that."
+            "hc.evidence.method_agreement returns: pass that."
         )
     methods = panel_names(agreement["rank_correlation"], "method", figure="method_agreement")
     if methods != [str(name) for name in agreement["other"].values]:

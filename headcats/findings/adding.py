@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from headcats.findings.repeating import can_be_named, options_of, tasks_of
-from headcats.methods.declaration import registered
 from headcats.registry import names
-from headcats.results import Manifest
-from headcats.tasks import Suite, Task, suite
+from headcats.results.declaration import registered
+from headcats.results.manifest import Manifest
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, suite
 
 _Check = Callable[[Suite, Sequence[Task]], bool]
 # What a method may need (see `Declaration.needs`) -> in words, and whether tasks of a suite have it.

@@ -7,10 +7,10 @@ import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Shaped
 
+from headcats.errors import pluralize
 from headcats.evidence.comparison.agreeing import pairs
 from headcats.findings.replicates import replicates
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.formatting import pluralize
 
 # More columns do not fit beside each other.
 WIDEST_MATRIX = 18
@@ -27,7 +27,7 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
     """The protocols, how far each two agree, what the disagreement is about, and a verdict in words.
 
     Args:
-        agreement: What `hc.agreement` returns.
+        agreement: What `hc.evidence.agreement` returns.
         left_out: Protocol -> why it is not compared.
     """
     names = [str(name) for name in agreement["protocol"].values]
@@ -101,7 +101,7 @@ def half_findings(found: xr.Dataset, *, title: str) -> Iterator[Finding]:
     """Agreement between halves of the prompts, mean and range over splits.
 
     Args:
-        found: What `hc.half_agreement` returns.
+        found: What `hc.evidence.half_agreement` returns.
         title: Method, positions and metric.
     """
     splits = found.sizes["split"]

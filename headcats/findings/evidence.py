@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from headcats.errors import pluralize
 from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.formatting import pluralize
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001

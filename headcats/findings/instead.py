@@ -6,9 +6,10 @@ import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.findings.suite import figure_commands
-from headcats.methods.declaration import registered
 from headcats.registry import names, unknown_name_message
-from headcats.results import Label, scored_labels, suite_blocks
+from headcats.results.declaration import registered
+from headcats.results.label import Label
+from headcats.results.tree import scored_labels, suite_blocks
 
 
 def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:

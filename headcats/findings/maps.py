@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import xarray as xr
 
-from headcats.categories import head_table, subsampled_overlap
-from headcats.errors import DataError
+from headcats.categories.equal_tasks import subsampled_overlap
+from headcats.categories.head_list import head_table
+from headcats.categories.reading import Reading
+from headcats.errors import DataError, pluralize
 from headcats.findings.agreement import NOT_JUDGED, WHY_NOT_JUDGED
 from headcats.findings.table import Finding, Note, Paragraph, table
-from headcats.formatting import pluralize
-from headcats.methods.declaration import controls_of
-from headcats.reading import Reading
-from headcats.scores import POWER, detectable_above, over_tasks, screen_label
+from headcats.results.declaration import controls_of
+from headcats.scores.reach import POWER, detectable_above, over_tasks
+from headcats.scores.scoring import screen_label
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.
@@ -23,7 +24,7 @@ def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
     """The head list, shared heads beside chance, overlap with intervals, and what the data can reach.
 
     Args:
-        tables: What `headcats.reading.map_tables` returns.
+        tables: What `headcats.categories.reading.map_tables` returns.
         reading: What they are of.
     """
     yield from not_judged(tables)
@@ -48,7 +49,7 @@ def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Note]:
     """A note where the rule could judge no head, with its reason; none otherwise.
 
     Args:
-        tables: What `headcats.reading.map_tables` returns.
+        tables: What `headcats.categories.reading.map_tables` returns.
     """
     why = str(tables["members"].attrs.get("not_judged", ""))
     return [Note(f"No head can be judged, so the map shows every head as undecided: {why}")] if why else []
@@ -58,7 +59,7 @@ def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterato
     """The heads of every category, and which of them the data do not settle.
 
     Args:
-        tables: What `headcats.reading.map_tables` returns.
+        tables: What `headcats.categories.reading.map_tables` returns.
         reading: What they are of.
     """
     members = tables["members"]

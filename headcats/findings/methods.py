@@ -16,7 +16,7 @@ def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
     """Rank correlation and overlap of the strongest heads, one matrix per group, and what it says in words.
 
     Args:
-        agreement: What `hc.method_agreement` returns.
+        agreement: What `hc.evidence.method_agreement` returns.
     """
     names = [str(name) for name in agreement["method"].values]
     rows = [

@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats.evidence.comparison.protocols import scored_tasks
 from headcats.findings.table import Finding, table
-from headcats.results import manifest_of
+from headcats.results.tree import manifest_of
 
 # More tasks than these are counted, not named.
 NAMED_TASKS = 5

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import xarray as xr
 
-from headcats.categories import head_table, overlap, relation_members
-from headcats.defaults import DEFAULT_RULE
+from headcats.categories.by_relation import relation_members
+from headcats.categories.head_list import head_table
+from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning
 from headcats.findings.maps import count_findings
 from headcats.findings.suite import suite_title
 from headcats.findings.table import Finding, Table, table
 from headcats.rules import Rule
 from headcats.rules.text import rule_text
+from headcats.study.defaults import DEFAULT_RULE
 
 _SATURATES = (
     "A head has a category if it implements at least one relation of it: with many relations this saturates, whatever "
@@ -29,7 +31,7 @@ def relation_map(
 
     Args:
         block: The relations, as `ov_relation` gives them.
-        threshold: As in `hc.relation_members`.
+        threshold: As in `hc.categories.relation_members`.
         tried: Category that the method was asked for -> relations of it that were refused.
 
     Returns:
@@ -52,7 +54,7 @@ def relation_map(
 
 
 def threshold_of(rule: Rule, *, method: str) -> str | float:
-    """The threshold of `hc.relation_members` that a rule of the command line stands for.
+    """The threshold of `hc.categories.relation_members` that a rule of the command line stands for.
 
     Args:
         rule: The rule; the default one stands for the calibrated threshold.

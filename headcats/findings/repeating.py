@@ -3,13 +3,13 @@
 import json
 from collections.abc import Sequence
 
-from headcats.defaults import DEFAULTS, OF_STUDY, OF_SUITE
-from headcats.methods.declaration import default_methods, suite_methods
 from headcats.methods.spec import MethodSpec
 from headcats.registry import names
-from headcats.results import Manifest
+from headcats.results.declaration import default_methods, suite_methods
+from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.tasks import suite
+from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.tasks.suites import suite
 
 
 def command_of(manifest: Manifest) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from headcats.categories import replicated
+from headcats.categories.replicates import replicated
 from headcats.evidence.comparison.agreeing import SIGNS
 
 _BY = ("always", "half", "any")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import xarray as xr
 
-from headcats.reading import EVIDENCE, Reading
-from headcats.results import read_table, slug, table_bytes, write_whole
+from headcats.categories.reading import EVIDENCE, Reading
+from headcats.results.folder import read_table, slug, table_bytes
+from headcats.results.whole_file import write_whole
 
 _AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
@@ -21,10 +22,11 @@ class Robustness:
     """How far the categories of one run depend on the protocol and on the prompts.
 
     Attributes:
-        agreement: As `hc.agreement` returns it.
+        agreement: As `hc.evidence.agreement` returns it.
         members: Protocol -> what `hc.categorize` returns.
         left_out: Protocol -> why it is not compared.
-        halves: As `hc.half_agreement` returns it, with the attribute `title`; None where prompts were not halved.
+        halves: As `hc.evidence.half_agreement` returns it, with the attribute `title`; None where prompts were not
+            halved.
     """
 
     agreement: xr.Dataset

@@ -13,7 +13,7 @@ def structure_findings(found: xr.Dataset) -> Iterator[Finding]:
     """The categories of several models side by side.
 
     Args:
-        found: What `hc.category_structure` returns.
+        found: What `hc.evidence.category_structure` returns.
     """
     models, categories = found["model"].values.tolist(), found["category"].values.tolist()
     protocol = ", ".join(found.attrs[part] for part in ("method", "positions", "metric") if found.attrs[part])

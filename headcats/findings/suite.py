@@ -7,9 +7,11 @@ import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.findings.adding import how_to_get
-from headcats.methods.declaration import declarations, registered, registered_declarations
 from headcats.registry import lookup
-from headcats.results import Label, manifest_of, slug, suite_blocks
+from headcats.results.declaration import declarations, registered, registered_declarations
+from headcats.results.folder import slug
+from headcats.results.label import Label
+from headcats.results.tree import manifest_of, suite_blocks
 
 
 def joint_block(

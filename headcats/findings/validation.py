@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from headcats.errors import pluralize
 from headcats.findings.table import Finding, Paragraph, Table, table
-from headcats.formatting import pluralize
 
 
 def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:

@@ -29,21 +29,24 @@ from typing import Any
 from headcats import registry
 from headcats.errors import UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
-from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.lazy import declare
+from headcats.results.declaration import Declaration, Strength
 
-__all__ = ["CausalMethod", "Declaration", "Strength", "causal_method", "declare"]
+_public, _names = registry.public_names(__name__, __file__)
+__all__ = ["CausalMethod", "Declaration", "Strength", "causal_method", "declare", *_names]  # noqa: PLE0604
 
 # Packages of other authors are not loaded here, so that a finished run is read without them.
 for _module in pkgutil.iter_modules(__path__):
-    _method = getattr(importlib.import_module(f"{__name__}.{_module.name}"), _module.name, None)
-    if _method is not None and hasattr(_method, "declaration"):
-        globals()[_module.name] = _method
-        __all__.append(_module.name)
+    for _name, _method in list(vars(importlib.import_module(f"{__name__}.{_module.name}")).items()):
+        if isinstance(getattr(_method, "declaration", None), Declaration):
+            globals()[_name] = _method
+            __all__.append(_name)
 
 
 def __getattr__(name: str) -> Any:
-    """A method registered later, in a notebook or by another package."""
+    """A name of the stub, or a method registered later, in a notebook or by another package."""
+    if name in _names:
+        return _public(name)
     if name.startswith("_"):
         raise AttributeError(name)
     try:

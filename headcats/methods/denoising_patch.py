@@ -1,7 +1,7 @@
 """Denoising patch: which heads are sufficient to bring the clean answer back."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
-from headcats.methods.declaration import Declaration
+from headcats.results.declaration import Declaration
 
 
 @causal_method(base="corrupted", positions="last", keeps_agreement=True, declares=Declaration(default=1))

@@ -3,12 +3,14 @@
 import functools
 import inspect
 import pkgutil
+import sys
+import types
 from typing import Any
 
 import xarray as xr
 
-from headcats.methods.declaration import Declaration
-from headcats.registry import register
+from headcats.registry import register, register_later
+from headcats.results.declaration import Declaration
 
 
 class LazyMethod:
@@ -33,11 +35,15 @@ class LazyMethod:
 
     @functools.cached_property
     def _method(self) -> Any:
-        return _imported(self._code)()
+        return pkgutil.resolve_name(self._code)()
+
+    @property
+    def _folder(self) -> Any:
+        return sys.modules.get(self._code.partition(":")[0].rpartition(".")[0])
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """What a reader should know of a finished block, as plain sentences."""
-        return _imported(self._summary)(block) if self._summary else []
+        return pkgutil.resolve_name(self._summary)(block) if self._summary else []
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
@@ -58,16 +64,24 @@ class LazyMethod:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        # The other public names of the folder: `hc.methods.ov_relation.salient_tokens`.
+        folder = self._folder
+        if name in getattr(folder, "__all__", ()) or isinstance(vars(folder or self).get(name), types.ModuleType):
+            return getattr(folder, name)
         return getattr(self._method, name)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *getattr(self._folder, "__all__", ())})
 
-def declare(declaration: Declaration, code: str, *, summary: str = "") -> LazyMethod:
+
+def declare(declaration: Declaration, code: str, *, summary: str = "", figure: str = "") -> LazyMethod:
     """Register a method by its declaration.
 
     Args:
         declaration: What the method says of itself.
         code: Where its class is, as `package.module:Class`.
         summary: Where the function is that turns a block of a joint method into sentences, as `package.module:name`.
+        figure: Where the figure is that the declaration names, if no other package registers it.
 
     Returns:
         The registered method, which imports `code` at its first call.
@@ -81,8 +95,6 @@ def declare(declaration: Declaration, code: str, *, summary: str = "") -> LazyMe
         >>> hc.methods.declare(norms, "my_package.norms:Norms")
         <method norms>
     """
+    if figure:
+        register_later("figure", declaration.figure, figure)
     return register("method", declaration.name, LazyMethod(declaration, code, summary))
-
-
-def _imported(path: str) -> Any:
-    return pkgutil.resolve_name(path)

@@ -1,7 +1,7 @@
 """Mean ablation: what is lost when a head says the same thing on every prompt."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
-from headcats.methods.declaration import Declaration
+from headcats.results.declaration import Declaration
 
 
 @causal_method(

@@ -1,7 +1,7 @@
 """Other-item patch: how much of a denoising effect is about the task alone, whatever the query. A control."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
-from headcats.methods.declaration import CONTROL_CAUTION, Declaration
+from headcats.results.declaration import CONTROL_CAUTION, Declaration
 
 
 @causal_method(

@@ -1,7 +1,7 @@
 """Second-corruption patch: how much of a denoising effect is that the wrong task is gone. A control."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
-from headcats.methods.declaration import CONTROL_CAUTION, Declaration
+from headcats.results.declaration import CONTROL_CAUTION, Declaration
 
 
 @causal_method(

@@ -1,7 +1,7 @@
 """Zero ablation: what is lost when a head adds nothing. Opt-in: zero is often far from any value the head takes."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
-from headcats.methods.declaration import Declaration
+from headcats.results.declaration import Declaration
 
 
 @causal_method(base="clean", positions="all", declares=Declaration(unprocessed=True))

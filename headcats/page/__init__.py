@@ -2,7 +2,3 @@
 
 Reads saved results alone: no model, no torch.
 """
-
-from headcats.page.writing import report
-
-__all__ = ["report"]

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import xarray as xr
 
+from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
-from headcats.evidence import method_scores
-from headcats.methods.declaration import Declaration, declarations
+from headcats.evidence.comparison.method_grid import method_scores
 from headcats.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
-from headcats.reading import Reading, read_scores
-from headcats.results import Manifest, manifest_of, scored_labels, suite_blocks
+from headcats.results.declaration import Declaration, declarations
+from headcats.results.manifest import Manifest
+from headcats.results.tree import manifest_of, scored_labels, suite_blocks
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Material:
 
     Attributes:
         results: As `hc.load` returns them.
-        tables: `scores`, `members` and `overlap` of the map (see `headcats.reading`); {} where no task was scored.
+        tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
         reading: What the map is of.
         folder: The results folder; None for results in memory.
         target: Where the page goes.

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import xarray as xr
 
+from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES
 from headcats.errors import StorageError
 from headcats.evidence.reading import in_current_words
-from headcats.reading import EVIDENCE, EVIDENCE_TABLES
-from headcats.results import read_table
+from headcats.results.folder import read_table
 
 
 @dataclass(frozen=True)

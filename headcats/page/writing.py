@@ -8,15 +8,16 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
+from headcats.categories.reading import Reading, map_tables
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.page.head_store import head_store
 from headcats.page.markup import Head, document
 from headcats.page.material import Material
 from headcats.page.sections import SECTIONS
-from headcats.reading import Reading, map_tables
-from headcats.results import load, task_nodes, write_whole
+from headcats.results.tree import load, task_nodes
+from headcats.results.whole_file import write_whole
 from headcats.rules import Rule
-from headcats.scores import drop_untried_categories
+from headcats.scores.tried_categories import drop_untried_categories
 
 FILE = "report"
 

@@ -10,8 +10,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError
-from headcats.formatting import pluralize
+from headcats.errors import DataError, pluralize
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.pair import Span
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
@@ -36,7 +35,7 @@ class AnsweredText:
 
     Example:
         >>> import headcats as hc
-        >>> text = hc.AnsweredText("4 7 plus 3 8 → 8 5", [(15, 18)], item="4 7 plus 3 8")
+        >>> text = hc.methods.AnsweredText("4 7 plus 3 8 → 8 5", [(15, 18)], item="4 7 plus 3 8")
         >>> text.text[slice(*text.spans[0])]
         '8 5'
     """
@@ -93,7 +92,7 @@ class AnsweredBatch:
         >>> import torch
         >>> tokens = torch.tensor([[0, 10, 3, 11], [0, 12, 3, 13]])
         >>> answers = torch.tensor([[False, False, False, True]] * 2)  # the last token of each
-        >>> len(hc.AnsweredBatch.from_tokens(tokens, answers, items=["10", "12"]))
+        >>> len(hc.methods.AnsweredBatch.from_tokens(tokens, answers, items=["10", "12"]))
         2
     """
 

@@ -143,6 +143,15 @@ class PromptBatch:
 
         return PromptBatch(**{f.name: pick(getattr(self, f.name)) for f in fields(self)})
 
+    def in_parts(self, *, max_tokens: int = 4096) -> list["PromptBatch"]:
+        """The same prompts in the same order, as batches of at most `max_tokens` tokens, or of one prompt.
+
+        Args:
+            max_tokens: Largest number of tokens of a part.
+        """
+        size = max(1, max_tokens // self.length)
+        return [self.select(range(start, min(start + size, len(self)))) for start in range(0, len(self), size)]
+
     def lacks_second(self) -> list[int]:
         """Indices of the prompts without a second corruption."""
         return [index for index, task in enumerate(self.second_tasks or [""] * len(self)) if not task]

@@ -20,8 +20,8 @@ from headcats.prompts.derangement import derange
 from headcats.prompts.pair import PromptPair, SecondCorruption
 from headcats.prompts.second_corruption import SecondLabels
 from headcats.prompts.template import Template
-from headcats.random_streams import stream
 from headcats.registry import unknown_name_message
+from headcats.statistics.random_streams import stream
 
 WordPair = tuple[str, str]
 # (demonstrations, query with its output, corrupted outputs, distractor, name of the task shown instead)

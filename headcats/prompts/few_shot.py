@@ -6,7 +6,7 @@ from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 from headcats.prompts.template import Template
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 WordPair = tuple[str, str]
 

@@ -9,7 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.methods.declaration import controls_of, registered_declarations
+from headcats.results.declaration import controls_of, registered_declarations
 from headcats.rules.rule import Cutoffs, Rule, effect_cutoffs, rule
 
 # Below this many heads the sample itself bounds how many standard deviations a head can stand out.

@@ -6,11 +6,12 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.declaration import declarations
 from headcats.registry import names, unknown_name_message
-from headcats.results import Label, scored_labels, task_nodes
+from headcats.results.declaration import declarations
+from headcats.results.label import Label
+from headcats.results.tree import scored_labels, task_nodes
 from headcats.scores.whole_suite import instead_of_scores
-from headcats.statistics import PromptEffects
+from headcats.statistics.task import PromptEffects
 
 Grid = dict[str, np.ndarray]
 """The coordinates `layer` and `head`."""

@@ -12,10 +12,10 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.methods.declaration import controls_of, declarations, registered_declarations
-from headcats.results import Label
+from headcats.results.declaration import controls_of, declarations, registered_declarations
+from headcats.results.label import Label
 from headcats.scores.blocks import prompt_effects
-from headcats.statistics import PromptEffects, estimate
+from headcats.statistics.task import PromptEffects, estimate
 
 
 class Control(NamedTuple):

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.random_streams import stream
-from headcats.results import task_nodes
+from headcats.results.tree import task_nodes
+from headcats.statistics.random_streams import stream
 
 
 def first_half(item: str, *, seed: int) -> bool:

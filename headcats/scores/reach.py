@@ -8,7 +8,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from headcats import statistics
-from headcats.statistics import Estimate
+from headcats.statistics.task import Estimate
 
 POWER = 0.8
 # Shares of the gap below this are the rounding of constant differences.

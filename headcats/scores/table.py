@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats import statistics
 from headcats.scores.blocks import Grid
-from headcats.statistics import Estimate, PromptEffects
+from headcats.statistics.task import Estimate, PromptEffects
 
 # Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1

@@ -4,8 +4,8 @@ import json
 
 import xarray as xr
 
-from headcats.methods.declaration import declarations
-from headcats.results import manifest_of, suite_blocks
+from headcats.results.declaration import declarations
+from headcats.results.tree import manifest_of, suite_blocks
 
 
 def drop_untried_categories(results: xr.DataTree, *more: xr.DataTree) -> xr.DataTree:

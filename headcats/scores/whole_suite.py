@@ -2,8 +2,10 @@
 
 import xarray as xr
 
-from headcats.methods.declaration import declarations, registered
-from headcats.results import Label, suite_blocks, tables_of
+from headcats.results.declaration import declarations, registered
+from headcats.results.label import Label
+from headcats.results.one_table import tables_of
+from headcats.results.tree import suite_blocks
 
 
 def instead_of_scores(results: xr.DataTree, method: str) -> str:

@@ -16,9 +16,9 @@ import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
 from headcats.errors import DataError
-from headcats.random_streams import stream
 from headcats.statistics.bootstrap import RESAMPLES, item_groups, item_weights, ratio_interval
 from headcats.statistics.multiplicity import smallest_p
+from headcats.statistics.random_streams import stream
 from headcats.statistics.sign_flips import sign_flip_p
 from headcats.statistics.split_halves import reliability
 

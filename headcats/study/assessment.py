@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from headcats.metrics import measure
-from headcats.models import HookedModel
-from headcats.statistics import mean_interval
+from headcats.models.adapter import HookedModel
+from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study
 from headcats.study.preparation import Prepared
 from headcats.sweeps.runs import BaseRuns

@@ -5,11 +5,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from headcats.errors import DataError
-from headcats.formatting import pluralize
-from headcats.models import HookedModel
-from headcats.models.replay import Unreplayable, check_replayable
-from headcats.results import Manifest
+from headcats.errors import DataError, pluralize
+from headcats.models.adapter import HookedModel
+from headcats.models.replay.unreplayable import Unreplayable, check_replayable
+from headcats.results.manifest import Manifest
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
 from headcats.sweeps import memory

@@ -12,14 +12,19 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
+from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.evidence import HeldOut, Options, examine, select
-from headcats.methods.declaration import declarations
-from headcats.models import HookedModel, check_model
-from headcats.reading import EVIDENCE_TABLES, Reading, read_scores
-from headcats.results import MANIFEST, load, manifest_of, scored_labels, table_bytes, write_whole
+from headcats.evidence.examination import HeldOut, Options, examine
+from headcats.evidence.selection import select
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_model
+from headcats.results.declaration import declarations
+from headcats.results.folder import table_bytes
+from headcats.results.manifest import MANIFEST
+from headcats.results.tree import load, manifest_of, scored_labels
+from headcats.results.whole_file import write_whole
 from headcats.rules import Rule
-from headcats.scores import first_half, of_items
+from headcats.scores.items import first_half, of_items
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study
 

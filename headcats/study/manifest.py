@@ -12,8 +12,8 @@ from typing import Any
 
 from headcats import __version__
 from headcats.errors import PlanError
-from headcats.models import HookedModel
-from headcats.results import Manifest
+from headcats.models.adapter import HookedModel
+from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.study.plan import Study
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-from headcats.formatting import format_duration, pluralize
+from headcats.errors import format_duration, pluralize
 
 # Of work that is measured before it is extrapolated, and between two lines on finished parts, in seconds.
 _MEASURED, _BETWEEN = 2.0, 10.0

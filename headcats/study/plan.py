@@ -5,13 +5,14 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.declaration import default_methods
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
+from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
-from headcats.tasks import Suite, Task, suite
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, suite
 
 # At least 100 per task, and never one of the scored prompts.
 REFERENCE_PROMPTS = 100

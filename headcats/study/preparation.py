@@ -8,7 +8,7 @@ from typing import Any
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair
 from headcats.prompts.encode import DropReport, WordPair, encode_pairs, usable_pairs
@@ -16,7 +16,7 @@ from headcats.prompts.pair import PromptPair
 from headcats.study.held_out import choose_even
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.sweeps.reference import Reference
-from headcats.tasks import Task
+from headcats.tasks.definition import Task
 
 # Prompts that are looked through for each one that is held out.
 _SEARCH = 20

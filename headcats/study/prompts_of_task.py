@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from headcats.errors import DataError, TokenizationWarning
-from headcats.models import load_model
+from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
 from headcats.study.plan import check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.study.runner import DEFAULT_PROMPTS
-from headcats.tasks import Suite, Task
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite
 
 # Options of `hc.run` that change no prompt.
 _OF_RUNS = ("methods", "metrics", "tasks")
@@ -29,8 +30,8 @@ def task_prompts(
 ) -> list[PromptBatch]:
     """Clean and corrupted prompts of one task, with the role of every token: those that `hc.run` scores.
 
-    For `hc.sweep`, `hc.joint_sweep`, `hc.patching_by_role` and `hc.attention_by_role`. Whether the model solves the
-    task is not looked at.
+    For `hc.sweep`, `hc.evidence.joint_sweep`, `hc.methods.token_probe.patching_by_role` and
+    `hc.methods.token_probe.attention_by_role`. Whether the model solves the task is not looked at.
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.

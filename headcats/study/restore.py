@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from headcats.errors import PlanError, UnknownNameError
-from headcats.models import HookedModel, load_model
-from headcats.results import Manifest
+from headcats.models.adapter import HookedModel
+from headcats.models.loading import load_model
+from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.study.manifest import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
-from headcats.tasks import suite
+from headcats.tasks.suites import suite
 
 
 def restored_model(manifest: Manifest, source: Any) -> HookedModel:

@@ -7,15 +7,18 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.models import check_model, load_model
-from headcats.results import ResultsFolder, load, tree
+from headcats.models.checks import check_model
+from headcats.models.loading import load_model
+from headcats.results.folder import ResultsFolder
+from headcats.results.tree import load, tree
 from headcats.study.estimate import other_paths, paths_used
 from headcats.study.manifest import category_records, check_same_plan, new_manifest
 from headcats.study.plan import check_options, plan
 from headcats.study.suite_run import SuiteWork, report_skipped_parts
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
-from headcats.tasks import Suite, Task
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite
 
 # As many as a plain `headcats run` scores within 3 minutes on 2 cores.
 DEFAULT_PROMPTS = 64
@@ -89,8 +92,8 @@ def run(
     """
     if "preset" in options:
         raise TypeError(
-            f"hc.run takes no preset: unpack what it says, hc.run(model, **hc.preset({options['preset']!r})), with "
-            "options of your own after it as **hc.preset(...) | {...}."
+            f"hc.run takes no preset: unpack what it says, hc.run(model, **hc.methods.preset({options['preset']!r})), "
+            "with options of your own after it as **hc.methods.preset(...) | {...}."
         )
     check_options(options)
     check_path(path)

@@ -13,8 +13,10 @@ import xarray as xr
 from headcats.errors import DataError, PlanError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
-from headcats.models import HookedModel
-from headcats.results import BLOCKS, SUITE, Manifest, ResultsFolder, join_parts
+from headcats.models.adapter import HookedModel
+from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.manifest import SUITE, Manifest
+from headcats.results.merging import join_parts
 from headcats.results.records import JointRecord, PartRecord
 from headcats.study.manifest import suite_fingerprint, versions_since
 from headcats.study.parts_clock import PartsClock

@@ -13,8 +13,10 @@ from headcats.errors import DataError, PlanError
 from headcats.methods.causal import CausalMethod
 from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.spec import MethodSpec
-from headcats.models import HookedModel, check_clean_unchanged, check_hooks, check_residual
-from headcats.results import Manifest, ResultsFolder
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import base_runs
 from headcats.study.estimate import memory_plan
@@ -26,7 +28,7 @@ from headcats.study.progress import Advance, progress_bar
 from headcats.study.validation import task_record
 from headcats.sweeps.batch_sweep import announce
 from headcats.sweeps.runs import BaseRuns
-from headcats.tasks import Task
+from headcats.tasks.definition import Task
 
 _CHECKED_PROMPTS = 2
 

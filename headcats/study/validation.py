@@ -5,9 +5,11 @@ import time
 from dataclasses import asdict, replace
 from typing import Any
 
-from headcats.formatting import format_duration
+from headcats.errors import format_duration
 from headcats.methods.spec import MethodSpec
-from headcats.models import HookedModel, check_model, load_model
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_model
+from headcats.models.loading import load_model
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.study.assessment import assess, base_runs
 from headcats.study.estimate import memory_plan, seconds_expected

@@ -8,7 +8,8 @@ import torch
 import xarray as xr
 
 from headcats.errors import ModelWarning
-from headcats.models import Head, HookedModel
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets

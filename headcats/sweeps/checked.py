@@ -6,7 +6,8 @@ from typing import Any
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.models import HookedModel, adapt, check_model
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import lookup
 from headcats.sweeps.intervention import Intervention

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.prompts.batch import Labels, PromptBatch
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 Donors = Literal["another task", "another item"]
 """Whose z replaces that of a prompt: a prompt of another task, or one of the same task with another query."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
 from headcats.metrics import Targets, measure
-from headcats.models import HookedModel, check_residual
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_residual
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.batch import PromptBatch

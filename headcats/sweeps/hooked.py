@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.metrics import Targets, measure
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.tree import HeadSet

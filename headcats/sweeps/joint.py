@@ -9,7 +9,8 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.metrics import measure
-from headcats.models import Head, HookedModel
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
@@ -64,7 +65,8 @@ def joint_sweep(
     Example:
         >>> import headcats as hc
         >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
-        >>> curve = hc.joint_sweep(hc.load_model("mini"), batch, "zero_ablation", hc.cumulative(["L0H1", "L4H1"]))
+        >>> sets = hc.evidence.cumulative(["L0H1", "L4H1"])
+        >>> curve = hc.evidence.joint_sweep(hc.load_model("mini"), batch, "zero_ablation", sets)
         >>> curve.patched.dims
         ('metric', 'prompt', 'set')
         >>> [str(name) for name in curve["set"].values]
@@ -116,7 +118,7 @@ def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
 
     Example:
         >>> import headcats as hc
-        >>> [[str(head) for head in heads] for heads in hc.cumulative(["L1H0", (0, 2)])]
+        >>> [[str(head) for head in heads] for heads in hc.evidence.cumulative(["L1H0", (0, 2)])]
         [['L1H0'], ['L1H0', 'L0H2']]
     """
     if isinstance(heads, str):

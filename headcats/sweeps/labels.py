@@ -9,7 +9,7 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.metrics import measure
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference

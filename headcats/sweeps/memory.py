@@ -17,10 +17,9 @@ from pathlib import Path
 import psutil
 import torch
 
-from headcats.errors import OptionError
-from headcats.formatting import pluralize
+from headcats.errors import OptionError, pluralize
 from headcats.metrics.measuring import LOGITS_AT_A_TIME
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
 # 1,000 and 6,000), and what leaves its caches is slower again.

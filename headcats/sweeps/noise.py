@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.metrics import measure
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import ModelWarning, OptionError, UnknownNameError
-from headcats.models import HookedModel
-from headcats.models.replay import Unreplayable, check_replayable
+from headcats.models.adapter import HookedModel
+from headcats.models.replay.unreplayable import Unreplayable, check_replayable
 from headcats.registry import unknown_name_message
 from headcats.sweeps.runs import Run
 from headcats.sweeps.self_check import path_of, self_check

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import Labels, PromptBatch
 from headcats.sweeps.donors import Donors, UncoveredRoles, choose_by_index, choose_by_role
 

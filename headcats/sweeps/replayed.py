@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.metrics import Targets, measure, metric_traits
-from headcats.models.replay import Recording, RowEdit
+from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet, Step, grow

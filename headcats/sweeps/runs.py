@@ -10,8 +10,10 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.metrics import Targets
-from headcats.models import HookedModel
-from headcats.models.replay import Recording, Unreplayable, record
+from headcats.models.adapter import HookedModel
+from headcats.models.replay.record import record
+from headcats.models.replay.recording import Recording
+from headcats.models.replay.unreplayable import Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts

@@ -13,8 +13,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.models import Head, HookedModel
-from headcats.models.replay import Unreplayable, record
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
+from headcats.models.replay.record import record
+from headcats.models.replay.unreplayable import Unreplayable
 from headcats.sweeps.hooked import edits
 from headcats.sweeps.in_parts import is_out_of_memory
 from headcats.sweeps.replayed import replayed_residual

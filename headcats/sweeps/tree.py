@@ -8,7 +8,7 @@ Growing sets (the k best heads, for every k) need no more rows than single heads
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headcats.models import Head
+from headcats.models.head import Head
 
 HeadSet = tuple[Head, ...]
 

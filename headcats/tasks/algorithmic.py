@@ -4,7 +4,7 @@ import string
 from functools import partial
 from itertools import pairwise
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import WordPair, task
 from headcats.tasks.table import table_pairs
 

@@ -10,7 +10,7 @@ from functools import cache
 
 import numpy as np
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from headcats.tasks.table import merge, table_pairs
 
 WordPair = tuple[str, str]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import WordPair, task
 
 EXACT = r"\d(?: \d)*"

@@ -24,8 +24,9 @@ def task_texts(
 ) -> list[AnsweredText]:
     """Few-shot prompts of one task, each followed by its right answer, which is marked.
 
-    Input of `hc.methods.head_gating`, `hc.contrastive_gates`, `hc.toggle_curves`, `hc.relation_ablation`,
-    `hc.methods.function_probe` and `hc.scale_function_heads`. All queries are used equally often.
+    Input of `hc.methods.head_gating`, `hc.methods.head_gating.contrastive_gates`,
+    `hc.methods.head_gating.toggle_curves`, `hc.methods.ov_relation.relation_ablation`, `hc.methods.function_probe` and
+    `hc.methods.function_probe.scale_function_heads`. All queries are used equally often.
 
     Args:
         task: Name of a task of the suite.
@@ -46,7 +47,7 @@ def task_texts(
 
     Example:
         >>> import headcats as hc
-        >>> text = hc.task_texts("country_capital", n_prompts=4, n_demos=1)[0]
+        >>> text = hc.methods.task_texts("country_capital", n_prompts=4, n_demos=1)[0]
         >>> print(text.text)
         Chile → Santiago
         Sudan → Khartoum

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from headcats.categories import relation_members
-from headcats.errors import DataError, HeadcatsError, UnknownNameError
+from headcats.categories.by_relation import relation_members
+from headcats.categories.reading import Reading, map_tables
+from headcats.errors import DataError, HeadcatsError, UnknownNameError, pluralize
 from headcats.findings.adding import how_to_get
-from headcats.formatting import pluralize
-from headcats.methods.declaration import declarations, default_methods, registered, registered_declarations
-from headcats.models import Head
-from headcats.reading import Reading, map_tables
-from headcats.results import Label, Manifest, manifest_of, suite_blocks, task_nodes
+from headcats.models.head import Head
+from headcats.results.declaration import declarations, default_methods, registered, registered_declarations
+from headcats.results.label import Label
+from headcats.results.manifest import Manifest
+from headcats.results.tree import manifest_of, suite_blocks, task_nodes
 from headcats.rules import Rule
-from headcats.scores import drop_untried_categories
+from headcats.scores.tried_categories import drop_untried_categories
 from headcats.study.evidence_run import resolve_tested
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}

@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.evidence.roles.patching import parts_of
-from headcats.models import Head, HookedModel
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
 from headcats.models.patterns import Part, attention_patterns
 from headcats.prompts.batch import PromptBatch
 
@@ -96,7 +96,7 @@ def spread(n: int, tasks: Sequence[str]) -> dict[str, int]:
 
 def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
     """Prompt by prompt; later ones are not run when nobody asks for them."""
-    for part in parts_of([batch]):
+    for part in batch.in_parts():
         said = model.run(part.clean, hooks={}).argmax(-1).cpu()
         yield from (said == part.answer.cpu()).tolist()
 

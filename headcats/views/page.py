@@ -12,9 +12,9 @@ import numpy as np
 from markupsafe import Markup
 
 import headcats
+from headcats.errors import pluralize
 from headcats.figures.prompt_roles import explained_prompt_roles
-from headcats.formatting import pluralize
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.views.chosen import Choice, Chosen, ShownHead
 from headcats.views.examples import Example, Side
 from headcats.views.pictures import Pattern, draw, tokens_that_fit

@@ -13,11 +13,13 @@ from typing import Any
 import xarray as xr
 
 from headcats.categories.argument_checks import check_rule
-from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.formatting import pluralize
-from headcats.models import HookedModel, check_model
-from headcats.results import MANIFEST, Manifest, load, manifest_of, slug, write_whole
-from headcats.results.whole_file import TEMPORARY
+from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_model
+from headcats.results.folder import slug
+from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.tree import load, manifest_of
+from headcats.results.whole_file import TEMPORARY, write_whole
 from headcats.rules import Rule
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study

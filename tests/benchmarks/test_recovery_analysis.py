@@ -7,8 +7,8 @@ from recovery_parts.generator import METHOD, Design, results
 from recovery_parts.planted import RULES
 from recovery_parts.worlds import MIN_TASKS, World, planted
 
-from headcats.categories import categorize
-from headcats.scores import score
+from headcats.categories.membership import categorize
+from headcats.scores.scoring import score
 
 pytestmark = pytest.mark.ci
 

@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 from recovery_parts.generator import METHOD, Design, noise, results, without_items
 
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 pytestmark = pytest.mark.ci
 

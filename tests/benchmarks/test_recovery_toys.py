@@ -16,7 +16,7 @@ from recovery_parts.toy_recovery import RULES, Tally, Toy
 from recovery_parts.toy_tasks import CATEGORIES, N_ANSWERS, TASKS, n_items, toy_batch
 
 import headcats as hc
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 
 pytestmark = pytest.mark.ci
 
@@ -83,7 +83,7 @@ def test_one_method_sees_an_or_pair_and_the_other_an_and_pair(quiet, swept):
             task = quiet.jobs[heads[0]].tasks[0]
             found = effects(swept[method][task]).mean("prompt")
             alone[method, kind] = [float(found[head.layer, head.head]) for head in heads]
-            joint = hc.joint_sweep(quiet.model, quiet.batch(task), method, [heads])
+            joint = hc.evidence.joint_sweep(quiet.model, quiet.batch(task), method, [heads])
             together[method, kind] = float(effects(joint).mean())
     unseen = {("denoising_patch", "and"), ("noising_patch", "or")}
     for case, found_alone in alone.items():

@@ -8,8 +8,10 @@ import torch
 from sweep_speed.shapes import SHAPES, random_hooked_model
 from torch.utils.flop_counter import FlopCounterMode
 
+from headcats.methods.ov_relation.pairs import single_tokens
+from headcats.methods.ov_relation.settings import PRESETS
+from headcats.methods.ov_relation.static import relation_counts
 from headcats.models.circuit import Circuit
-from headcats.relations import PRESETS, relation_counts, single_tokens
 
 pytestmark = pytest.mark.ci
 
@@ -25,8 +27,8 @@ def script():
 
 def test_products_alone_are_those_of_the_method(monkeypatch):
     benchmark = script()
-    monkeypatch.setattr("headcats.relations.extremes._CHUNK", 17)
-    monkeypatch.setattr("headcats.relations.extremes._BLOCK", 400)
+    monkeypatch.setattr("headcats.methods.ov_relation.extremes._CHUNK", 17)
+    monkeypatch.setattr("headcats.methods.ov_relation.extremes._BLOCK", 400)
     circuit = Circuit(random_hooked_model(SHAPES["tiny-gqa"], backend="bridge"))
     pairs = benchmark.token_pairs(circuit.d_vocab)
     assert len(pairs) == 20

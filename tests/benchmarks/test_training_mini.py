@@ -26,7 +26,7 @@ from training.shipped import SHIPPED_FILES, load, selected
 from training.tokenizer import make_tokenizer, words_of
 
 from headcats import registry
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 pytestmark = pytest.mark.ci
 

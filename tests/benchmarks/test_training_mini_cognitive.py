@@ -27,10 +27,10 @@ from training.shipped import SHIPPED_FILES, load, selected
 from training.tokenizer import make_space_tokenizer
 
 from headcats import registry
-from headcats.models import load_model
-from headcats.random_streams import stream
-from headcats.tasks import suite
+from headcats.models.loading import load_model
+from headcats.statistics.random_streams import stream
 from headcats.tasks.sentences import TAUGHT
+from headcats.tasks.suites import suite
 
 pytestmark = pytest.mark.ci
 

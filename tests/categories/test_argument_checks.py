@@ -18,45 +18,44 @@ MISTAKES = {
         f"hc.categorize takes {SCORES}; got a Dataset of patched, clean, corrupted. It is made by "
         "hc.score(results, method=...)."
     ),
-    "hc.subsampled_overlap(members)": f"hc.subsampled_overlap takes {SCORES}; got {MEMBERS}.",
+    "hc.categories.subsampled_overlap(members)": f"takes {SCORES}; got {MEMBERS}.",
     "hc.overlap(scores)": f"hc.overlap takes {MEMBERS}; got {SCORES}. Pass hc.categorize(scores).",
     "hc.overlap(results)": f"hc.overlap takes {MEMBERS}; got {RESULTS}. Pass hc.categorize(hc.score(results, ",
-    "hc.relation_members(results)": "hc.relation_members expects one table, an xarray.Dataset with `score` over (rela",
-    "hc.always_any(results)": 'part of results, an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
-    "hc.importance_effects(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["function_probe"].',
-    "hc.importance_effects(block)": "hc.importance_effects takes what function_probe returns, with `importance`; got ",
-    "hc.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",
+    "hc.categories.relation_members(results)": "expects one table, an xarray.Dataset with `score` over (rela",
+    "hc.methods.head_gating.always_any(results)": 'an xarray.DataTree. Pass hc.suite_blocks(results)["head_gating"].',
+    "hc.methods.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
+    "hc.methods.function_probe.importance_effects(block)": "takes what function_probe returns, with `importance`; got ",
+    "hc.methods.head_gating.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",
     "hc.score(results, method='head_gating')": "over the whole suite, so there are no scores of single tasks. It was",
-    "hc.steering_heads(scores)": f"hc.steering_heads takes {RESULTS}; got {SCORES}.",
-    "hc.steer(hc.load_model('mini'), 'icl', results)": (
-        "hc.steer takes heads, such as hc.steering_heads(results) returns, or their names; got a DataTree"
+    "hc.methods.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
+    "hc.methods.function_vector.steer(hc.load_model('mini'), 'icl', results)": (
+        "returns, or their names; got a DataTree"
     ),
     "hc.overlap(None)": f"hc.overlap takes {MEMBERS}; got None.",
-    "hc.head_table(scores)": f"hc.head_table takes {MEMBERS}; got {SCORES}.",
-    "hc.replicated(members)": (
-        f'hc.replicated {NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.replicated({{"name": memberships}}).'
+    "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",
+    "hc.categories.replicated(members)": (
+        f'{NAMED} run -> {MEMBERS}; got {MEMBERS}. Write hc.categories.replicated({{"name": memberships}}).'
     ),
-    "hc.replicated({'a': scores})": f"hc.replicated takes {MEMBERS}; run 'a' is {SCORES}. Pass hc.categorize(scores).",
-    "hc.agreement({'a': scores})": f"hc.agreement takes {MEMBERS}; protocol 'a' is {SCORES}.",
-    "hc.agreement([members, members])": (
-        f"hc.agreement {NAMED} protocol -> {MEMBERS}; got a list of 2. Write "
-        'hc.agreement({"first": ..., "second": ...}).'
+    "hc.categories.replicated({'a': scores})": f"takes {MEMBERS}; run 'a' is {SCORES}. Pass hc.categorize(scores).",
+    "hc.evidence.agreement({'a': scores})": f"takes {MEMBERS}; protocol 'a' is {SCORES}.",
+    "hc.evidence.agreement([members, members])": (
+        f'{NAMED} protocol -> {MEMBERS}; got a list of 2. Write hc.evidence.agreement({{"first": ..., "second": ...}}).'
     ),
-    "hc.category_structure(members)": (
-        f"hc.category_structure {NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "
-        'hc.category_structure({"name": hc.overlap(memberships)}).'
+    "hc.evidence.category_structure(members)": (
+        f"{NAMED} model -> {OVERLAP}; got {MEMBERS}. Write "
+        'hc.evidence.category_structure({"name": hc.overlap(memberships)}).'
     ),
-    "hc.category_structure({'A': members})": (
-        f"hc.category_structure takes {OVERLAP}; model 'A' is {MEMBERS}. Pass hc.overlap(memberships)."
+    "hc.evidence.category_structure({'A': members})": (
+        f"takes {OVERLAP}; model 'A' is {MEMBERS}. Pass hc.overlap(memberships)."
     ),
-    "hc.judge_protocols([results])": f"hc.judge_protocols {NAMED} run -> {RESULTS}; got a list of 1.",
-    "hc.judge_protocols('r')": "got the text 'r'. Write hc.judge_protocols({\"name\": hc.load(folder)}).",
-    "hc.judge_protocols(results)": 'Write hc.judge_protocols({"name": results}).',
-    "hc.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
-    "hc.judge_protocols({})": "needs the results of at least one run",
-    "hc.half_agreement('r', judge)": f"hc.half_agreement takes {RESULTS}; got the text 'r'. Pass hc.load(folder).",
-    "hc.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns; got a",
-    "hc.half_agreement(results, judge)": f"hc.half_agreement takes {MEMBERS}; judge returned {SCORES}.",
+    "hc.evidence.judge_protocols([results])": f"{NAMED} run -> {RESULTS}; got a list of 1.",
+    "hc.evidence.judge_protocols('r')": 'Write hc.evidence.judge_protocols({"name": hc.load(folder)}).',
+    "hc.evidence.judge_protocols(results)": 'Write hc.evidence.judge_protocols({"name": results}).',
+    "hc.evidence.judge_protocols({'a': 'r'})": f"takes {RESULTS}; run 'a' is the text 'r'. Pass hc.load(folder).",
+    "hc.evidence.judge_protocols({})": "needs the results of at least one run",
+    "hc.evidence.half_agreement('r', judge)": f"takes {RESULTS}; got the text 'r'. Pass hc.load(folder).",
+    "hc.evidence.half_agreement(results, members)": "judge must be a function, results -> what hc.categorize returns",
+    "hc.evidence.half_agreement(results, judge)": f"takes {MEMBERS}; judge returned {SCORES}.",
     "hc.categorize(scores, rule='fdr')": (
         "hc.categorize takes a rule with its options; got the name 'fdr'. Write "
         "rule=hc.rules.fdr(alpha=0.05, min_effect=0.05)."
@@ -64,7 +63,7 @@ MISTAKES = {
     "hc.categorize(scores, rule='threshold:value=1')": "got the name 'threshold:value=1'. Write rule=hc.rules.thresh",
     "hc.categorize(scores, rule=hc.rules.fdr)": "got the function fdr. Write rule=hc.rules.fdr(alpha=0.05, ",
     "hc.categorize(scores, rule=3)": "hc.categorize takes a rule with its options; got an int.",
-    "hc.judge_protocols({'a': results}, rule='fdr')": "hc.judge_protocols takes a rule with its options; got the name",
+    "hc.evidence.judge_protocols({'a': results}, rule='fdr')": "takes a rule with its options; got the name",
     "hc.run_evidence(results, 'mini')": "takes the model first and the results second; got them the other way round",
     "hc.run_evidence('r', hc.load_model('mini'))": "takes the model first and the results second; got them the other",
     "hc.run_evidence('mini', scores)": f"hc.run_evidence takes {RESULTS}; got {SCORES}.",

@@ -87,7 +87,7 @@ def test_overlap_figures_and_head_table_take_them():
     overlap = hc.overlap(found, draws=50)
     assert overlap["set"].values.tolist() == [["A", "A+B"], ["A", ""]]
     assert overlap.observed.values.tolist() == [2, 1, 0]
-    table = hc.head_table(found)
+    table = hc.categories.head_table(found)
     assert table[table.kind == "helping"][["head", "category"]].values.tolist() == [
         ["L0H0", "A"],
         ["L0H1", "A"],
@@ -104,7 +104,7 @@ def test_overlap_figures_and_head_table_take_them():
 def test_runs_of_several_seeds_can_be_combined():
     other = relations()
     other["score"] = other["score"].where(other["layer"] == 1, 0.0)
-    found = hc.replicated({"first": members(), "other": members(other)}, by="always")
+    found = hc.categories.replicated({"first": members(), "other": members(other)}, by="always")
     assert (found.member.sel(category="A") != 1).all()
 
 
@@ -134,7 +134,7 @@ def test_other_thresholds_are_refused(threshold):
 
 
 def test_anything_but_relations_is_refused():
-    with pytest.raises(DataError, match=r"ov_relation returns.* no score"):
+    with pytest.raises(DataError, match=r"no score"):
         relation_members(xr.Dataset())
     without = relations()
     without.attrs.pop("categories")

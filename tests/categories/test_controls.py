@@ -8,9 +8,11 @@ import xarray as xr
 from simulated import NAMES, block, tree
 
 from headcats import rules
-from headcats.categories import categorize, head_table, overlap
+from headcats.categories.head_list import head_table
+from headcats.categories.membership import categorize
+from headcats.categories.shared import overlap
 from headcats.errors import DataError, StatisticsWarning
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(of a single task|stay empty).*")
 WRONG = np.random.default_rng(9).uniform(0, 0.2, (6, 1, 4))  # what any donor does: task, head

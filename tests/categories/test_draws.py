@@ -8,11 +8,13 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 from headcats import rules
-from headcats.categories import categorize, head_table, overlap
+from headcats.categories.head_list import head_table
+from headcats.categories.membership import categorize
+from headcats.categories.reading import Reading
+from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
 from headcats.findings.maps import map_findings
-from headcats.reading import Reading
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 
 def results(effects: dict[tuple[str, int], float], *, sd: float = 0.15, n: int = 60, seed: int = 0) -> xr.DataTree:

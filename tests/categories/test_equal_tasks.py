@@ -8,11 +8,13 @@ import xarray as xr
 from simulated import CATEGORIES, block, tree
 
 from headcats import rules
-from headcats.categories import categorize, overlap, subsampled_overlap
+from headcats.categories.equal_tasks import subsampled_overlap
+from headcats.categories.membership import categorize
+from headcats.categories.reading import Reading
+from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
 from headcats.findings.maps import map_findings
-from headcats.reading import Reading
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,8 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headcats.categories import exact_sets, overlap
+from headcats.categories.exact_sets import exact_sets
+from headcats.categories.shared import overlap
 from headcats.errors import DataError
 
 GRID = ("category", "layer", "head")

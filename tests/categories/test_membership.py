@@ -14,12 +14,14 @@ from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree
 
 from headcats import rules
-from headcats.categories import categorize, head_table, overlap
+from headcats.categories.head_list import head_table
+from headcats.categories.membership import categorize
+from headcats.categories.reading import Reading
+from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
 from headcats.findings.maps import map_findings
-from headcats.reading import Reading
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 
 def listed(*names: str) -> str:

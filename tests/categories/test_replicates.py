@@ -6,7 +6,9 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.categories import head_table, overlap, replicated
+from headcats.categories.head_list import head_table
+from headcats.categories.replicates import replicated
+from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
 
 DIMS = ("category", "layer", "head")

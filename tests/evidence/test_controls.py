@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.evidence.controls import coupled_controls, growing_sequences, matched_sets, relabellings
-from headcats.models import Head
+from headcats.models.head import Head
 
 
 @st.composite

@@ -6,7 +6,7 @@ from damages import damage, heads
 
 from headcats.evidence.curves import RANDOM_SEQUENCES, curves, sequences, sets_of
 from headcats.evidence.selection import Selection
-from headcats.models import Head
+from headcats.models.head import Head
 
 N_HEADS = {0: 4, 1: 8}
 OWN = heads("L1H0", "L0H0", "L1H1")

@@ -7,9 +7,11 @@ from specific import N_LAYERS, OWN, batches, tasks_of
 
 from headcats.errors import DataError
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
-from headcats.models import Head, adapt
+from headcats.models.adapter import adapt
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Reference, joint_sweep
+from headcats.sweeps.joint import joint_sweep
+from headcats.sweeps.reference import Reference
 
 SETS = [(Head(0, 0),), (Head(0, 0), Head(1, 0)), (Head(0, 0), Head(1, 0), Head(2, 0)), (Head(3, 3),)]
 

@@ -9,7 +9,7 @@ from specific import study, tasks_of
 
 import headcats as hc
 from headcats.errors import DataError, StatisticsWarning
-from headcats.evidence import Options, examine
+from headcats.evidence.examination import Options, examine
 from headcats.evidence.reading import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 from headcats.evidence.self_repair import NOT_COMPARABLE
 

@@ -12,9 +12,10 @@ from toys import BACKENDS, tiny_model
 from headcats.errors import DataError
 from headcats.evidence.damage import measure_damage
 from headcats.evidence.self_repair import NOT_COMPARABLE, direct_effects, self_repair, why_not_additive
-from headcats.models import Head, adapt
+from headcats.models.adapter import adapt
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Reference
+from headcats.sweeps.reference import Reference
 
 
 @pytest.fixture(scope="module")

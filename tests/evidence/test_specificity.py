@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headcats.evidence.selection import Selection
 from headcats.evidence.specificity import p_value, specificity
 from headcats.evidence.trials import sets_of, trials
-from headcats.models import Head
+from headcats.models.head import Head
 
 CATEGORIES = ("A", "B", "C")
 COST = {

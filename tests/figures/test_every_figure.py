@@ -16,7 +16,8 @@ from figures.examples import CELLS, EXAMPLES, FIGURES, ICL, REGISTERED
 import headcats.figures
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
-from headcats.results import SUITE, suite_blocks
+from headcats.results.manifest import SUITE
+from headcats.results.tree import suite_blocks
 
 figure_module = importlib.import_module("headcats.figures.figure")
 SIZES = [(1, 1), (2, 2), pytest.param((80, 64), marks=pytest.mark.ci)]
@@ -130,7 +131,7 @@ OF_RESULTS = {
     "always_any": 'hc.suite_blocks(results)["head_gating"]',
     "ov_map": 'hc.suite_blocks(results)["ov_relation"]',
     "layer_token": 'hc.suite_blocks(results)["token_probe"]',
-    "method_agreement": "hc.method_agreement(hc.method_scores(results))",
+    "method_agreement": "hc.evidence.method_agreement(hc.evidence.method_scores(results))",
     "layer_profile": "hc.categorize(hc.score(results))",
     "set_counts": "hc.overlap(hc.categorize(hc.score(results)))",
     "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',

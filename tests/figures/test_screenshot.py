@@ -7,7 +7,9 @@ import pytest
 from figures.chromium import measure, overlapping, screenshot
 from figures.examples import EXAMPLES, ICL, gates_of, mixed_overlap, scores_of
 
-from headcats.figures import always_any, data, head_grid, ov_map, overlap_map, write
+from headcats.figures import data, head_grid, overlap_map, write
+from headcats.methods.head_gating.figure import always_any
+from headcats.methods.ov_relation.figure import ov_map
 
 pytestmark = pytest.mark.ci
 

@@ -8,9 +8,10 @@ import xarray as xr
 from headcats.cli.run import run_command
 from headcats.errors import OptionError
 from headcats.findings.suite import joint_block
-from headcats.methods.declaration import registered
-from headcats.study import DEFAULT_PROMPTS, plan
-from headcats.tasks import suite
+from headcats.results.declaration import registered
+from headcats.study.plan import plan
+from headcats.study.runner import DEFAULT_PROMPTS
+from headcats.tasks.suites import suite
 
 
 def advice(method, *, tasks=None, model=None, of="icl", **changed):

@@ -7,13 +7,13 @@ import pytest
 import xarray as xr
 from simulated import CATEGORIES, NAMES, block, tree
 
+from headcats.categories.reading import Reading, judge_scores, map_tables, read_scores
 from headcats.cli.console import tell
-from headcats.defaults import DEFAULT_RULE
 from headcats.errors import DataError, OptionError
 from headcats.findings.maps import map_findings
-from headcats.reading import Reading, judge_scores, map_tables, read_scores
 from headcats.rules import fdr
 from headcats.rules.text import parse_rule
+from headcats.study.defaults import DEFAULT_RULE
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from headcats.findings.repeating import command_of
-from headcats.methods.declaration import default_methods
 from headcats.methods.spec import MethodSpec
-from headcats.results import Manifest
+from headcats.results.declaration import default_methods
+from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
-from headcats.tasks import suite
+from headcats.tasks.suites import suite
 
 ICL = [task.name for task in suite("icl").tasks]
 PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0)

@@ -8,11 +8,11 @@ import xarray as xr
 from simulated import block, tree
 
 import headcats as hc
+from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsWarning, StorageError
 from headcats.findings import robustness
 from headcats.findings.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
-from headcats.reading import Reading
-from headcats.results import write_whole
+from headcats.results.whole_file import write_whole
 
 WHERE = "evidence/robustness"
 
@@ -29,8 +29,8 @@ def found() -> Robustness:
     results.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff"]}, "model": {}, "methods": methods})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
-        judged = hc.judge_protocols({"one": results})
-    return Robustness(hc.agreement(judged.members), judged.members, {"other": "a control"}, None)
+        judged = hc.evidence.judge_protocols({"one": results})
+    return Robustness(hc.evidence.agreement(judged.members), judged.members, {"other": "a control"}, None)
 
 
 def test_what_is_saved_comes_back(found: Robustness, tmp_path: Path):

@@ -6,7 +6,7 @@ import xarray as xr
 
 from headcats import registry
 from headcats.findings.suite import figure_file, suite_findings
-from headcats.methods.declaration import registered_declarations
+from headcats.results.declaration import registered_declarations
 
 
 def test_every_joint_method_has_a_figure_and_a_summary():

@@ -20,10 +20,10 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.metrics import metric
-from headcats.models import adapt
-from headcats.results import merge
-from headcats.scores import screen_label
-from headcats.study import plan
+from headcats.models.adapter import adapt
+from headcats.results.merging import merge
+from headcats.scores.scoring import screen_label
+from headcats.study.plan import plan
 from headcats.sweeps.runs import BaseRuns
 
 IG = "attribution_patch:ig_steps=2"
@@ -198,12 +198,12 @@ class TestLabels:
             shared = hc.overlap(members)
             assert members.attrs["approximation"] == shared.attrs["approximation"] == kind
             assert screen_label(shared) == f"screen ({kind})"
-            heads = hc.head_table(shared)
+            heads = hc.categories.head_table(shared)
             assert len(heads)
             assert set(heads.approximation) == {kind}
         exact = hc.overlap(self.members(results, "denoising_patch"))
         assert screen_label(exact) == ""
-        assert "approximation" not in hc.head_table(exact)
+        assert "approximation" not in hc.categories.head_table(exact)
 
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
     def test_figures_say_screen(self, results: xr.DataTree) -> None:

@@ -18,8 +18,9 @@ from headcats import registry
 from headcats.errors import HeadcatsError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.causal.inputs import TaskInputs
-from headcats.models import adapt
-from headcats.sweeps import Reference, Sources
+from headcats.models.adapter import adapt
+from headcats.sweeps.intervention import Sources
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 ALL = registry.names("method")

@@ -13,8 +13,8 @@ from toys import tiny_model
 import headcats as hc
 from headcats.errors import DataError
 from headcats.methods.causal.inputs import TaskInputs
-from headcats.models import adapt
-from headcats.sweeps import Reference
+from headcats.models.adapter import adapt
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 METHOD = "other_item_patch"

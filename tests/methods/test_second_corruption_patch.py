@@ -13,7 +13,7 @@ from toys import tiny_model
 import headcats as hc
 from headcats.errors import DataError
 from headcats.methods.causal.inputs import TaskInputs
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.sweeps.runs import BaseRuns
 
 METHOD = "second_corruption_patch"
@@ -75,7 +75,7 @@ def test_equals_hooks_by_hand(model: Any) -> None:
 def test_joint_sweeps_read_it_too(model: Any) -> None:
     batch = with_second(random_batch(3, 7))
     fast, plain = (
-        hc.joint_sweep(model, batch, METHOD, [["L0H1", "L1H2"], ["L0H1"]], path=p) for p in ("auto", "hooked")
+        hc.evidence.joint_sweep(model, batch, METHOD, [["L0H1", "L1H2"], ["L0H1"]], path=p) for p in ("auto", "hooked")
     )
     assert fast.attrs["path"] == "last_position"
     assert np.abs(fast.patched - plain.patched).max() < 1e-5
@@ -104,7 +104,7 @@ class TestPromptsWithout:
                 study(model, random_batch(4, 7), random_batch(3, 8)), positions="last"
             )
 
-    @pytest.mark.parametrize("sweep", [hc.sweep, lambda *args: hc.joint_sweep(*args, [["L0H0"]])])
+    @pytest.mark.parametrize("sweep", [hc.sweep, lambda *args: hc.evidence.joint_sweep(*args, [["L0H0"]])])
     def test_a_sweep_refuses_them_by_name(self, model: Any, sweep: Any) -> None:
         with pytest.raises(DataError, match=r"'prompt 1' has none \(2 of 4 prompts\).*batch.lacks_second\(\)"):
             sweep(model, with_second(random_batch(4), lacking=[1, 3]), METHOD)

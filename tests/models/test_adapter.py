@@ -6,7 +6,8 @@ import torch
 from toys import D_VOCAB, N_CTX, Toy, backends, put, random_tokens, tiny_model
 
 from headcats.errors import DataError, ModelError
-from headcats.models import Head, HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.head import Head
 
 TOLERANCE = 2e-5  # on fp32 log-probabilities, against another implementation
 

@@ -8,16 +8,9 @@ import transformers
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model, word_tokenizer
 
 from headcats.errors import DataError, ModelError
-from headcats.models import (
-    HookedModel,
-    adapt,
-    check_clean_unchanged,
-    check_hooks,
-    check_model,
-    check_residual,
-    load_model,
-)
-from headcats.models.checks import noise_floor
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.checks import check_clean_unchanged, check_hooks, check_model, check_residual, noise_floor
+from headcats.models.loading import load_model
 
 
 @pytest.fixture

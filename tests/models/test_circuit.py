@@ -6,7 +6,7 @@ import torch
 from toys import BACKENDS, D_VOCAB, Toy, tiny_model
 
 from headcats.errors import ModelError
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.models.circuit import Circuit
 from headcats.models.circuit_run import NO_MLP, NO_NORM, WITH_RESIDUAL
 

@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 from toys import word_tokenizer
 
 from headcats.errors import ModelError
-from headcats.models import load_model
+from headcats.models.loading import load_model
 
 
 class TestBadFolder:

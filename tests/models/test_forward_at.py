@@ -8,7 +8,7 @@ from architectures import ARCHITECTURES, tiny_bridge
 from toys import Toy, put, random_tokens
 
 from headcats.errors import DataError, ModelError
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.models.hooks import hook_z
 from headcats.models.last_logits import keeps_logits
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from toys import Toy, random_tokens
 
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import hook_z
 

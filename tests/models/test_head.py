@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import DataError
-from headcats.models import Head
+from headcats.models.head import Head
 
 
 class TestHead:

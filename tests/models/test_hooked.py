@@ -6,7 +6,8 @@ import transformers
 from toys import random_tokens, word_tokenizer
 
 from headcats.errors import ModelError
-from headcats.models import check_model, load_model
+from headcats.models.checks import check_model
+from headcats.models.loading import load_model
 
 
 @pytest.mark.needs_tl4("HookedTransformer was removed in 4.0")

@@ -5,7 +5,7 @@ import torch
 from toys import Toy, put, random_tokens
 
 from headcats.errors import ModelError
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 
 
 def n_hooks(model: Any) -> int:

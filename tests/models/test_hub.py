@@ -8,7 +8,8 @@ from huggingface_hub import errors as hub_errors
 from toys import random_tokens
 
 from headcats.errors import ModelError
-from headcats.models import hub, load_model
+from headcats.models import hub
+from headcats.models.loading import load_model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

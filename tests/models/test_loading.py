@@ -8,7 +8,8 @@ from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model, word_to
 
 from headcats import registry
 from headcats.errors import ModelError, OptionError
-from headcats.models import HookedModel, adapt, load_model
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.loading import load_model
 
 TOLERANCE = 2e-5
 

@@ -7,7 +7,7 @@ import torch
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
 from headcats.errors import ModelError
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.models.patterns import attention_patterns, hook_pattern
 
 

@@ -6,7 +6,8 @@ import torch
 from toys import BACKENDS, LAYOUTS, Toy, tiny_model
 
 from headcats.errors import ModelError
-from headcats.models import load_model, loading
+from headcats.models import loading
+from headcats.models.loading import load_model
 from headcats.models.reproduction import check_reproduces, take_reference
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from toys import Toy, tiny_model
 
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.models.weights import weights_hash
 
 

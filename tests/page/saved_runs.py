@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from figures.examples import gates_of
 
-from headcats.results import SUITE, Manifest, ResultsFolder
+from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import SUITE, Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
 
 KINDS = {"Knowledge": "#ff7f0e", "Translation": "#d62728"}

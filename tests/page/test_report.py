@@ -82,7 +82,7 @@ def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
         scores = hc.score(hc.load(finished), method="denoising_patch", metric="logit_diff")
-        listed = hc.head_table(hc.overlap(hc.categorize(scores)))
+        listed = hc.categories.head_table(hc.overlap(hc.categorize(scores)))
     said = section(page.read_text(encoding="utf-8"), "heads")
     assert len(listed)
     for row in listed.itertuples():

@@ -7,8 +7,8 @@ import torch
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.prompts import Span
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
+from headcats.prompts.pair import Span
 
 
 @pytest.fixture(scope="module")

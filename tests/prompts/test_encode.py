@@ -8,8 +8,8 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
-from headcats.prompts import PromptPair, SecondCorruption, Span
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport, encode_pairs, usable_pairs
+from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
 
 WORDS = ["<bos>", "<unk>", "→", "\n", ",", "cat", "dog", "sun", "Katze", "Hund", "chat", "chien", "the cat"]

@@ -3,7 +3,7 @@
 import pytest
 
 from headcats.errors import DataError
-from headcats.prompts import PromptPair, Span
+from headcats.prompts.pair import PromptPair, Span
 
 FIELDS = {"key": "t/0", "item": "q", "clean": "a b q", "corrupted": "a c q", "answer": " x", "distractor": " y"}
 

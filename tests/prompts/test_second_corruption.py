@@ -7,7 +7,7 @@ import pytest
 from prompts.test_corruption import FEW_LABELS, OTHERS, OWN, build, parts
 
 from headcats.errors import DataError
-from headcats.prompts import PromptPair, SecondCorruption, Span
+from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 
 # Hashes of the pairs that this project built before there was a second corruption.
 FROZEN = {"other_task": "6cce9e61cc22fb07", "shuffled_labels": "c752280c12892f7a"}

@@ -17,7 +17,10 @@ from results.folders import LABEL, block, files, folder, manifest
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results import ResultsFolder, load, slug, scored_labels, tree, whole_file, write_whole
+from headcats.results.folder import ResultsFolder, slug
+from headcats.results.tree import load, scored_labels, tree
+from headcats.results import whole_file
+from headcats.results.whole_file import write_whole
 
 # ----------------------------------------------------------------------------------------------------- round trip
 names = st.text(st.sampled_from(string.ascii_letters + "éß→日-_.=2"), min_size=1, max_size=12).filter(

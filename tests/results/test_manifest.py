@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results import Manifest, find_manifest, manifest_of
+from headcats.results.manifest import Manifest
+from headcats.results.tree import find_manifest, manifest_of
 from headcats.results.manifest import FORMAT
 from headcats.results.records import (
     BlockRecord,

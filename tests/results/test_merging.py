@@ -8,7 +8,9 @@ import xarray as xr
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
-from headcats.results import ResultsFolder, load, manifest_of, merge
+from headcats.results.folder import ResultsFolder
+from headcats.results.tree import load, manifest_of
+from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
 
 

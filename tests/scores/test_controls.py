@@ -9,7 +9,7 @@ import xarray as xr
 from simulated import block, tree
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.scores import score
+from headcats.scores.scoring import score
 
 N, SHAPE = 40, (2, 3)
 SECOND, OTHER = "second_corruption_patch@last", "other_item_patch@last"

@@ -5,7 +5,8 @@ import pytest
 from simulated import block, tree
 
 from headcats.errors import DataError
-from headcats.scores import first_half, of_items, score
+from headcats.scores.items import first_half, of_items
+from headcats.scores.scoring import score
 
 
 def test_a_half_depends_on_the_item_and_the_seed_alone() -> None:

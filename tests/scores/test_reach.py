@@ -7,7 +7,8 @@ import pytest
 from simulated import block, tree
 
 from headcats.errors import StatisticsWarning
-from headcats.scores import detectable_above, score
+from headcats.scores.reach import detectable_above
+from headcats.scores.scoring import score
 
 
 def results(n_items: int, *, sd: float, effect: float = 0.0, seed: int = 0, heads: int = 40):

@@ -10,8 +10,8 @@ from simulated import CATEGORIES, block, null_results, tree
 
 from headcats import rules
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.scores import score
-from headcats.statistics import mean_interval
+from headcats.scores.scoring import score
+from headcats.statistics.task import mean_interval
 
 N, SHAPE = 24, (2, 3)
 

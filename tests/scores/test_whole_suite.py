@@ -22,9 +22,9 @@ def results(*labels: str) -> xr.DataTree:
 @pytest.mark.parametrize(
     ("method", "reader"),
     [
-        ("ov_relation", "hc.relation_members"),
-        ("head_gating", "hc.always_any"),
-        ("function_probe", "hc.importance_effects"),
+        ("ov_relation", "hc.categories.relation_members"),
+        ("head_gating", "hc.methods.head_gating.always_any"),
+        ("function_probe", "hc.methods.function_probe.importance_effects"),
         ("token_probe", "hc.figures.layer_token"),
     ],
 )

@@ -7,7 +7,7 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats import registry
-from headcats.study import plan
+from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 
 OPTIONS = {"suite": SUITE, "n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch", "mean_ablation"]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import headcats as hc
-from headcats.tasks import make_suite
+from headcats.tasks.suites import make_suite
 
 PATH = Path(__file__).with_name("mini_effects.json")
 METHODS = ("denoising_patch", "mean_ablation")

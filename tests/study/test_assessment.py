@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from counting import SUITE
 
-from headcats.study import plan
 from headcats.study.assessment import assess, base_runs
+from headcats.study.plan import plan
 
 
 def assessed(model, preparation, name, **options):

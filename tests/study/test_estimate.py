@@ -7,7 +7,7 @@ import pytest
 
 import headcats as hc
 from headcats.errors import OptionError, UnknownNameError
-from headcats.results import Manifest
+from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord
 from headcats.study.estimate import memory_plan, other_paths, paths_used
 from headcats.study.plan import plan

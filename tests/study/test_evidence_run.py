@@ -12,15 +12,15 @@ from counting import SUITE, counting_folder
 
 import headcats as hc
 from headcats import registry
+from headcats.categories.reading import EVIDENCE_TABLES
 from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, StorageError, UnknownNameError
-from headcats.reading import EVIDENCE_TABLES
-from headcats.results import manifest_of
-from headcats.scores import first_half
+from headcats.results.tree import manifest_of
+from headcats.scores.items import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import run_evidence
 from headcats.study.preparation import Preparation
 from headcats.study.restore import restored_study
-from headcats.tasks import make_suite
+from headcats.tasks.suites import make_suite
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 QUICK = {"n_prompts": 8, "controls": 10}

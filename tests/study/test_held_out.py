@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 import torch
 
-from headcats.prompts import PromptPair
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.encode import DropReport
+from headcats.prompts.pair import PromptPair
 from headcats.study.held_out import choose_even
 
 

@@ -10,10 +10,11 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
-from headcats.results import Manifest, manifest_of
+from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.study import plan
+from headcats.results.tree import manifest_of
 from headcats.study.manifest import block_fingerprint, check_same_plan, model_record, new_manifest, versions
+from headcats.study.plan import plan
 
 
 def study(**options):

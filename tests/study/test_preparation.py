@@ -8,13 +8,13 @@ from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, se
 from toys import tiny_model
 
 from headcats.errors import DataError, ModelError, UnknownNameError
-from headcats.models import HookedModel
-from headcats.prompts import PromptPair, Span
+from headcats.models.adapter import HookedModel
 from headcats.prompts.encode import DropReport
-from headcats.study import plan
-from headcats.study.plan import REFERENCE_PROMPTS
+from headcats.prompts.pair import PromptPair, Span
+from headcats.study.plan import REFERENCE_PROMPTS, plan
 from headcats.study.preparation import Preparation
-from headcats.tasks import Task, make_suite
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import make_suite
 
 
 def prepare(model, source=SUITE, **options):

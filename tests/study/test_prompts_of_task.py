@@ -10,7 +10,7 @@ import headcats as hc
 from headcats.errors import DataError, OptionError, TokenizationWarning, UnknownNameError
 from headcats.prompts.pair import PromptPair
 from headcats.study.preparation import Preparation
-from headcats.tasks import Task
+from headcats.tasks.definition import Task
 
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
 
@@ -30,8 +30,8 @@ def test_they_are_the_prompts_that_a_run_scores(model, finished):
 def test_they_have_roles(model):
     (batch, *_) = hc.task_prompts(model, "always_a", **SMALL)
     assert {"x1", "y2", "x_query", "between_query"} <= set(batch.labels[0])
-    assert {"y1", "x_query"} <= set(hc.attention_by_role(model, batch)["role"].values.tolist())
-    assert hc.patching_by_role(model, batch, roles=["y1", "x_query"]).sizes["role"] == 2
+    assert {"y1", "x_query"} <= set(hc.methods.token_probe.attention_by_role(model, batch)["role"].values.tolist())
+    assert hc.methods.token_probe.patching_by_role(model, batch, roles=["y1", "x_query"]).sizes["role"] == 2
 
 
 def test_every_role_is_described(model):
@@ -69,7 +69,7 @@ def test_what_cannot_be_written_is_said(model):
 
 def test_the_papers_template_on_the_bundled_model(mini):
     with pytest.raises(OptionError, match=r"'question'.* use --template arrow"):
-        hc.task_prompts(mini, "plural", n_prompts=8, template=hc.preset("todd2024")["template"])
+        hc.task_prompts(mini, "plural", n_prompts=8, template=hc.methods.preset("todd2024")["template"])
 
 
 def test_fewer_prompts_than_asked_for_are_counted(model):

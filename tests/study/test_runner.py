@@ -16,10 +16,12 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 
 import headcats as hc
 from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
-from headcats.prompts import SecondCorruption
-from headcats.results import ResultsFolder, manifest_of
+from headcats.prompts.pair import SecondCorruption
+from headcats.results.folder import ResultsFolder
 from headcats.results.records import DropCounts
-from headcats.tasks import Task, make_suite
+from headcats.results.tree import manifest_of
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import make_suite
 
 TASKS = ["always_a", "always_b", "always_c"]
 METHODS = ["denoising_patch@last", "mean_ablation@all"]

@@ -8,8 +8,8 @@ from counting import INPUTS, SUITE, counting_suite, several_tokens
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.study import validate
-from headcats.tasks import Task
+from headcats.study.validation import validate
+from headcats.tasks.definition import Task
 
 
 def test_it_says_what_a_run_finds(model, options, finished):

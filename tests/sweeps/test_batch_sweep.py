@@ -16,10 +16,11 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, HeadcatsError, ModelError, ModelWarning, OptionError, UnknownNameError
 from headcats.metrics import metric
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Reference, sweep
+from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.checked import checked_runs
+from headcats.sweeps.reference import Reference
 
 
 @pytest.fixture(scope="module")
@@ -247,7 +248,7 @@ def test_no_hook_is_left_after_a_metric_that_raises(toy: Toy, monkeypatch: pytes
 
 
 def test_no_hook_is_left_after_a_replacement_that_does_not_fit(toy: Toy) -> None:
-    from headcats.sweeps import Intervention
+    from headcats.sweeps.intervention import Intervention
 
     with pytest.raises(ModelError):
         sweep(toy.model, random_batch(), Intervention("wrong", "clean", lambda sources: sources.clean[:1]))

@@ -10,8 +10,10 @@ from prefixes import prefixed_batch
 from toys import BACKENDS, LAYOUTS, Layout, tiny_model
 
 from headcats.methods import attribution_patch
-from headcats.models import HookedModel, adapt
-from headcats.sweeps import cumulative, joint_sweep, memory, sweep
+from headcats.models.adapter import HookedModel, adapt
+from headcats.sweeps import memory
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.joint import cumulative, joint_sweep
 from headcats.sweeps.memory import free_memory
 
 METRICS = ["logit_diff", "log_prob", "kl"]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError
 from headcats.prompts.batch import PromptBatch
-from headcats.random_streams import stream
-from headcats.sweeps import Reference
+from headcats.statistics.random_streams import stream
 from headcats.sweeps.donors import UncoveredRoles, _derangement, choose_by_index
+from headcats.sweeps.reference import Reference
 
 ROLES = ["x", "y", "last"]
 

@@ -11,10 +11,11 @@ from prefixes import prefixed_batch
 from toys import BACKENDS, LAYOUTS, tiny_model, word_tokenizer
 
 from headcats.methods import denoising_patch
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Reference, memory, sweep
-from headcats.sweeps.batch_sweep import sweep_runs
+from headcats.sweeps import memory
+from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 DTYPES = (torch.float32, torch.bfloat16)

@@ -14,7 +14,7 @@ from toys import Toy, backends, tiny_model
 import headcats as hc
 from headcats.errors import OptionError
 from headcats.metrics import Targets, measure
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import gradients, memory
 from headcats.sweeps.runs import BaseRuns
 

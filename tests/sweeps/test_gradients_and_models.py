@@ -13,7 +13,7 @@ from toys import Toy
 import headcats as hc
 from headcats.errors import ModelError, OptionError
 from headcats.metrics import Targets, metric
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.sweeps.gradients import estimated_changes
 from headcats.sweeps.runs import BaseRuns
 

@@ -13,10 +13,11 @@ from toys import Toy, random_tokens, tiny_model
 
 from headcats import registry
 from headcats.errors import ModelWarning
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Reference, engine, hooked, memory, sweep
-from headcats.sweeps.batch_sweep import sweep_runs
+from headcats.sweeps import engine, hooked, memory
+from headcats.sweeps.batch_sweep import sweep, sweep_runs
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 METRICS = ["logit_diff", "log_prob"]

@@ -13,9 +13,11 @@ from toys import Toy
 
 from headcats.errors import DataError, ModelError
 from headcats.metrics import Targets, metric
-from headcats.models import HookedModel, adapt
-from headcats.sweeps import engine, joint_sweep, memory, self_check, sweep
+from headcats.models.adapter import HookedModel, adapt
+from headcats.sweeps import engine, memory, self_check
+from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
+from headcats.sweeps.joint import joint_sweep
 from headcats.sweeps.runs import Run
 
 

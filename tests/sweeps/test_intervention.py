@@ -8,7 +8,8 @@ from batches import random_batch
 from toys import Toy
 
 from headcats.errors import ModelError
-from headcats.sweeps import Intervention, Sources, sweep
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.intervention import Intervention, Sources
 
 
 @pytest.mark.parametrize("base", ["clean", "corrupted"])

@@ -14,10 +14,10 @@ from prefixes import prefixed_batch
 from toys import Toy
 
 from headcats.errors import DataError, HeadcatsError, ModelWarning
-from headcats.models import Head, HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import joint_sweep
-from headcats.sweeps.joint import cumulative
+from headcats.sweeps.joint import cumulative, joint_sweep
 
 METRICS = ["logit_diff", "log_prob"]
 SETS = [["L0H1"], ["L0H1", "L2H3"], ["L1H0", "L1H2"], ["L0H0", "L0H1", "L1H3", "L2H0"], ["L2H3", "L2H0"], ["L1H0"]]

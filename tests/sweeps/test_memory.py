@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toys import tiny_model
 
 from headcats.errors import OptionError
-from headcats.models import HookedModel, adapt
+from headcats.models.adapter import HookedModel, adapt
 from headcats.sweeps import memory
 from headcats.sweeps.memory import Footprint, MemoryPlan, budget, plan, readable_bytes
 

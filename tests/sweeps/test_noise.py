@@ -10,8 +10,9 @@ from batches import random_batch
 from toys import BACKENDS, Toy, tiny_model
 
 from headcats.methods.causal.joining import join_batches
-from headcats.models import adapt
-from headcats.sweeps import Intervention, sweep
+from headcats.models.adapter import adapt
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.noise import mark_noise, measured_noise
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns

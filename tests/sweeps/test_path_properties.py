@@ -15,9 +15,10 @@ from toys import tiny_model
 
 import headcats.sweeps.engine as engine
 import headcats.sweeps.memory as memory
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Intervention, sweep
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.joint import cumulative, joint_sweep
 
 METRICS = ("logit_diff", "log_prob")

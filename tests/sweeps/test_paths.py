@@ -15,9 +15,9 @@ from prefixes import prefixed_batch
 from toys import tiny_model
 
 from headcats.errors import HeadcatsError, ModelWarning, UnknownNameError
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import sweep
+from headcats.sweeps.batch_sweep import sweep
 
 METRICS = ["logit_diff", "log_prob", "kl"]
 LIMITS = {"logit_diff": 1e-5, "log_prob": 1e-5, "kl": 1e-5}

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from toys import tiny_model
 
 from headcats.errors import DataError, HeadcatsError
-from headcats.models import adapt
+from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.random_streams import stream
-from headcats.sweeps import Reference
+from headcats.statistics.random_streams import stream
+from headcats.sweeps.reference import Reference
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from batches import TokenModel, random_batch, with_second
 from toys import Toy
 
 from headcats.errors import DataError
-from headcats.models import adapt
-from headcats.models.adapter import HookedModel
-from headcats.models.replay import Unreplayable, record
-from headcats.sweeps import memory, sweep
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.replay.record import record
+from headcats.models.replay.unreplayable import Unreplayable
+from headcats.sweeps import memory
+from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.runs import BaseRuns, Run
 
 

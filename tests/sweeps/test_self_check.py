@@ -12,10 +12,12 @@ from prefixes import prefixed_batch
 from toys import tiny_model
 
 from headcats.errors import HeadcatsError, ModelWarning
-from headcats.models import adapt
-from headcats.models.replay import record
+from headcats.models.adapter import adapt
 from headcats.models.replay.bridge_recording import BridgeRecording
-from headcats.sweeps import joint_sweep, self_check, sweep
+from headcats.models.replay.record import record
+from headcats.sweeps import self_check
+from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.joint import joint_sweep
 
 Block = Callable[..., torch.Tensor]
 MODES = [("last", "last_position"), ("all", "suffix")]

@@ -8,7 +8,8 @@ from batches import TokenModel, random_batch, random_role_batch, with_second
 
 from headcats import registry
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps import Intervention, Reference
+from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import LayerSources, Replacements, first_change
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.models import Head
-from headcats.sweeps import cumulative
+from headcats.models.head import Head
+from headcats.sweeps.joint import cumulative
 from headcats.sweeps.tree import HeadSet, Tree, grow
 
 N_LAYERS = 4

@@ -5,7 +5,7 @@ import pytest
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.prompts import PromptPair
+from headcats.prompts.pair import PromptPair
 from headcats.tasks.definition import Task
 
 TASKS = registry.names("task")

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from headcats.tasks import suite
 from headcats.tasks.sentences import EXACT, TAUGHT, taught, untaught
+from headcats.tasks.suites import suite
 
 TASKS = {task.name: task for task in suite("sentences").tasks}
 RESULTS = {

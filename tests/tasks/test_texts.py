@@ -4,15 +4,15 @@ import pytest
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.prompts import PromptPair
-from headcats.tasks import Task
+from headcats.prompts.pair import PromptPair
+from headcats.tasks.definition import Task
 
 PAIRS = {f"in{i}": f"out{i}" for i in range(6)}
 MINE = Task("mine", "Knowledge", "made up", lambda n, *, seed: list(PAIRS.items()))
 
 
 def test_answers_are_marked_and_the_rest_is_the_prompt() -> None:
-    texts = hc.task_texts("mine", suite=[MINE], n_prompts=12, n_demos=2)
+    texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=12, n_demos=2)
     for text in texts:
         ((start, end),) = text.spans
         assert text.text[start:end].strip() == PAIRS[text.item]
@@ -23,20 +23,20 @@ def test_answers_are_marked_and_the_rest_is_the_prompt() -> None:
 
 
 def test_the_seed_and_the_template_decide_what_is_written() -> None:
-    plain = hc.task_texts("plural", n_prompts=3)
-    assert hc.task_texts("plural", n_prompts=3) == plain != hc.task_texts("plural", n_prompts=3, seed=1)
-    assert hc.task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
+    plain = hc.methods.task_texts("plural", n_prompts=3)
+    assert hc.methods.task_texts("plural", n_prompts=3) == plain != hc.methods.task_texts("plural", n_prompts=3, seed=1)
+    assert hc.methods.task_texts("plural", n_prompts=1, n_demos=0, template="question")[0].text.startswith("Q: ")
 
 
 def test_what_cannot_be_made_is_refused() -> None:
     finished = Task("ready", "Knowledge", "made up", lambda n, *, seed: [PromptPair("k", "i", "a", "b", "c", "d")])
     with pytest.raises(DataError, match=r"finished .*AnsweredText"):
-        hc.task_texts("ready", suite=[finished])
+        hc.methods.task_texts("ready", suite=[finished])
     with pytest.raises(DataError, match=r"6 usable pairs.* needs 7"):
-        hc.task_texts("mine", suite=[MINE], n_demos=6)
+        hc.methods.task_texts("mine", suite=[MINE], n_demos=6)
     with pytest.raises(UnknownNameError, match="Did you mean 'plural'"):
-        hc.task_texts("plurall")
+        hc.methods.task_texts("plurall")
     with pytest.raises(UnknownNameError, match="template"):
-        hc.task_texts("plural", template="arow")
+        hc.methods.task_texts("plural", template="arow")
     with pytest.raises(OptionError, match="got 0 and 5"):
-        hc.task_texts("plural", n_prompts=0)
+        hc.methods.task_texts("plural", n_prompts=0)

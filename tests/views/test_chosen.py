@@ -11,7 +11,7 @@ from simulated import block, tree
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.views.chosen import choose
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")

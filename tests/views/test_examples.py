@@ -8,7 +8,7 @@ import torch
 from toys import WORDS
 
 import headcats as hc
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.views.examples import examples, spread
 

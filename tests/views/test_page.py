@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from figures.chromium import measure
 
-from headcats.models import Head
+from headcats.models.head import Head
 from headcats.views.chosen import Choice, Chosen, ShownHead
 from headcats.views.examples import Example, Side
 from headcats.views.page import Around, view_page

@@ -14,7 +14,7 @@ import headcats as hc
 from headcats import registry, views
 from headcats.errors import DataError, OptionError, PlanError, StorageError
 from headcats.study.preparation import Preparation
-from headcats.tasks import make_suite
+from headcats.tasks.suites import make_suite
 from headcats.views import writing
 from headcats.views.writing import write_views
 

@@ -3,8 +3,8 @@
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from headcats.random_streams import stream
-from headcats.tasks import suite
+from headcats.statistics.random_streams import stream
+from headcats.tasks.suites import suite
 from training.evaluation import EvaluationSet
 from training.few_shot import WordPair
 from training.gate import CHECK_SEED

@@ -5,9 +5,10 @@ from functools import cache
 
 from transformers import PreTrainedTokenizerFast
 
-from headcats.random_streams import stream
-from headcats.tasks import Task, suite
+from headcats.statistics.random_streams import stream
+from headcats.tasks.definition import Task
 from headcats.tasks.sentences import taught, untaught
+from headcats.tasks.suites import suite
 from training.evaluation import EvaluationSet
 from training.few_shot import WordPair
 from training.gate import CHECK_SEED

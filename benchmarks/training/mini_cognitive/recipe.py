@@ -23,7 +23,7 @@ from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
-from headcats.tasks import suite
+from headcats.tasks.suites import suite
 from training.evaluation import accuracy_table, measure, prompt_accuracy
 from training.fit import Logits
 from training.gate import CHECK_PROMPTS, CHECK_SEED, GATE_PROMPTS, GATE_SEED, below_gate, few_shot_gate

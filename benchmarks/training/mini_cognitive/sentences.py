@@ -7,7 +7,7 @@ import torch
 from transformers import PreTrainedTokenizerFast
 
 from headcats.prompts.template import ARROW
-from headcats.tasks import suite
+from headcats.tasks.suites import suite
 from training.evaluation import encode
 from training.few_shot import WordPair
 from training.fit import Logits

@@ -12,7 +12,7 @@ from scipy import stats
 
 from headcats.categories.argument_checks import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
-from headcats.scores import screen_label
+from headcats.scores.scoring import screen_label
 
 SIGNS = {"helping": ("member", "effect"), "suppressing": ("suppressing", "suppressing_effect")}
 # Parts of a protocol that memberships may name in their attributes.
@@ -38,7 +38,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
         than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`: `screen` (""
         where effects are exact), and those of `method, positions, metric, effect, rule, plan` that the memberships
-        name (`plan` as `hc.judge_protocols` gives it: JSON, part of the plan -> value).
+        name (`plan` as `hc.evidence.judge_protocols` gives it: JSON, part of the plan -> value).
 
     Raises:
         OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
@@ -46,8 +46,8 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
 
     Example:
         >>> import headcats as hc
-        >>> judged = hc.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
-        >>> table = hc.agreement(judged)
+        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
+        >>> table = hc.evidence.agreement(judged)
         >>> table.jaccard.dims
         ('category', 'protocol', 'other')
         >>> bool(table.jaccard.max() <= 1)
@@ -58,7 +58,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     """
     if sign not in SIGNS:
         raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
-    check_named(members, MEMBERS, by="hc.agreement", of="protocol")
+    check_named(members, MEMBERS, by="hc.evidence.agreement", of="protocol")
     columns = {name: _columns(name, table, sign) for name, table in members.items()}
     categories = _common(members)
     names, shape = list(members), (len(categories), len(members), len(members))

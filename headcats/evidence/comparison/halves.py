@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.comparison.agreeing import SIGNS, agreement
-from headcats.scores import first_half, of_items
+from headcats.scores.items import first_half, of_items
 
 _log = logging.getLogger("headcats")
 HALVES = ("first", "second")
@@ -55,7 +55,7 @@ def half_agreement(
         >>> results = hc.load("results/mini-icl")
         >>> def judge(half):
         ...     return hc.categorize(hc.score(half, method="denoising_patch"), rule=hc.rules.top_fraction(p=0.1))
-        >>> halves = hc.half_agreement(results, judge, splits=1)
+        >>> halves = hc.evidence.half_agreement(results, judge, splits=1)
         >>> halves.jaccard.dims, halves.split_jaccard.dims
         (('category',), ('split', 'category'))
 
@@ -63,7 +63,7 @@ def half_agreement(
         Split-half reliability: Spearman (1910) and Brown (1910), Br. J. Psychol. 3, 271-295 and 296-322, without their
         formula for the full length.
     """
-    check_is(results, RESULTS, by="hc.half_agreement")
+    check_is(results, RESULTS, by="hc.evidence.half_agreement")
     if not callable(judge):
         raise DataError(
             f"judge must be a function, results -> what hc.categorize returns; got a {type(judge).__name__}."
@@ -89,7 +89,7 @@ def half_agreement(
             except DataError as error:
                 reasons[split] = str(error)
                 break
-            check_is(members[half], MEMBERS, by="hc.half_agreement", came="judge returned")
+            check_is(members[half], MEMBERS, by="hc.evidence.half_agreement", came="judge returned")
         if reasons[split]:
             continue
         table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})

@@ -10,7 +10,7 @@ from headcats import statistics
 from headcats.errors import DataError, OptionError
 from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard, rank_correlation
 from headcats.evidence.comparison.method_reading import method_reading
-from headcats.random_streams import stream
+from headcats.statistics.random_streams import stream
 
 DRAWS = 4_999
 LEAST_TOP = 4
@@ -33,7 +33,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     drawn from all heads whatever their layer.
 
     Args:
-        strength: What `hc.method_scores` returns: `strength (method, group, layer, head)`.
+        strength: What `hc.evidence.method_scores` returns: `strength (method, group, layer, head)`.
         top: Size of the top sets; None takes a tenth of the heads, at least 4.
         draws: Permutations.
         seed: Seed of the permutations.
@@ -53,7 +53,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
 
     Example:
         >>> import headcats as hc
-        >>> agreement = hc.method_agreement(hc.method_scores(hc.load("results/mini-icl")), draws=99)
+        >>> agreement = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load("results/mini-icl")), draws=99)
         >>> agreement.rank_correlation.dims
         ('group', 'method', 'other')
         >>> bool((abs(agreement.rank_correlation) <= 1.0001).all())
@@ -118,7 +118,7 @@ def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
     """The heads that methods rank most differently, group by group.
 
     Args:
-        agreement: What `hc.method_agreement` returns.
+        agreement: What `hc.evidence.method_agreement` returns.
         n: Heads per group.
 
     Returns:
@@ -128,8 +128,8 @@ def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
 
     Example:
         >>> import headcats as hc
-        >>> agreement = hc.method_agreement(hc.method_scores(hc.load("results/mini-icl")), draws=99)
-        >>> table = hc.disagreements(agreement, n=2)
+        >>> agreement = hc.evidence.method_agreement(hc.evidence.method_scores(hc.load("results/mini-icl")), draws=99)
+        >>> table = hc.evidence.disagreements(agreement, n=2)
         >>> list(table.columns), len(table)
         (['group', 'head', 'spread', 'high', 'high_rank', 'low', 'low_rank'], 8)
 
@@ -159,8 +159,8 @@ def _checked(
     """Strengths `[method, group, layer x head]`, the shape of the grid, and the size of the top sets."""
     if not isinstance(strength, xr.Dataset) or set(getattr(strength.get("strength"), "dims", ())) != set(_DIMS):
         raise DataError(
-            f"hc.method_agreement takes a Dataset with `strength` over {', '.join(_DIMS)}; got a "
-            f"{type(strength).__name__}. Pass hc.method_scores(results)."
+            f"hc.evidence.method_agreement takes a Dataset with `strength` over {', '.join(_DIMS)}; got a "
+            f"{type(strength).__name__}. Pass hc.evidence.method_scores(results)."
         )
     values = strength["strength"].transpose(*_DIMS)
     if values.sizes["method"] < 2:

@@ -10,10 +10,11 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
-from headcats.methods.declaration import Strength, declaration_of, declarations
 from headcats.registry import unknown_name_message
-from headcats.results import Label, scored_labels, suite_blocks, task_nodes
-from headcats.scores import score
+from headcats.results.declaration import Strength, declaration_of, declarations
+from headcats.results.label import Label
+from headcats.results.tree import scored_labels, suite_blocks, task_nodes
+from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")
 
@@ -70,7 +71,7 @@ def method_scores(
 
     Example:
         >>> import headcats as hc
-        >>> strength = hc.method_scores(hc.load("results/mini-icl"))
+        >>> strength = hc.evidence.method_scores(hc.load("results/mini-icl"))
         >>> strength.strength.dims
         ('method', 'group', 'layer', 'head')
         >>> [str(name) for name in strength["method"].values], [str(name) for name in strength.group.values]
@@ -79,7 +80,7 @@ def method_scores(
     References:
         The methods' own, named in the docstrings of `hc.methods`. To put them on one grid is headcats' own.
     """
-    check_is(results, RESULTS, by="hc.method_scores")
+    check_is(results, RESULTS, by="hc.evidence.method_scores")
     causal, suite = [str(label) for label in scored_labels(results)], suite_blocks(results)
     known = [*causal, *suite]
     found: dict[str, _Found] = {}

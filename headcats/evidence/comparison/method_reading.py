@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.formatting import pluralize
+from headcats.errors import pluralize
 
 LEVEL = 0.05
 

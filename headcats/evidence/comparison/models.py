@@ -9,7 +9,7 @@ import xarray as xr
 from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard
-from headcats.scores import screen_label
+from headcats.scores.scoring import screen_label
 
 
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -41,7 +41,7 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         >>> import headcats as hc
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch", metric="logit_diff")
         >>> shared = hc.overlap(hc.categorize(scores))
-        >>> table = hc.category_structure({"mini": shared, "the same": shared})
+        >>> table = hc.evidence.category_structure({"mini": shared, "the same": shared})
         >>> table.depth.dims
         ('model', 'category')
         >>> table.n_heads.values
@@ -51,7 +51,7 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         headcats' own; correlating matrices of similarities instead of matching parts follows Kriegeskorte et al.
         (2008), Front. Syst. Neurosci. 2, 4.
     """
-    check_named(overlaps, OVERLAP, by="hc.category_structure", of="model")
+    check_named(overlaps, OVERLAP, by="hc.evidence.category_structure", of="model")
     if not overlaps:
         raise DataError("There is no model to compare.")
     _check_one_protocol(overlaps)

@@ -9,15 +9,17 @@ from typing import Any, NamedTuple
 
 import xarray as xr
 
-from headcats.categories import categorize
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
-from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
-from headcats.formatting import pluralize
-from headcats.methods.declaration import declarations
+from headcats.categories.membership import categorize
+from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
-from headcats.results import Label, Manifest, find_manifest, scored_labels, task_nodes
+from headcats.results.declaration import declarations
+from headcats.results.label import Label
+from headcats.results.manifest import Manifest
+from headcats.results.tree import find_manifest, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
-from headcats.scores import control_blocks, score, screen_label
+from headcats.scores.controls import control_blocks
+from headcats.scores.scoring import score, screen_label
 
 _log = logging.getLogger("headcats")
 
@@ -88,7 +90,7 @@ def judge_protocols(
 
     Example:
         >>> import headcats as hc
-        >>> judged = hc.judge_protocols({"mini-icl": hc.load("results/mini-icl")})
+        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")})
         >>> for name in judged.members:
         ...     print(name)
         denoising_patch@last, logit_diff
@@ -100,10 +102,10 @@ def judge_protocols(
     References:
         Zhang & Nanda (2024), arXiv 2309.16042: metrics and corruptions change which heads are found.
     """
-    check_named(results, RESULTS, by="hc.judge_protocols", of="run")
-    check_rule(rule, by="hc.judge_protocols")
+    check_named(results, RESULTS, by="hc.evidence.judge_protocols", of="run")
+    check_rule(rule, by="hc.evidence.judge_protocols")
     if not results:
-        raise DataError("hc.judge_protocols needs the results of at least one run.")
+        raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
     rule = fdr() if rule is None else rule
     _check_one_model(results)
     plans = _plan_differences(results)
@@ -216,7 +218,7 @@ def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:
     if len(set(hashes.values())) > 1:
         raise DataError(
             f"{' and '.join(hashes)} hold results of different models: their heads do not correspond. Compare the "
-            "structure of their categories instead (hc.category_structure)."
+            "structure of their categories instead (hc.evidence.category_structure)."
         )
 
 

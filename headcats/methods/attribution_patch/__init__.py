@@ -1,7 +1,7 @@
 """Attribution patching: a first-order approximation of denoising patches, from one backward pass."""
 
-from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.lazy import declare
+from headcats.results.declaration import Declaration, Strength
 
 attribution_patch = declare(
     Declaration(

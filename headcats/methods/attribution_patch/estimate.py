@@ -10,7 +10,7 @@ from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.causal.joining import join_batches
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.metrics import measure, metric_traits
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import names
 from headcats.sweeps.checked import checked_runs

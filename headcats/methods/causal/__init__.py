@@ -5,9 +5,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.options import Option
 from headcats.registry import register
+from headcats.results.declaration import Declaration, Strength
 
 if TYPE_CHECKING:
     import xarray as xr

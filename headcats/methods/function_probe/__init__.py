@@ -1,9 +1,12 @@
 """The function probe: which heads a classifier of functions reads."""
 
-from headcats.methods.declaration import Declaration, Strength
+from headcats.methods.function_probe.names import SAYING_NOTHING
 from headcats.methods.lazy import declare
-from headcats.presets import add_preset
-from headcats.probes.functions.names import SAYING_NOTHING
+from headcats.methods.presets import add_preset
+from headcats.registry import public_names
+from headcats.results.declaration import Declaration, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
 
 function_probe = declare(
     Declaration(
@@ -20,7 +23,7 @@ function_probe = declare(
         ),
         figure="importance_grid",
         figure_heads="head-layer",
-        reader="hc.importance_effects",
+        reader="hc.methods.function_probe.importance_effects",
         needs="two categories",
         suite="cognitive",
         paper="Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978",
@@ -28,6 +31,7 @@ function_probe = declare(
     ),
     code="headcats.methods.function_probe.fit:FunctionProbe",
     summary="headcats.methods.function_probe.summary:summary",
+    figure="headcats.methods.function_probe.figure:importance_grid",
 )
 
 add_preset(

@@ -10,15 +10,16 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
+from headcats.methods.function_probe.prepared import PreparedTexts, prepare
+from headcats.methods.function_probe.results import NAME, labelled, most_seeds_fitted, verdict
+from headcats.methods.function_probe.seed import probe_seed
+from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings, settings_of
+from headcats.methods.function_probe.splits import rounds_of
 from headcats.methods.function_probe.summary import not_used
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
-from headcats.models import HookedModel, adapt, check_model
-from headcats.probes.functions.prepared import PreparedTexts, prepare
-from headcats.probes.functions.results import NAME, labelled, most_seeds_fitted, verdict
-from headcats.probes.functions.seed import probe_seed
-from headcats.probes.functions.settings import PRESETS, FunctionProbeSettings, settings_of
-from headcats.probes.functions.splits import rounds_of
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.checks import check_model
 from headcats.prompts.answered import AnsweredText
 from headcats.sweeps.labels import model_provenance
 
@@ -38,8 +39,8 @@ class FunctionProbe:
     `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
 
     Signed, in units of the class logit, not normalised; heads are ranked by its absolute value. It says what can be
-    read from a head, not what the model does with it: see `hc.scale_function_heads`, and the causal methods. Because of
-    the mean over the layer a head leaks into its neighbours: judge by several seeds.
+    read from a head, not what the model does with it: see `hc.methods.function_probe.scale_function_heads`, and the
+    causal methods. Because of the mean over the layer a head leaks into its neighbours: judge by several seeds.
 
     A probe may know functions by the words of their tasks. So it is also trained without one task of every function at
     a time, and tested on the tasks that were left out, in the first seed (`left_out_seeds` of the settings; this takes
@@ -48,8 +49,9 @@ class FunctionProbe:
 
     Example:
         >>> import headcats as hc
-        >>> few = hc.FunctionProbeSettings(epochs=5, left_out_seeds=0)  # the paper: 100 epochs
-        >>> texts = [text for name in ("country_capital", "plural") for text in hc.task_texts(name, n_prompts=40)]
+        >>> few = hc.methods.function_probe.FunctionProbeSettings(epochs=5, left_out_seeds=0)  # the paper: 100 epochs
+        >>> tasks = ("country_capital", "plural")
+        >>> texts = [text for task in tasks for text in hc.methods.task_texts(task, n_prompts=40)]
         >>> probes = hc.methods.function_probe(hc.load_model("mini"), texts, preset=few, n_seeds=1)
         >>> probes.importance.dims, [str(name) for name in probes.function.values]
         (('seed', 'function', 'layer', 'head'), ['Knowledge', 'Linguistic'])
@@ -83,9 +85,9 @@ class FunctionProbe:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-            texts: `hc.AnsweredText` of at least two functions; `category` is the function, `task` a task within it,
-                `item` what is asked. `hc.cogqa_texts` reads them from a file.
-            preset: Name of a preset, or `hc.FunctionProbeSettings` of your own.
+            texts: `hc.methods.AnsweredText` of at least two functions; `category` is the function, `task` a task within
+                it, `item` what is asked. `hc.methods.function_probe.cogqa_texts` reads them from a file.
+            preset: Name of a preset, or `hc.methods.function_probe.FunctionProbeSettings` of your own.
             tokens: "top5" or "all" answer tokens; None takes the preset's.
             n_seeds: Number of probes.
             seed: Seed of every random choice.
@@ -114,8 +116,8 @@ class FunctionProbe:
         other = next((one for one in texts if not isinstance(one, AnsweredText)), None)
         if other is not None:
             raise DataError(
-                f"function_probe takes a list of hc.AnsweredText; got one with a {type(other).__name__} in it. "
-                "From a file: texts, report = hc.cogqa_texts(path)."
+                f"function_probe takes a list of hc.methods.AnsweredText; got one with a {type(other).__name__} in it. "
+                "From a file: texts, report = hc.methods.function_probe.cogqa_texts(path)."
             )
         prepared = prepare(adapted, texts, settings, left_out={})
         found, refused = {}, {}

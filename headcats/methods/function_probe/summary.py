@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy.stats import spearmanr
 
-from headcats.probes.functions.names import NOT_TESTED
+from headcats.methods.function_probe.names import NOT_TESTED
 
 
 def summary(block: xr.Dataset) -> list[str]:

@@ -1,8 +1,11 @@
 """Causal Head Gating: gates on all heads at once, fitted to predict the targets of a data set."""
 
-from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.lazy import declare
-from headcats.presets import add_preset
+from headcats.methods.presets import add_preset
+from headcats.registry import public_names
+from headcats.results.declaration import Declaration, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
 
 head_gating = declare(
     Declaration(
@@ -11,12 +14,13 @@ head_gating = declare(
         strength=Strength("facilitation", "seed", "dataset", "mean", "gates", "facilitation, mean over seeds"),
         figure="always_any",
         figure_heads="head-layer",
-        reader="hc.always_any",
+        reader="hc.methods.head_gating.always_any",
         paper="Nam et al. (2025), Causal Head Gating, arXiv 2505.13737",
         cost="1,500 updates of 64 texts per seed and category",
     ),
     code="headcats.methods.head_gating.fit:HeadGating",
     summary="headcats.methods.head_gating.summary:summary",
+    figure="headcats.methods.head_gating.figure:always_any",
 )
 
 add_preset(

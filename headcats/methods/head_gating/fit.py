@@ -10,12 +10,16 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
-from headcats.gates import PRESETS, GatingSettings, NextTokenData, find_settings, fit_each, gate_texts, joined
-from headcats.gates.data_set import DataSet
-from headcats.gates.saved import with_n_seeds
+from headcats.methods.head_gating.data_set import DataSet
+from headcats.methods.head_gating.labelled import joined
+from headcats.methods.head_gating.saved import with_n_seeds
+from headcats.methods.head_gating.seeds import fit_each
+from headcats.methods.head_gating.settings import PRESETS, GatingSettings, find_settings
+from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
-from headcats.models import adapt, check_model
+from headcats.models.adapter import adapt
+from headcats.models.checks import check_model
 from headcats.prompts.answered import AnsweredText
 
 _N_SEEDS = WholeNumber(default=10, least=1)
@@ -36,8 +40,9 @@ class HeadGating:
 
     all in [0, 1]; a gate is causal for the data set as a whole, and says nothing of one position or one text. Heads
     that can stand in for each other are facilitating from some random starts and not from others: hence 10 seeds, and
-    `hc.always_any`. Its `any` counts too many: the push ends where |theta| reaches 4, so a head whose G0 lies above
-    .982 keeps its gate although nothing needs it (3 of the 14 heads that `any` found on "mini", Translation).
+    `hc.methods.head_gating.always_any`. Its `any` counts too many: the push ends where |theta| reaches 4, so a head
+    whose G0 lies above .982 keeps its gate although nothing needs it (3 of the 14 heads that `any` found on "mini",
+    Translation).
 
     Differences from the paper, and what it leaves open: each stage has an Adam of its own; the rate is linear from
     first to last update; an eighth of the items is held out, and the losses that are stored are theirs. Preset
@@ -49,8 +54,8 @@ class HeadGating:
 
     Example:
         >>> import headcats as hc
-        >>> few = hc.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
-        >>> texts = hc.task_texts("plural", n_prompts=16, n_demos=2)
+        >>> few = hc.methods.head_gating.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
+        >>> texts = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
         >>> gates = hc.methods.head_gating(hc.load_model("mini"), texts, preset=few, n_seeds=1)
         >>> gates.facilitation.dims
         ('dataset', 'seed', 'layer', 'head')

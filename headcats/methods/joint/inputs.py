@@ -6,13 +6,13 @@ from typing import Any, Protocol
 
 import xarray as xr
 
-from headcats.methods.declaration import Declaration
 from headcats.methods.options import Option
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.few_shot import few_shot_texts
 from headcats.prompts.template import Template
-from headcats.tasks import Task
+from headcats.results.declaration import Declaration
+from headcats.tasks.definition import Task
 
 WordPair = tuple[str, str]
 

@@ -1,8 +1,11 @@
 """OV relations: which relations between words a head implements by its weights alone."""
 
-from headcats.methods.declaration import Declaration, Strength
 from headcats.methods.lazy import declare
-from headcats.presets import add_preset
+from headcats.methods.presets import add_preset
+from headcats.registry import public_names
+from headcats.results.declaration import Declaration, Strength
+
+__getattr__, __all__ = public_names(__name__, __file__)
 
 ov_relation = declare(
     Declaration(
@@ -19,13 +22,14 @@ ov_relation = declare(
         ),
         figure="ov_map",
         figure_heads="layer-head",
-        reader="hc.relation_members",
+        reader="hc.categories.relation_members",
         sorts_heads=True,
         paper="Elhelo & Geva (2025), MAPS, arXiv 2412.11965",
         cost="weights alone, no prompts",
     ),
     code="headcats.methods.ov_relation.fit:OVRelation",
     summary="headcats.methods.ov_relation.summary:summary",
+    figure="headcats.methods.ov_relation.figure:ov_map",
 )
 
 add_preset(

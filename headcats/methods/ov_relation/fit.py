@@ -10,20 +10,12 @@ import xarray as xr
 from headcats.errors import DataError, TokenizationWarning
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option
-from headcats.models import HookedModel, adapt
+from headcats.methods.ov_relation.labels import category_list, joined, labelled
+from headcats.methods.ov_relation.pairs import Relation, single_tokens
+from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
+from headcats.methods.ov_relation.static import relation_counts
+from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
-from headcats.relations import (
-    FIRST_MLP,
-    PRESETS,
-    Relation,
-    RelationSettings,
-    category_list,
-    joined,
-    labelled,
-    relation_counts,
-    settings_of,
-    single_tokens,
-)
 from headcats.sweeps.labels import model_provenance
 
 
@@ -35,7 +27,7 @@ class OVRelation:
     reads): `proj = E @ W_V[l, kv(h)] @ W_O[l, h] @ W_U`, without biases and without the last norm, where kv(h) is the
     group of h under grouped-query attention. `score` is the share of pairs whose target is among the top k tokens of
     proj, `suppression` the same for -proj. Both lie in [0, 1]; neither says that the model uses the head so: see
-    `hc.dynamic_relation` and `hc.relation_ablation`.
+    `hc.methods.ov_relation.dynamic_relation` and `hc.methods.ov_relation.relation_ablation`.
 
     Pairs: words with a space before them, of exactly one token each; a relation with fewer than 30 such pairs is
     skipped. k is that of the preset, another one for copying relations, which are those whose pairs all have the same
@@ -89,7 +81,7 @@ class OVRelation:
                 them, or token ids where the model has no tokenizer.
             preset: Name of a preset, or settings of your own.
             first_mlp: "preset", "on" or "off".
-            categories: Name of a relation -> its category, for `hc.relation_members`.
+            categories: Name of a relation -> its category, for `hc.categories.relation_members`.
             seed: Seed of the permuted targets.
 
         Returns:

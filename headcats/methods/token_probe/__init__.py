@@ -1,8 +1,11 @@
 """Token probe: where, by layer and token, a model's own activations tell that its answer is wrong."""
 
-from headcats.methods.declaration import Declaration
 from headcats.methods.lazy import declare
-from headcats.presets import add_preset
+from headcats.methods.presets import add_preset
+from headcats.registry import public_names
+from headcats.results.declaration import Declaration
+
+__getattr__, __all__ = public_names(__name__, __file__)
 
 token_probe = declare(
     Declaration(
@@ -18,6 +21,7 @@ token_probe = declare(
     ),
     code="headcats.methods.token_probe.fit:TokenProbe",
     summary="headcats.methods.token_probe.summary:summary",
+    figure="headcats.methods.token_probe.figure:layer_token",
 )
 
 add_preset(

@@ -6,17 +6,17 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, StatisticsWarning
-from headcats.formatting import pluralize
+from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
+from headcats.methods.token_probe.convergence import not_converged
+from headcats.methods.token_probe.question import Question
+from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.token_map import token_map
 from headcats.methods.token_probe.validation import answers_entry
-from headcats.models import adapt, check_model
-from headcats.probes.tokens.convergence import not_converged
-from headcats.probes.tokens.map import token_map
-from headcats.probes.tokens.question import Question
-from headcats.probes.tokens.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
-from headcats.random_streams import stream
+from headcats.models.adapter import adapt
+from headcats.models.checks import check_model
+from headcats.statistics.random_streams import stream
 
 # Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
 _QUESTIONS = WholeNumber(default=1000, least=1)
@@ -46,10 +46,12 @@ class TokenProbe:
 
     Example:
         >>> import headcats as hc
-        >>> few = hc.TokenProbeSettings(roles=("last_q", "exact_answer_last"), min_class=5, resamples=20)
+        >>> roles = ("last_q", "exact_answer_last")
+        >>> few = hc.methods.token_probe.TokenProbeSettings(roles=roles, min_class=5, resamples=20)
         >>> tasks = hc.suite("sentences").tasks[:3]
         >>> pairs = [(task, pair) for task in tasks for pair in task.pairs(12, seed=0)[:12]]
-        >>> asked = [hc.Question(f"{given} →", answer, task.exact, task.name) for task, (given, answer) in pairs]
+        >>> Question = hc.methods.token_probe.Question
+        >>> asked = [Question(f"{word} →", answer, task.exact, task.name) for task, (word, answer) in pairs]
         >>> found = hc.methods.token_probe(hc.load_model("mini-cognitive"), asked, preset=few)
         >>> found.auc.dims, bool(0 <= found.auc.min() and found.auc.max() <= 1)
         (('layer', 'role'), True)
@@ -84,7 +86,7 @@ class TokenProbe:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns, with its tokenizer.
             questions: What is asked, as `Question`; some hundred at least.
-            preset: "orgad2025", or `hc.TokenProbeSettings` of your own.
+            preset: "orgad2025", or `hc.methods.token_probe.TokenProbeSettings` of your own.
             representation: "mlp_post" (MLP activations before the down projection), "mlp_out", "resid_post" or "head_z"
                 (outputs of all heads of the layer, before the output projection).
             max_iter: Steps of the solver after which a probe counts as not converged; None takes the preset's.

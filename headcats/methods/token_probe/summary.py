@@ -3,9 +3,9 @@
 import numpy as np
 import xarray as xr
 
-from headcats.probes.tokens.coincidence import coincidences
-from headcats.probes.tokens.convergence import not_converged
-from headcats.probes.tokens.settings import LAST_Q
+from headcats.methods.token_probe.coincidence import coincidences
+from headcats.methods.token_probe.convergence import not_converged
+from headcats.methods.token_probe.settings import LAST_Q
 
 # Pairs of roles that are named where they are the same token; all stand in `same_position`.
 _PAIRS = 8

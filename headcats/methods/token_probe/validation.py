@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from headcats.errors import DataError
-from headcats.models import HookedModel
-from headcats.probes.functions.accuracy import clustered_accuracy
-from headcats.probes.tokens.answers import answer_questions
-from headcats.probes.tokens.question import Question
-from headcats.probes.tokens.settings import PRESETS
+from headcats.methods.token_probe.answers import answer_questions
+from headcats.methods.token_probe.question import Question
+from headcats.methods.token_probe.settings import PRESETS
+from headcats.models.adapter import HookedModel
+from headcats.statistics.accuracy import clustered_accuracy
 
 
 def answers_entry(model: HookedModel, ask: Callable[[], Sequence[Question]], *, preset: str) -> dict[str, Any]:

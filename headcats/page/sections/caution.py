@@ -4,14 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
+from headcats.errors import pluralize
 from headcats.evidence.reading import LEAST_CONTROLS
 from headcats.findings.table import Note
-from headcats.formatting import pluralize
-from headcats.methods.declaration import controls_of
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
-from headcats.results import Label
-from headcats.scores import screen_label
+from headcats.results.declaration import controls_of
+from headcats.results.label import Label
+from headcats.scores.scoring import screen_label
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE, _NAMED = 0.5, 8

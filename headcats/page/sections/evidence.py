@@ -5,12 +5,12 @@ from collections.abc import Iterator
 
 import xarray as xr
 
+from headcats.categories.reading import EVIDENCE
 from headcats.figures.ablation_curves import ablation_curves
 from headcats.findings.evidence import evidence_findings
 from headcats.findings.table import Finding, Note
 from headcats.page.material import Material
 from headcats.page.parts import Code, Drawn, Folded, Part, section
-from headcats.reading import EVIDENCE
 
 
 @section("Evidence: are the categories real?")

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.categories import head_table
+from headcats.categories.head_list import head_table
+from headcats.errors import pluralize
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map
 from headcats.findings.maps import head_findings
 from headcats.findings.table import Table
-from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.registry import lookup, names

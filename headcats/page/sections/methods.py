@@ -6,14 +6,15 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
-from headcats.evidence import method_agreement, method_scores
+from headcats.evidence.comparison.method_agreeing import method_agreement
+from headcats.evidence.comparison.method_grid import method_scores
 from headcats.findings.methods import method_findings
 from headcats.findings.suite import suite_findings, suite_title
 from headcats.findings.table import Table
-from headcats.methods.declaration import Declaration
 from headcats.page.material import Material
 from headcats.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.registry import lookup
+from headcats.results.declaration import Declaration
 
 
 @section("Other methods")

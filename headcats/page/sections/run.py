@@ -91,7 +91,7 @@ def _python(material: Material) -> str:
             sign = _options({"sign": reading.sign}, usual={"sign": "helping"})
             lines.append(f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})")
             lines.append(f"overlap = hc.overlap(members{sign})")
-            lines.append("hc.head_table(overlap)")
+            lines.append("hc.categories.head_table(overlap)")
     if material.blocks:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.categories import head_table
+from headcats.categories.head_list import head_table
+from headcats.errors import pluralize
 from headcats.evidence.reading import SUPPORTED, damaged_more
-from headcats.formatting import pluralize
 from headcats.page.material import Material
 from headcats.page.parts import Part, section
 

@@ -46,7 +46,7 @@ def _no_warning():
 
 
 def test_identical_memberships_agree_fully():
-    found = hc.agreement({"a": members_of(HEADS), "b": members_of(HEADS)})
+    found = hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(HEADS)})
     assert (found["jaccard"] == 1).all()
     np.testing.assert_allclose(found["spearman"], 1)
     assert found["both"].sel(protocol="a", other="b").values.tolist() == [2, 2]
@@ -57,7 +57,7 @@ def test_identical_memberships_agree_fully():
 
 
 def test_disjoint_memberships_do_not_agree():
-    found = hc.agreement({"a": members_of(HEADS[:1]), "b": members_of(-HEADS[:1])})
+    found = hc.evidence.agreement({"a": members_of(HEADS[:1]), "b": members_of(-HEADS[:1])})
     pair = found.sel(category=NAMES[0], protocol="a", other="b")
     assert pair["jaccard"] == 0
     assert pair["both"] == 0
@@ -66,7 +66,7 @@ def test_disjoint_memberships_do_not_agree():
 
 def test_numbers_by_hand_and_symmetry():
     other = np.array([[0.9, 0.0, 0.7, 0.6, -0.7, 0.2], HEADS[1]])
-    found = hc.agreement({"a": members_of(HEADS), "b": members_of(other)})
+    found = hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(other)})
     cell = found.sel(category=NAMES[0], protocol="a", other="b")
     assert cell["jaccard"] == pytest.approx(1 / 4)  # {0, 1} and {0, 2, 3}
     assert cell["spearman"] == pytest.approx(stats.spearmanr(HEADS[0], other[0]).statistic)
@@ -82,38 +82,38 @@ def test_shuffled_heads_agree_as_expected_by_chance():
     effect[0, :10] = 1.0
     effect += 0.1 * rng.standard_normal((1, 48))
     members = {str(i): members_of(effect[:, rng.permutation(48)]) for i in range(40)}
-    found = hc.agreement(members).isel(category=0)
+    found = hc.evidence.agreement(members).isel(category=0)
     apart = ~np.eye(40, dtype=bool)
     assert found["jaccard"].values[apart].mean() == pytest.approx(found["expected"].values[apart].mean(), abs=0.01)
     assert abs(found["spearman"].values[apart].mean()) < 0.03
 
 
 def test_helping_and_suppressing_are_never_merged():
-    found = hc.agreement({"a": members_of(HEADS), "b": members_of(np.abs(HEADS))}, sign="suppressing")
+    found = hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(np.abs(HEADS))}, sign="suppressing")
     assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 0], [1, 0]]
     assert found.attrs["sign"] == "suppressing"
     with pytest.raises(OptionError, match="got 'both'"):
-        hc.agreement({"a": members_of(HEADS)}, sign="both")
+        hc.evidence.agreement({"a": members_of(HEADS)}, sign="both")
 
 
 def test_overlaps_of_suppressing_heads_are_read_as_what_they_hold():
     table = members_of(HEADS)
     whole = table.assign({f"suppressing_{name}": table["n_tasks"] for name in ("size",)})
     overlap = hc.overlap(whole, sign="suppressing", draws=10)
-    found = hc.agreement({"a": overlap, "b": table}, sign="suppressing")
+    found = hc.evidence.agreement({"a": overlap, "b": table}, sign="suppressing")
     assert (found["jaccard"] == 1).all()
     assert (found["spearman"] > 0.999).all()
     assert found["size"].transpose("category", "protocol").values.tolist() == [[1, 1], [1, 1]]
     with pytest.raises(OptionError, match=r"a holds suppressing"):
-        hc.agreement({"a": overlap, "b": table})
-    assert (hc.agreement({"a": hc.overlap(whole, draws=10), "b": table})["jaccard"] == 1).all()
+        hc.evidence.agreement({"a": overlap, "b": table})
+    assert (hc.evidence.agreement({"a": hc.overlap(whole, draws=10), "b": table})["jaccard"] == 1).all()
 
 
 def test_empty_constant_and_unknown_are_nan_without_a_warning():
     nothing, constant = np.zeros((2, 6)), np.full((2, 6), 0.3)
     unknown = HEADS.copy()
     unknown[1] = np.nan
-    found = hc.agreement(
+    found = hc.evidence.agreement(
         {"a": members_of(nothing), "b": members_of(constant), "c": members_of(unknown), "d": members_of(HEADS)}
     )
     first, second = found.sel(category=NAMES[0]), found.sel(category=NAMES[1])
@@ -129,29 +129,31 @@ def test_empty_constant_and_unknown_are_nan_without_a_warning():
 def test_undecided_heads_are_in_neither_and_missing_numbers_are_left_out():
     some = HEADS[:1].copy()
     some[0, 0] = np.nan
-    cell = hc.agreement({"a": members_of(HEADS[:1]), "b": members_of(some)}).isel(category=0, protocol=0, other=1)
+    cell = hc.evidence.agreement({"a": members_of(HEADS[:1]), "b": members_of(some)}).isel(
+        category=0, protocol=0, other=1
+    )
     assert (cell["both"], cell["jaccard"], cell["n_heads"]) == (1, 0.5, 5)
     assert cell["spearman"] == pytest.approx(1)
 
 
 def test_categories_are_matched_by_name():
     both, reverse = members_of(HEADS), members_of(HEADS).isel(category=[1, 0])
-    assert (hc.agreement({"a": both, "b": reverse})["jaccard"] == 1).all()
-    one = hc.agreement({"a": both, "b": both.sel(category=[NAMES[1]])})
+    assert (hc.evidence.agreement({"a": both, "b": reverse})["jaccard"] == 1).all()
+    one = hc.evidence.agreement({"a": both, "b": both.sel(category=[NAMES[1]])})
     assert one["category"].values.tolist() == [NAMES[1]]
     with pytest.raises(DataError, match="a, b have no category"):
-        hc.agreement({"a": both.sel(category=[NAMES[0]]), "b": both.sel(category=[NAMES[1]])})
+        hc.evidence.agreement({"a": both.sel(category=[NAMES[0]]), "b": both.sel(category=[NAMES[1]])})
 
 
 def test_other_heads_and_no_protocol_are_named():
     with pytest.raises(DataError, match=r"\(3 in a, 2 in b\)"):
-        hc.agreement({"a": members_of(HEADS), "b": members_of(HEADS[:, :4])})
+        hc.evidence.agreement({"a": members_of(HEADS), "b": members_of(HEADS[:, :4])})
     with pytest.raises(DataError, match="no protocol"):
-        hc.agreement({})
+        hc.evidence.agreement({})
 
 
 def test_a_single_protocol_agrees_with_itself():
-    found = hc.agreement({"a": members_of(HEADS)})
+    found = hc.evidence.agreement({"a": members_of(HEADS)})
     assert (found["jaccard"] == 1).all()
     assert len(pairs(found)) == 0
     assert "first" in pairs(found)
@@ -165,8 +167,8 @@ def test_pairs_say_what_they_differ_in():
         "c": members_of(-HEADS, attrs=attrs | {"method": "other", "approximation": "first order"}),
     }
     total, specific = (members_of(HEADS, attrs=attrs | {"effect": kind}) for kind in ("total", "task_specific"))
-    assert pairs(hc.agreement({"a": total, "b": specific}))["differ_in"].tolist() == ["effect", "effect"]
-    found = hc.agreement(members)
+    assert pairs(hc.evidence.agreement({"a": total, "b": specific}))["differ_in"].tolist() == ["effect", "effect"]
+    found = hc.evidence.agreement(members)
     assert found["screen"].values.tolist() == ["", "", "screen (first order)"]
     assert "plan" not in found.coords
     listed = pairs(found)
@@ -179,7 +181,7 @@ def test_pairs_say_what_they_differ_in():
 def test_pairs_name_what_differs_in_the_plan():
     plans = {"a": "", "b": {"corruption": "x"}, "c": {"seed": 1}, "d": {"seed": 2, "corruption": "x"}}
     plans = {name: json.dumps(plan) if plan else "" for name, plan in plans.items()}
-    found = hc.agreement({name: members_of(HEADS[:1], attrs={"plan": plan}) for name, plan in plans.items()})
+    found = hc.evidence.agreement({name: members_of(HEADS[:1], attrs={"plan": plan}) for name, plan in plans.items()})
     listed = pairs(found).set_index(["first", "second"])["differ_in"]
     assert listed.to_dict() == {
         ("a", "b"): "corruption",

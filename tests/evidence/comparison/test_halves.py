@@ -7,7 +7,7 @@ from simulated import CATEGORIES, NAMES, block, null_results, tree
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.scores import first_half
+from headcats.scores.items import first_half
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 
@@ -28,7 +28,7 @@ def planted(*, n: int = 64, items: int = 32) -> xr.DataTree:
 
 
 def test_a_strong_head_is_found_in_both_halves():
-    found = hc.half_agreement(planted(), judge, splits=3)
+    found = hc.evidence.half_agreement(planted(), judge, splits=3)
     assert found["category"].values.tolist() == NAMES
     strong = found.sel(category=NAMES[:2])
     assert (strong["jaccard"] == 1).all()
@@ -40,7 +40,7 @@ def test_a_strong_head_is_found_in_both_halves():
 
 
 def test_categories_without_tasks_are_nan_in_their_place():
-    found = hc.half_agreement(planted(), judge, splits=2)
+    found = hc.evidence.half_agreement(planted(), judge, splits=2)
     nothing = found.sel(category=NAMES[2:])
     assert nothing[["jaccard", "spearman", "expected", "split_jaccard"]].isnull().all().to_array().all()
     assert (nothing["n_splits"] == 0).all()
@@ -55,7 +55,7 @@ def test_halves_share_no_item_and_hold_all():
         seen.append({str(item) for item in half["t0"]["denoising_patch@last"]["item"].values})
         return judge(half)
 
-    hc.half_agreement(results, look, splits=2, seed=7)
+    hc.evidence.half_agreement(results, look, splits=2, seed=7)
     assert len(seen) == 4
     for first, second in (seen[:2], seen[2:]):
         assert not first & second
@@ -66,7 +66,7 @@ def test_halves_share_no_item_and_hold_all():
 
 def test_noise_gives_no_agreement_over_heads():
     results = null_results(np.random.default_rng(1), tasks=4, shape=(6, 8), prompts=64, n_items=32)
-    found = hc.half_agreement(results, judge, splits=2)
+    found = hc.evidence.half_agreement(results, judge, splits=2)
     assert (found["size"] == 0).all()
     assert found["jaccard"].isnull().all(), "empty halves"
     assert (abs(found["spearman"]) < 0.5).all()
@@ -77,13 +77,13 @@ def test_suppressing_heads_are_judged_as_such():
     for task in results.children:
         node = results[task]["denoising_patch@last"]
         node["patched"] = 2 * node["corrupted"] - node["patched"]
-    found = hc.half_agreement(results, judge, splits=1, sign="suppressing")
+    found = hc.evidence.half_agreement(results, judge, splits=1, sign="suppressing")
     assert found["jaccard"].values[:2].tolist() == [1, 1]
-    assert (hc.half_agreement(results, judge, splits=1)["size"] == 0).all()
+    assert (hc.evidence.half_agreement(results, judge, splits=1)["size"] == 0).all()
 
 
 def test_too_few_items_are_a_reason_and_no_exception():
-    found = hc.half_agreement(planted(n=8, items=4), judge, splits=4)
+    found = hc.evidence.half_agreement(planted(n=8, items=4), judge, splits=4)
     assert found["reason"].dtype.kind in "UT"
     assert all("smallest reachable p" in reason or "No" in reason for reason in found["reason"].values)
     assert found["jaccard"].isnull().all()
@@ -92,11 +92,11 @@ def test_too_few_items_are_a_reason_and_no_exception():
 
 def test_other_errors_are_not_swallowed():
     with pytest.raises(UnknownNameError, match="denoising"):
-        hc.half_agreement(planted(), lambda half: hc.score(half, method="denoising"))
+        hc.evidence.half_agreement(planted(), lambda half: hc.score(half, method="denoising"))
     with pytest.raises(OptionError, match="at least 1, got 0"):
-        hc.half_agreement(planted(), judge, splits=0)
+        hc.evidence.half_agreement(planted(), judge, splits=0)
     with pytest.raises(OptionError, match="sign is"):
-        hc.half_agreement(planted(), judge, splits=1, sign="any")
+        hc.evidence.half_agreement(planted(), judge, splits=1, sign="any")
 
 
 def test_one_task_per_category_is_enough():
@@ -106,7 +106,7 @@ def test_one_task_per_category_is_enough():
         | {f"/{name}": results[name].to_dataset() for name in ("t0",)}
         | {"/t0/denoising_patch@last": results["t0"]["denoising_patch@last"].to_dataset()}
     )
-    found = hc.half_agreement(one, judge, splits=1)
+    found = hc.evidence.half_agreement(one, judge, splits=1)
     assert found["jaccard"].sel(category=NAMES[0]) == 1
     assert len(CATEGORIES) == found.sizes["category"]
 
@@ -120,7 +120,7 @@ def test_a_split_that_fails_leaves_the_others():
             raise DataError("too little")
         return judge(half)
 
-    found = hc.half_agreement(planted(), sometimes, splits=2)
+    found = hc.evidence.half_agreement(planted(), sometimes, splits=2)
     assert found["reason"].values.tolist() == ["too little", ""]
     assert found["n_splits"].sel(category=NAMES[0]) == 1
     assert found["jaccard"].sel(category=NAMES[0]) == 1

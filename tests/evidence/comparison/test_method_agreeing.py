@@ -7,7 +7,7 @@ import xarray as xr
 from scipy import stats
 
 from headcats.errors import DataError, OptionError
-from headcats.evidence import disagreements, method_agreement
+from headcats.evidence.comparison.method_agreeing import disagreements, method_agreement
 
 RNG = np.random.default_rng(0)
 HEADS = RNG.permutation(np.arange(48.0)).reshape(1, 6, 8) / 48 - 0.25  # a quarter is negative
@@ -200,7 +200,7 @@ def test_what_is_refused() -> None:
     table = strengths(a=HEADS, b=HEADS)
     with pytest.raises(DataError, match="at least two methods; there is a"):
         method_agreement(table.isel(method=[0]))
-    with pytest.raises(DataError, match=r"takes a Dataset with `strength`.*Pass hc.method_scores\(results\)"):
+    with pytest.raises(DataError, match=r"takes a Dataset with `strength`.*Pass hc.evidence.method_scores\(results\)"):
         method_agreement(table.rename(strength="effect"))
     with pytest.raises(DataError, match="over method, group, layer, head"):
         method_agreement(table.isel(group=0))

@@ -8,8 +8,8 @@ import xarray as xr
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.evidence import method_scores
-from headcats.scores import score
+from headcats.evidence.comparison.method_grid import method_scores
+from headcats.scores.scoring import score
 
 SHAPE = (2, 3)
 TASKS = {"capitals": "Knowledge", "currencies": "Knowledge", "antonyms": "Linguistic"}

@@ -43,7 +43,7 @@ CELLS = [[(0, 0), (1, 0)], [(1, 0), (2, 1)], [(1, 0)], []]
 
 
 def test_numbers_by_hand():
-    found = hc.category_structure({"small": overlap_of(members((3, 4), CELLS))}).sel(model="small")
+    found = hc.evidence.category_structure({"small": overlap_of(members((3, 4), CELLS))}).sel(model="small")
     assert found["size"].values.tolist() == [2, 2, 1, 0]
     np.testing.assert_allclose(found["share"], [2 / 12, 2 / 12, 1 / 12, 0])
     np.testing.assert_allclose(found["mean_layer"], [0.5, 1.5, 1, np.nan])
@@ -60,7 +60,9 @@ def test_numbers_by_hand():
 
 def test_the_same_structure_in_another_shape_correlates_fully():
     wide = [[(layer * 2, head + 3) for layer, head in cells] for cells in CELLS]
-    found = hc.category_structure({"a": overlap_of(members((3, 4), CELLS)), "b": overlap_of(members((5, 9), wide))})
+    found = hc.evidence.category_structure(
+        {"a": overlap_of(members((3, 4), CELLS)), "b": overlap_of(members((5, 9), wide))}
+    )
     assert found["correlation"].sel(model="a", other_model="b") == pytest.approx(1)
     assert (found["n_pairs"] == 6).all()
     np.testing.assert_allclose(found["depth"].sel(model="a"), found["depth"].sel(model="b"))
@@ -69,13 +71,17 @@ def test_the_same_structure_in_another_shape_correlates_fully():
 
 
 def test_too_few_or_constant_pairs_have_no_correlation():
-    two = hc.category_structure({"a": overlap_of(members((3, 4), CELLS[:2])), "b": overlap_of(members((3, 4), CELLS))})
+    two = hc.evidence.category_structure(
+        {"a": overlap_of(members((3, 4), CELLS[:2])), "b": overlap_of(members((3, 4), CELLS))}
+    )
     assert two["n_pairs"].sel(model="a", other_model="b") == 1
     assert two["correlation"].isnull().sel(model="a").all()
     assert two["size"].sel(model="a").values.tolist() == [2, 2, 0, 0], "missing categories"
     assert two["share"].isnull().sel(model="a").values.tolist() == [False, False, True, True]
     apart = [[(0, 0)], [(0, 1)], [(0, 2)], [(0, 3)]]
-    constant = hc.category_structure({"a": overlap_of(members((3, 4), apart)), "b": overlap_of(members((3, 4), CELLS))})
+    constant = hc.evidence.category_structure(
+        {"a": overlap_of(members((3, 4), apart)), "b": overlap_of(members((3, 4), CELLS))}
+    )
     assert constant["correlation"].isnull().sel(model="a").all()
 
 
@@ -83,11 +89,11 @@ def test_empty_and_unscored_categories_and_heads():
     exists = np.ones((4, 3, 4), dtype=bool)
     exists[3] = False
     exists[:, 2, 3] = False
-    found = hc.category_structure({"a": overlap_of(members((3, 4), CELLS), exists=exists)}).sel(model="a")
+    found = hc.evidence.category_structure({"a": overlap_of(members((3, 4), CELLS), exists=exists)}).sel(model="a")
     assert found["n_heads"] == 11
     assert found["jaccard"].sel(category=NAMES[3]).isnull().all()
     assert np.isnan(found["share"].sel(category=NAMES[3]))
-    flat = hc.category_structure({"one layer": overlap_of(members((1, 4), [[(0, 0)]] * 2))})
+    flat = hc.evidence.category_structure({"one layer": overlap_of(members((1, 4), [[(0, 0)]] * 2))})
     assert flat["depth"].isnull().all()
     assert (flat["mean_layer"] == 0).all()
 
@@ -95,19 +101,22 @@ def test_empty_and_unscored_categories_and_heads():
 def test_models_are_compared_under_one_protocol_and_screens_are_marked():
     one, other = overlap_of(members((3, 4), CELLS)), overlap_of(members((3, 4), CELLS), metric="log_prob")
     with pytest.raises(DataError, match="metric is logit_diff"):
-        hc.category_structure({"a": one, "b": other})
+        hc.evidence.category_structure({"a": one, "b": other})
     for difference in ({"effect": "task_specific"}, {"sign": "suppressing"}):
         (part, value), *_ = difference.items()
         with pytest.raises(DataError, match=f"{part} is .* {value} for b"):
-            hc.category_structure({"a": one, "b": overlap_of(members((3, 4), CELLS), **difference)})
-    assert hc.category_structure({"a": one}).attrs["effect"] == "total"
+            hc.evidence.category_structure({"a": one, "b": overlap_of(members((3, 4), CELLS), **difference)})
+    assert hc.evidence.category_structure({"a": one}).attrs["effect"] == "total"
     with pytest.raises(DataError, match="no model"):
-        hc.category_structure({})
+        hc.evidence.category_structure({})
     screen = overlap_of(members((3, 4), CELLS), approximation="first order")
-    assert hc.category_structure({"a": one, "b": screen})["screen"].values.tolist() == ["", "screen (first order)"]
+    assert hc.evidence.category_structure({"a": one, "b": screen})["screen"].values.tolist() == [
+        "",
+        "screen (first order)",
+    ]
 
 
 def test_real_overlaps_are_taken():
     data = overlap_of(members((3, 4), CELLS)).drop_vars(["expected", "k"])
-    found = hc.category_structure({"a": hc.overlap(data, draws=20)})
+    found = hc.evidence.category_structure({"a": hc.overlap(data, draws=20)})
     assert found["in_k"].values.tolist() == [[2, 0, 1, 0]]

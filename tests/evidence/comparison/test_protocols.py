@@ -51,11 +51,11 @@ DENOISING = "denoising_patch@last, logit_diff"
 
 def test_every_method_and_metric_is_a_protocol():
     results = results_of({"denoising_patch@last": A, "mean_ablation@all": B}, metrics=("logit_diff", "log_prob"))
-    found = hc.judge_protocols({"r": results})
+    found = hc.evidence.judge_protocols({"r": results})
     labels = ("denoising_patch@last", "mean_ablation@all")
     assert list(found.members) == [f"{label}, {metric}" for label in labels for metric in ("logit_diff", "log_prob")]
     assert found.left_out == {}
-    table = hc.agreement(found.members)
+    table = hc.evidence.agreement(found.members)
     assert table["size"].values.tolist() == [[1] * 4] * 2
     assert table["jaccard"].values[0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]]
     assert table["method"].values.tolist() == ["denoising_patch"] * 2 + ["mean_ablation"] * 2
@@ -64,7 +64,7 @@ def test_every_method_and_metric_is_a_protocol():
 
 def test_protocols_of_several_results_carry_what_differs():
     label = "denoising_patch@last"
-    found = hc.judge_protocols(
+    found = hc.evidence.judge_protocols(
         {
             "a": results_of({label: A}),
             "b": results_of({label: A}, corruption="shuffled_labels"),
@@ -74,7 +74,7 @@ def test_protocols_of_several_results_carry_what_differs():
     )
     parts = ("", ", shuffled_labels", ", question, seed 1", ", d")
     assert list(found.members) == [f"{label}, logit_diff{part}" for part in parts]
-    assert [json.loads(plan or "{}") for plan in hc.agreement(found.members)["plan"].values] == [
+    assert [json.loads(plan or "{}") for plan in hc.evidence.agreement(found.members)["plan"].values] == [
         {},
         {"corruption": "shuffled_labels"},
         {"template": "question", "seed": 1},
@@ -88,7 +88,7 @@ def test_other_tasks_are_another_protocol(caplog):
     fewer = results_of({label: A})
     del fewer["t1"]
     with caplog.at_level("INFO", logger="headcats"):
-        found = hc.judge_protocols({"a": results_of({label: A}), "b": fewer})
+        found = hc.evidence.judge_protocols({"a": results_of({label: A}), "b": fewer})
     assert list(found.members) == [f"{label}, logit_diff", f"{label}, logit_diff, 3 tasks"]
     assert json.loads(found.members[f"{label}, logit_diff, 3 tasks"].attrs["plan"]) == {"tasks": ["t0", "t2", "t3"]}
     assert "Judging 2 protocols." in caplog.text
@@ -97,14 +97,14 @@ def test_other_tasks_are_another_protocol(caplog):
 def test_different_models_are_refused():
     label = {"denoising_patch@last": A}
     with pytest.raises(DataError, match="category_structure"):
-        hc.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
+        hc.evidence.judge_protocols({"a": results_of(label), "b": results_of(label, weights="v")})
 
 
 def test_controls_are_no_protocols(caplog):
     labels = {"denoising_patch@last": A, "second_corruption_patch@last": A, "other_item_patch@last": A}
     with caplog.at_level("INFO", logger="headcats"):
-        found = hc.judge_protocols({"r": results_of(labels)})
-        hc.judge_protocols({"r": results_of({"denoising_patch@last": A})})
+        found = hc.evidence.judge_protocols({"r": results_of(labels)})
+        hc.evidence.judge_protocols({"r": results_of({"denoising_patch@last": A})})
     assert "Judging 2 protocols." in caplog.text, "not controls"
     assert "Judging 1 protocol." in caplog.text
     specific = f"{DENOISING}, task_specific"
@@ -120,14 +120,14 @@ def test_screens_are_marked_and_never_mixed_silently():
     screen = {"attribution_patch@last": {"approximation": "first order"}}
     one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
     marked = "attribution_patch@last, logit_diff, screen (first order)"
-    assert list(hc.judge_protocols({"r": one}).members) == [DENOISING, marked]
+    assert list(hc.evidence.judge_protocols({"r": one}).members) == [DENOISING, marked]
     more = results_of({"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
-    found = hc.judge_protocols({"r": more})
+    found = hc.evidence.judge_protocols({"r": more})
     assert marked not in found.members
     assert list(found.left_out) == [marked]
-    named = hc.judge_protocols({"r": more}, method="attribution_patch")
+    named = hc.evidence.judge_protocols({"r": more}, method="attribution_patch")
     assert list(named.members) == [marked]
-    assert hc.agreement(named.members)["screen"].values.tolist() == ["screen (first order)"]
+    assert hc.evidence.agreement(named.members)["screen"].values.tolist() == ["screen (first order)"]
 
 
 def test_what_cannot_be_judged_is_listed_with_the_reason():
@@ -138,12 +138,12 @@ def test_what_cannot_be_judged_is_listed_with_the_reason():
         node = no_gap[task]["denoising_patch@last"]
         node["clean"] = node["corrupted"].copy()
     with pytest.warns(StatisticsWarning, match=r"above 0.*seed 2\)"):
-        found = hc.judge_protocols({"good": good, "few": few, "flat": no_gap})
+        found = hc.evidence.judge_protocols({"good": good, "few": few, "flat": no_gap})
     assert list(found.members) == [DENOISING]
     assert "reachable p" in found.left_out[f"{DENOISING}, seed 1"]
     assert "No category has" in found.left_out[f"{DENOISING}, seed 2"]
     with pytest.raises(DataError, match=r"judged:\n.*reachable p"):
-        hc.judge_protocols({"few": few})
+        hc.evidence.judge_protocols({"few": few})
 
 
 def test_choosing_protocols():
@@ -153,35 +153,35 @@ def test_choosing_protocols():
             metrics=("logit_diff", "log_prob"),
         )
     }
-    assert len(hc.judge_protocols(results, method="denoising_patch").members) == 4
-    assert len(hc.judge_protocols(results, method="denoising_patch@all").members) == 2
-    assert len(hc.judge_protocols(results, positions="last").members) == 4
-    assert len(hc.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
+    assert len(hc.evidence.judge_protocols(results, method="denoising_patch").members) == 4
+    assert len(hc.evidence.judge_protocols(results, method="denoising_patch@all").members) == 2
+    assert len(hc.evidence.judge_protocols(results, positions="last").members) == 4
+    assert len(hc.evidence.judge_protocols(results, method="denoising_patch@all", metric="log_prob").members) == 1
     with pytest.raises(UnknownNameError, match="mean 'denoising_patch'"):
-        hc.judge_protocols(results, method="denoising")
+        hc.evidence.judge_protocols(results, method="denoising")
     with pytest.raises(UnknownNameError, match="metric 'prob'"):
-        hc.judge_protocols(results, metric="prob")
+        hc.evidence.judge_protocols(results, metric="prob")
     with pytest.raises(UnknownNameError, match="positions 'first'"):
-        hc.judge_protocols(results, positions="first")
+        hc.evidence.judge_protocols(results, positions="first")
     with pytest.raises(DataError, match="denoising_patch@all, last"):
-        hc.judge_protocols(results, method="denoising_patch@all", positions="last")
+        hc.evidence.judge_protocols(results, method="denoising_patch@all", positions="last")
     empty = xr.DataTree.from_dict({"/": xr.Dataset(attrs=results["r"].attrs)})
     with pytest.raises(DataError, match="no scored task"):
-        hc.judge_protocols({"r": empty})
+        hc.evidence.judge_protocols({"r": empty})
 
 
 def test_a_warning_true_of_all_is_said_once():
     results = results_of({"denoising_patch@last": A, "noising_patch@last": A})
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        hc.judge_protocols({"r": results}, min_tasks=1)
+        hc.evidence.judge_protocols({"r": results}, min_tasks=1)
     said = [str(one.message) for one in caught if "saturates" in str(one.message)]
     assert len(said) == 1
     assert "denoising_patch" not in said[0]
 
 
 def test_the_rule_is_the_same_for_all():
-    found = hc.judge_protocols(
+    found = hc.evidence.judge_protocols(
         {"r": results_of({"denoising_patch@last": A, "noising_patch@last": B})}, rule=hc.rules.threshold(value=0.2)
     )
     assert {one.attrs["rule"] for one in found.members.values()} == {"threshold(value=0.2)"}

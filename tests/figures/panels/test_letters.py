@@ -6,8 +6,9 @@ import pytest
 from figures.examples import FUNCTIONS, ICL, mixed_overlap, overlap_of, scattered_relations
 
 from headcats.errors import UnknownNameError
-from headcats.figures import data, ov_map, overlap_map
+from headcats.figures import data, overlap_map
 from headcats.figures.panels.letters import category_letters, ink_on, with_letter
+from headcats.methods.ov_relation.figure import ov_map
 
 
 def letters_of(fig: go.Figure) -> list[go.Scatter]:

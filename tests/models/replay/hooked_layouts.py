@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from toys import D_VOCAB, N_CTX
 
-from headcats.models import HookedModel
+from headcats.models.adapter import HookedModel
 
 WINDOW = 4
 N_HEADS = 4

@@ -8,10 +8,10 @@ from architectures import tiny_bridge
 from toys import LAYOUTS, random_tokens, tiny_model
 from transformers.activations import NewGELUActivation
 
-from headcats.models import HookedModel, adapt
-from headcats.models.replay import Unreplayable
+from headcats.models.adapter import HookedModel, adapt
 from headcats.models.replay.block_arguments import FixedPrefix
 from headcats.models.replay.bridge import _Run, record_bridge
+from headcats.models.replay.unreplayable import Unreplayable
 
 LENGTH = 10
 TOKENS = random_tokens(3, LENGTH)

@@ -7,9 +7,9 @@ from models.replay.hooked_layouts import build_hooked, hooked_layout
 from toys import random_tokens
 
 from headcats.errors import ModelError
-from headcats.models import HookedModel
-from headcats.models.replay import Unreplayable
+from headcats.models.adapter import HookedModel
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
+from headcats.models.replay.unreplayable import Unreplayable
 
 pytestmark = pytest.mark.needs_tl3("HookedTransformer")
 

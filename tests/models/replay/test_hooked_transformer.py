@@ -16,9 +16,10 @@ from models.replay.hooked_layouts import (
 )
 from toys import random_tokens, word_tokenizer
 
-from headcats.models import HookedModel
-from headcats.models.replay import Recording, hooked_block, hooked_recording, shared_attention
+from headcats.models.adapter import HookedModel
+from headcats.models.replay import hooked_block, hooked_recording, shared_attention
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
+from headcats.models.replay.recording import Recording
 
 pytestmark = pytest.mark.needs_tl3("HookedTransformer")
 

@@ -1,0 +1,217 @@
+"""What a map is of: the scores that heads are judged by, and how. Gives its title, its file names and its options."""
+
+import re
+import warnings
+from dataclasses import dataclass, field, replace
+
+import xarray as xr
+
+from headcats.categories.membership import categorize
+from headcats.categories.shared import overlap
+from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, pluralize
+from headcats.results.folder import slug
+from headcats.results.label import Label
+from headcats.results.tree import find_manifest, manifest_of, scored_labels
+from headcats.rules import Rule, fdr
+from headcats.rules.text import parse_rule, rule_text
+from headcats.scores.blocks import approximation_of, first_exact
+from headcats.scores.scoring import score
+
+EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
+EVIDENCE = "evidence"
+"""Folder of the evidence within a results folder; options that are not the default are added to its name."""
+EVIDENCE_TABLES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
+"""Tables of one test of the categories, a file each."""
+_UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The options that a map, a head list, a report and a test of its categories share.
+
+    Attributes:
+        label: Method; without a name, or without positions, `resolve` takes what the results hold.
+        metric: Metric; "" is the first of the run.
+        effect: "total" or "task_specific", as in `hc.score`.
+        rule: Rule of membership.
+        min_tasks: As in `hc.categorize`.
+        sign: "helping" or "suppressing".
+        approximation: How the effects are approximated, "" where they are exact; known from the results.
+        model: Name of the model; known from the results.
+    """
+
+    label: Label = field(default_factory=lambda: Label(""))
+    metric: str = ""
+    effect: str = "total"
+    rule: Rule = field(default_factory=fdr)
+    min_tasks: int | str = "half"
+    sign: str = "helping"
+    approximation: str = ""
+    model: str = ""
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        method: str | None = None,
+        positions: str | None = None,
+        metric: str | None = None,
+        effect: str = "total",
+        rule: str | Rule | None = None,
+        min_tasks: str | int = "half",
+        sign: str = "helping",
+    ) -> "Reading":
+        """The options as texts, as the command line and public functions take them; None is the default.
+
+        Raises:
+            OptionError: A value that the option does not take, or positions that contradict those of the method.
+            UnknownNameError: Unknown rule.
+        """
+        label = Label.parse(method or "")
+        if label.name and label.positions and positions not in (None, label.positions):
+            raise OptionError(f"method {label} and positions {positions} contradict each other: name one.")
+        for option, value, choices in (("effect", effect, EFFECTS), ("sign", sign, SIGNS)):
+            if value not in choices:
+                raise OptionError(f"{option} must be {' or '.join(map(repr, choices))}; got {value!r}.")
+        if min_tasks != "half":
+            if not str(min_tasks).isdecimal() or not int(min_tasks):
+                raise OptionError(f"min_tasks is 'half' or a whole number of at least 1; got {min_tasks!r}.")
+            min_tasks = int(min_tasks)
+        judge = fdr() if rule is None else parse_rule(rule)
+        return cls(label.at(positions or label.positions), metric or "", effect, judge, min_tasks, sign)
+
+    def resolve(self, results: xr.DataTree) -> "Reading":
+        """The same for these results: what is not set is the first exact method, its positions, the first metric.
+
+        Raises:
+            OptionError: No method is named, and the results hold no scored task.
+        """
+        label = self.label
+        if not label.name:
+            first = first_exact(results)
+            if first is None:
+                raise OptionError("These results hold no scored task yet.")
+            label = first.at(label.positions or first.positions)
+        elif not label.positions:
+            present = [scored for scored in scored_labels(results) if scored.method == label.method]
+            label = present[0] if len(present) == 1 else label
+        manifest = find_manifest(results)
+        return replace(
+            self,
+            label=label,
+            metric=self.metric or manifest_of(results).plan.metrics[0],
+            approximation=approximation_of(results, label),
+            model=manifest.model.name if manifest else "",
+        )
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Options of the command line that are set, without their dashes -> value."""
+        return {name: value for name, value in self._flags.items() if value != Reading()._flags[name]}
+
+    def options_for(self, results: xr.DataTree) -> dict[str, str]:
+        """Options that a command on these results needs to give the same reading, `method` with its positions."""
+        label = self.resolve(results).label
+        usual = Reading().resolve(results)
+        method = {"method": str(label)} if label != usual.label else {}
+        return method | {
+            name: value
+            for name, value in self.options.items()
+            if name not in ("method", "positions") and value != usual._flags[name]
+        }
+
+    def file_suffix(self, results: xr.DataTree) -> str:
+        """Non-default options as the end of a file name, so that outputs never overwrite each other; "" for none."""
+        options = self.options_for(results)
+        parts = [slug(options[name]) for name in ("method", "metric", "effect") if name in options]
+        return "".join(f"-{part}" for part in parts) + self.judging_suffix
+
+    @property
+    def judging_suffix(self) -> str:
+        """`file_suffix` of the options that do not choose scores: sign, rule and min_tasks."""
+        parts = {
+            "sign": self.sign,
+            "rule": slug("-".join(re.findall(r"[\w.=]+", repr(self.rule)))),
+            "min-tasks": f"min_tasks={self.min_tasks}",
+        }
+        return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
+
+    def evidence_folder(self, results: xr.DataTree, *, ablated: str = "last") -> str:
+        """Where `hc.run_evidence` saves the test of these categories within a results folder.
+
+        Args:
+            results: The results.
+            ablated: Positions at which heads are ablated, "last" or "all".
+        """
+        suffix = replace(self, sign="helping").file_suffix(results)
+        return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
+
+    @property
+    def scores_title(self) -> str:
+        """One line on what the scores are of, for figures that no rule has judged."""
+        return self._line()
+
+    @property
+    def title(self) -> str:
+        """One line on what the map shows."""
+        least = "half of the tasks" if self.min_tasks == "half" else pluralize(int(self.min_tasks), "task")
+        sign = "suppressing heads" if self.sign == "suppressing" else ""
+        return self._line(sign, rule=f", rule {self.rule!r} in at least {least}")
+
+    def _line(self, sign: str = "", *, rule: str = "") -> str:
+        screen = f"screen ({self.approximation})" if self.approximation else ""
+        specific = "task-specific effects" if self.effect == "task_specific" else ""
+        marked = "".join(f", {mark}" for mark in (screen, specific, sign) if mark)
+        model = f", model {self.model}" if self.model else ""
+        place = f"{',' if marked else ''} at {self.label.positions}"
+        return f"{self.label.method}{marked}{place}, {self.metric}{rule}{model}"
+
+    @property
+    def _flags(self) -> dict[str, str]:
+        return {
+            "method": self.label.method,
+            "positions": self.label.positions,
+            "metric": self.metric,
+            "effect": self.effect,
+            "rule": rule_text(self.rule),
+            "min-tasks": str(self.min_tasks),
+            "sign": self.sign,
+        }
+
+
+def read_scores(results: xr.DataTree, reading: Reading, *, seed: int = 0) -> xr.Dataset:
+    """`hc.score` of a reading, with as many sign draws as the level of its rule needs."""
+    reading = reading.resolve(results)
+    return score(
+        results,
+        method=reading.label.method,
+        metric=reading.metric,
+        positions=reading.label.positions or None,
+        effect=reading.effect,
+        alpha=reading.rule.options.get("alpha", 0.05),
+        seed=seed,
+    )
+
+
+def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
+    """`hc.categorize` of a reading."""
+    return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
+
+
+def map_tables(results: xr.DataTree, reading: Reading) -> dict[str, xr.Dataset]:
+    """`scores`, `members` and `overlap` of a reading.
+
+    Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
+    `not_judged` of the members says why.
+    """
+    scores = read_scores(results, reading)
+    try:
+        members = judge_scores(scores, reading)
+    except TooFewItemsError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)  # the first call has given them
+            members = judge_scores(scores, replace(reading, rule=_UNDECIDED))
+        if "size_expected" in members:
+            members["size_expected"] = members["size_expected"] * float("nan")
+        members.attrs |= {"rule": repr(reading.rule), "not_judged": str(error)}
+    return {"scores": scores, "members": members, "overlap": overlap(members, sign=reading.sign)}

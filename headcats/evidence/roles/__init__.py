@@ -1,1 +1,0 @@
-"""Layer x token role: what patching does there, and where attention goes."""

@@ -1,0 +1,6 @@
+"""Public names of `hc.methods.head_gating`; `__init__.py` imports each at first use."""
+
+from .contrast import contrastive_gates as contrastive_gates
+from .over_seeds import always_any as always_any
+from .settings import GatingSettings as GatingSettings
+from .toggling import toggle_curves as toggle_curves

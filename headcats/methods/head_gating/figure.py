@@ -1,0 +1,185 @@
+"""What every gate fit agrees on, and what any of them found: two panels per data set."""
+
+import pandas as pd
+import xarray as xr
+
+from headcats.errors import OptionError, UnknownNameError, pluralize
+from headcats.figures.colours import COLOUR_BLIND, check_palette
+from headcats.figures.figure import figure
+from headcats.figures.panel_order import panel_names
+from headcats.figures.panels.axes import Axis
+from headcats.figures.panels.cells import Cells, square_cells
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
+from headcats.figures.panels.colour_square import ColourSquare, composite, hex_colour
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import head_rows, n_cells, require
+from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
+from headcats.registry import unknown_name_message
+
+SCORES = ("facilitation", "interference", "irrelevance")
+COMPOSITE = "composite"
+REDUCTIONS = ("Always", "Any")
+# Names that the published figure shortens.
+SHORT = {"Math Calculation": "Math", "Syntactic Understanding": "Syntax"}
+TICKS = 6
+# Palette -> colours of a single score.
+_SCALES = {"headcats": "Turbo", COLOUR_BLIND: "Cividis"}
+_SIZE = 340  # pixels of the longer side of a panel, about
+
+
+@figure
+def always_any(
+    gates: xr.Dataset,
+    *,
+    score: str = COMPOSITE,
+    threshold: float = 0.5,
+    palette: str = "headcats",
+    title: str | None = None,
+) -> PanelGrid:
+    """What learned gates say of every head: in all seeds (Always) and in at least one (Any), a row per data set.
+
+    x = Head, y = Layer, layer 0 at the bottom; ticks every 6, as in the paper (on every one of up to 16
+    that have room: in steps of 6 a small model would have two numbers). Always is the
+    smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
+    both and black = neither; heads with an interference of at least `threshold` are hatched, so that the corners differ
+    in more than colour. Or one score per panel, 0 to 1, from dark blue over green and yellow to red (turbo), hatched
+    from `threshold` on. Above every panel stands the share of heads that reach the threshold; heads without a number
+    are grey with a cross. Math Calculation and Syntactic Understanding are called Math and Syntax, as in the paper; the
+    caption says so.
+
+    Args:
+        gates: `facilitation, interference, irrelevance (dataset, seed, layer, head)`, each in [0, 1], as
+            `hc.methods.head_gating` returns it; any number of data sets. What is drawn is
+            `hc.methods.head_gating.always_any(gates)`.
+        score: `"composite"`, `"facilitation"`, `"interference"` or `"irrelevance"`.
+        threshold: Score from which a head counts, in (0, 1).
+        palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
+            both white and neither black, and single scores from dark blue to yellow (cividis).
+        title: Written above the panels.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per panel and head: `panel` (such as "Math (Always)"), `dataset,
+        reduction, layer, head, name, facilitation, interference, irrelevance` (all three reduced), `seeds` (how many
+        were), `hatched`, `colour` ("" in single-score panels and without a number).
+
+    Raises:
+        DataError: a variable or dimension is missing.
+        UnknownNameError: another `score` or palette.
+        OptionError: `threshold` outside (0, 1).
+
+    References:
+        Layout after Nam et al. (2025), Causal Head Gating, arXiv 2505.13737, figure 3b.
+
+    Example:
+        >>> import headcats as hc
+        >>> import numpy as np
+        >>> import xarray as xr
+        >>> dims = ("dataset", "seed", "layer", "head")  # as hc.methods.head_gating returns them
+        >>> facilitation, interference = np.random.default_rng(0).random((2, 1, 3, 2, 4))
+        >>> scores = {"facilitation": facilitation, "interference": interference}
+        >>> scores["irrelevance"] = (1 - facilitation) * (1 - interference)
+        >>> coords = {"dataset": ["plural"], "seed": range(3), "layer": range(2), "head": range(4)}
+        >>> gates = xr.Dataset({name: (dims, values) for name, values in scores.items()}, coords)
+        >>> fig = hc.figures.always_any(gates, palette="colour_blind")
+        >>> list(hc.figures.data(fig).panel.unique())
+        ['plural (Always)', 'plural (Any)']
+    """
+    if score not in (COMPOSITE, *SCORES):
+        raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *SCORES)))
+    if not 0 < threshold < 1:
+        raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
+    check_palette(palette)
+    variables = dict.fromkeys(SCORES, ("dataset", "seed", "layer", "head"))
+    table = 'hc.suite_blocks(results)["head_gating"]'
+    require(gates, variables, figure="always_any", source="hc.methods.head_gating", table=table)
+    reduced = reduced_gates(gates, threshold=threshold)
+    frames = [
+        _rows(reduced.sel(dataset=dataset), dataset, reduction, score, threshold=threshold, palette=palette)
+        for dataset in _datasets(gates)
+        for reduction in REDUCTIONS
+    ]
+    frame = pd.concat(frames, ignore_index=True)
+    layers, heads = (n_cells(gates, dim) for dim in ("layer", "head"))
+    x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer")
+    size = square_cells(x, y, within=(_SIZE, _SIZE), least=(120, 100))
+    cells = Cells(x.every(TICKS, size[0]), y.every(TICKS, size[1]), size)
+    counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
+    panels = [
+        Panel(
+            str(panel_rows["panel"].iloc[0]),
+            [_plot(cells, panel_rows, frame, score, palette=palette)],
+            notes=[f"{name} ≥ {threshold:g}: {_share(panel_rows[name], threshold)} of heads" for name in counted],
+        )
+        for panel_rows in frames
+    ]
+    planned = int(gates.attrs.get("n_seeds", gates.sizes["seed"]))
+    caption = _caption(frame, score, threshold=threshold, planned=planned)
+    beside: ColourSquare | ColourScale = ColourSquare(threshold, palette)
+    if score != COMPOSITE:
+        beside = fixed_scale((0.0, 1.0), colours=_SCALES[palette], name=score.capitalize())
+    return PanelGrid(panels, frame, title, caption, columns=2, beside=beside, grey=True)
+
+
+def _datasets(gates: xr.Dataset) -> list[str]:
+    names = panel_names(gates["facilitation"], "dataset", categories=gates.attrs.get("categories"), figure="always_any")
+    # The published figure has Math above Syntax.
+    return sorted(names, key=list(SHORT).index) if set(names) <= set(SHORT) else names
+
+
+def _rows(
+    here: xr.Dataset, dataset: str, reduction: str, score: str, *, threshold: float, palette: str
+) -> pd.DataFrame:
+    reduced = here[reduction.lower()]
+    rows = head_rows(here, {name: reduced.sel(score=name).astype(float) for name in SCORES})
+    rows.insert(0, "panel", f"{SHORT.get(dataset, dataset)} ({reduction})")
+    rows.insert(1, "dataset", dataset)
+    rows.insert(2, "reduction", reduction)
+    rows["seeds"] = int(here["n_seeds"])
+    rows["hatched"] = rows["interference" if score == COMPOSITE else score] >= threshold
+    colours = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
+    return rows.assign(colour=[hex_colour(colour) for colour in colours] if score == COMPOSITE else "")
+
+
+def _plot(cells: Cells, here: pd.DataFrame, frame: pd.DataFrame, score: str, *, palette: str) -> Plot:
+    name, dataset, reduction = (str(here[column].iloc[0]) for column in ("panel", "dataset", "reduction"))
+    pointed, lines = here.reset_index(drop=True), []
+    for column in SCORES:
+        for end in REDUCTIONS:
+            row = frame[(frame["dataset"] == dataset) & (frame["reduction"] == end)]
+            pointed[f"{column}_{end}"] = row[column].to_numpy()
+        value, least, most = (f"%{{{column}_{end}:.3f}}" for end in (reduction, *REDUCTIONS))
+        lines.append(f"{column} {value} (seeds {least} to {most})")
+    template = f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}<br>{'<br>'.join(lines)}"
+    if score == COMPOSITE:
+        rgba = composite(here["facilitation"].to_numpy(), here["interference"].to_numpy(), palette=palette)
+        colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
+    else:
+        colours = [cells.heatmap(pointed, score, name=name, template=template)]
+    hatching = cells.hatching(here[here["hatched"]], name="hatched", on_colours=True)
+    return Plot(cells.x, cells.y, cells.pixels, [*colours, hatching, cells.crosses(here[here["facilitation"].isna()])])
+
+
+def _share(values: pd.Series, threshold: float) -> str:
+    scored = values.dropna()
+    return f"{100 * float((scored >= threshold).mean()):.1f} %" if len(scored) else "none"
+
+
+def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int) -> list[str]:
+    """Seeds (of how many each row, where these are not the same), short names, hatching, crosses."""
+    seeds = frame.groupby("dataset", sort=False)["seeds"].first()
+    least, most = int(seeds.min()), int(seeds.max())
+    planned = max(planned, most)
+    span = f"{least} to {pluralize(most, 'seed')}" if least < most else pluralize(most, "seed")
+    parts = [f"Always = smallest, Any = largest score of {span}"]
+    if most == 1:
+        parts.append("with one seed, Always and Any are the same")
+    if least < planned:
+        rows = (f"{escaped(SHORT.get(name, name))} {n} of {pluralize(planned, 'seed')}" for name, n in seeds.items())
+        parts.append(f"not all seeds are here: {', '.join(rows)}")
+    if least < most:
+        parts.append("Always shrinks and Any grows with seeds, so these rows cannot be compared")
+    parts += [f"{abbreviation} = {name}" for name, abbreviation in SHORT.items() if name in seeds.index]
+    parts.append(f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}")
+    return parts + (["× no value"] if frame["facilitation"].isna().any() else [])

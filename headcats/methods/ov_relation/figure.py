@@ -1,0 +1,123 @@
+"""The overlap map of relations that heads implement by their weights alone."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from headcats.categories.by_relation import relation_members
+from headcats.categories.shared import overlap as overlap_of
+from headcats.errors import StatisticsWarning
+from headcats.figures.figure import figure
+from headcats.figures.overlap_panels import checked_overlap, overlap_frame, overlap_grid
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.letters import AUTO, check_letters
+from headcats.figures.panels.text import escaped
+from headcats.figures.tables import require
+
+_GRID = ("task", "layer", "head")
+# Of relations with another k than the others, so many are named.
+_NAMED = 2
+
+
+_NOTES = (
+    "score = share of word pairs whose target is among the head's top k",
+    "in: score ≥ threshold in at least one relation of the category",
+    "null = 99.9th percentile of the scores with permuted targets",
+)
+
+
+@figure
+def ov_map(
+    relations: xr.Dataset,
+    *,
+    threshold: str | float = "calibrated",
+    palette: str = "headcats",
+    letters: str = AUTO,
+    title: str | None = None,
+) -> PanelGrid:
+    """Categories of the relations that heads implement by their weights, drawn as the overlap map.
+
+    A head implements a relation whose score reaches the threshold, and is in a category if it implements at least one
+    of its relations (`hc.categories.relation_members`; what that warns of stands below the title). Panels, axes,
+    colours and legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress
+    a relation of the panel's category. The title names k, the threshold and the null of permuted targets, with their
+    range where they differ between relations. Hover over a head for its largest score in each category and the
+    relations that it implements.
+
+    Args:
+        relations: As `hc.methods.ov_relation` returns it: `score (task, layer, head)` in [0, 1], `k, null, threshold
+            (task)`, the coordinate `category` along `task`, and the attribute `categories`.
+        threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
+        palette: As in `overlap_map`.
+        letters: As in `overlap_map`.
+        title: Written before k, threshold and null; "OV relations" if none is given.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, layer, head, name, set, n_categories,
+        label, colour, outcome, suppresses` (as `overlap_map` has them), `score` (largest over the relations of the
+        panel's category; empty in the first panel) and `tasks` (relations implemented).
+
+    Raises:
+        DataError: a variable or dimension, a category or the attribute `categories` is missing.
+        OptionError: another `threshold`.
+        UnknownNameError: unknown palette, or another word for `letters`.
+
+    References:
+        Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+
+    Example:
+        >>> import headcats as hc
+        >>> kinds = {"country_capital": "Knowledge", "plural": "Linguistic"}
+        >>> pairs = {task.name: task.pairs(60, seed=0) for task in hc.suite("icl").named(list(kinds))}
+        >>> relations = hc.methods.ov_relation(hc.load_model("mini"), pairs, categories=kinds)
+        >>> fig = hc.figures.ov_map(relations, threshold=0.15)
+        >>> list(hc.figures.data(fig).panel.unique())
+        ['All Categories', 'Knowledge', 'Linguistic']
+    """
+    variables: dict[str, tuple[str, ...]] = {"score": _GRID} | dict.fromkeys(("k", "null", "threshold"), ("task",))
+    table = 'hc.suite_blocks(results)["ov_relation"]'
+    require(relations, variables, figure="ov_map", source="hc.methods.ov_relation", table=table)
+    check_letters(letters, figure="ov_map")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        members = relation_members(relations, threshold=threshold)
+    caption = list(_NOTES)
+    for warning in caught:
+        if issubclass(warning.category, StatisticsWarning):
+            caption.append(escaped(warning.message))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    overlap, colours = checked_overlap(overlap_of(members), palette)
+    frame = overlap_frame(overlap, colours)
+    grid = overlap_grid(
+        overlap,
+        frame,
+        colours,
+        title=f"{title or 'OV relations'}: {_settings(relations, threshold)}",
+        letters=letters,
+        caption=caption,
+        numbers="score %{{effect{}:.3f}}".format,
+    )
+    frame = frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
+    return dataclasses.replace(grid, frame=frame)
+
+
+def _settings(relations: xr.Dataset, threshold: str | float) -> str:
+    """For example `k 10 (copying: 1), threshold 0.15 to 0.21, null 0.02 to 0.21`."""
+    ks, counts = np.unique(relations["k"].values, return_counts=True)
+    usual = int(ks[np.argmax(counts)])
+    exceptions = []
+    for k in ks[ks != usual]:
+        names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
+        tasks = escaped(", ".join(names)) if len(names) <= _NAMED else f"{len(names)} relations"
+        exceptions.append(f"{tasks}: {k}")
+    exceptions_text = f" ({'; '.join(exceptions)})" if exceptions else ""
+    least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
+    return f"k {usual}{exceptions_text}, threshold {least}, null {_range(relations['null'])}"
+
+
+def _range(values: xr.DataArray) -> str:
+    low, high = f"{float(values.min()):.2f}", f"{float(values.max()):.2f}"
+    return low if low == high else f"{low} to {high}"

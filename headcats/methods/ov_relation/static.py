@@ -1,0 +1,172 @@
+"""Relation scores of every head from weights alone, with the null of permuted targets."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headcats.errors import ModelError
+from headcats.methods.ov_relation.extremes import Targets, among_extremes
+from headcats.methods.ov_relation.pairs import Relation
+from headcats.methods.ov_relation.settings import RelationSettings
+from headcats.models.adapter import HookedModel
+from headcats.models.circuit import Circuit
+from headcats.statistics.random_streams import stream
+
+
+class Counts(NamedTuple):
+    """For how many pairs of a relation each head puts the target among the top k, or among the bottom k.
+
+    Attributes:
+        pairs: How many pairs there are.
+        top: Of the relation, `[layer, head]`; -1 where a layer has fewer heads.
+        bottom: Likewise.
+        null_top: Of each permutation of the targets, for every head there is.
+        null_bottom: Likewise.
+        direct: Of the embeddings themselves, which no head has touched.
+        direct_later: Of what heads after layer 0 read.
+    """
+
+    pairs: int
+    top: Int[np.ndarray, "layer head"]
+    bottom: Int[np.ndarray, "layer head"]
+    null_top: Int[np.ndarray, "permutation model_head"]
+    null_bottom: Int[np.ndarray, "permutation model_head"]
+    direct: int
+    direct_later: int
+
+    def shares(self, name: str) -> Float[np.ndarray, "layer head"]:
+        """Score ("top") or suppression ("bottom"): share of pairs, NaN where there is no head."""
+        counts = getattr(self, name)
+        return np.where(counts < 0, np.nan, counts / self.pairs)
+
+    def null(self, name: str, *, percentile: float) -> float:
+        """The percentile of the pooled null, as a share of pairs: the smallest share that so many do not exceed."""
+        pooled = getattr(self, f"null_{name}") / self.pairs
+        return float(np.quantile(pooled, percentile / 100, method="inverted_cdf"))
+
+
+class _Table(NamedTuple):
+    """A relation as a table of its distinct sources by its distinct targets: every cell is looked up once.
+
+    Attributes:
+        cells: All cells, row by row.
+        pairs: Cell of each pair.
+        shuffled: Cells of the pairs with permuted targets.
+    """
+
+    cells: Targets
+    pairs: Int[Tensor, " pair"]
+    shuffled: Int[Tensor, "permutation pair"]
+
+
+def relation_counts(
+    circuit: Circuit,
+    relations: Sequence[Relation],
+    *,
+    settings: RelationSettings,
+    seed: int,
+    chunk: int | None = None,
+    advance: Callable[[float, str], None] = lambda share, what: None,
+) -> dict[str, Counts]:
+    """Counts of all heads for all relations, each weight read once.
+
+    Per layer, all sources of all relations go through all heads in one batched product. The null judges permuted
+    targets by the numbers that this product gave: every target of a relation is looked up for every source of it.
+
+    Args:
+        circuit: The model's weights.
+        relations: Relations of different names, at least one.
+        settings: k, first MLP and permutations.
+        seed: Seed of the permutations.
+        chunk: Columns of the vocabulary at once.
+        advance: Called with the share that is done.
+
+    Raises:
+        ModelError: A number that is not finite, or no first MLP to read.
+    """
+    sources = torch.cat([relation.sources for relation in relations]).unique()
+    tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}
+    embeddings = circuit.embeddings(sources)
+    later = circuit.after_first_mlp(embeddings) if settings.first_mlp and set(circuit.layers) != {0} else embeddings
+    counts: dict[str, list[list[np.ndarray]]] = {relation.name: [] for relation in relations}
+    for place, layer in enumerate(circuit.layers):
+        advance(place / len(circuit.layers), f"layer {layer}")
+        outputs = circuit.values(embeddings if layer == 0 else later, layer=layer)
+        _check_finite(circuit.model, outputs, layer)
+        extremes = among_extremes(
+            outputs,
+            circuit.W_O(layer),
+            circuit.unembedding,
+            [table.cells for table in tables.values()],
+            d_vocab=circuit.d_vocab,
+            chunk=chunk,
+        )
+        for (name, table), sides in zip(tables.items(), extremes, strict=True):
+            counts[name].append([part for hits in sides for part in _counted(hits, table)])
+    directly = [_direct(circuit, rows, tables, chunk=chunk) for rows in (embeddings, later)]
+    return {
+        relation.name: _joined(
+            relation, counts[relation.name], circuit.model.max_heads, *(side[relation.name] for side in directly)
+        )
+        for relation in relations
+    }
+
+
+def permutations(pairs: int, *, n: int, seed: int, task: str) -> Int[np.ndarray, "permutation pair"]:
+    """Random orders of the targets of a relation, the same for every head."""
+    draws = stream(seed, task, "permuted targets")
+    return np.stack([draws.permutation(pairs) for _ in range(n)])
+
+
+def _table(relation: Relation, sources: Tensor, settings: RelationSettings, *, seed: int) -> _Table:
+    ids, row = relation.sources.unique(return_inverse=True)
+    tokens, column = relation.targets.unique(return_inverse=True)
+    rows = torch.searchsorted(sources, ids)
+    cells = Targets(
+        rows.repeat_interleave(len(tokens)), tokens.repeat(len(ids)), settings.k_of(copying=relation.copying)
+    )
+    orders = torch.from_numpy(permutations(len(relation), n=settings.permutations, seed=seed, task=relation.name))
+    return _Table(cells, row * len(tokens) + column, row * len(tokens) + column[orders])
+
+
+def _counted(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray, np.ndarray]:
+    """Hits as counts of the pairs `[head]`, and of the permuted pairs `[permutation, head]`."""
+    # A row of heads per cell, and a sum of rows per permutation; whole numbers below 2^24, so the sums are exact.
+    by_cell = hits.cpu().T.float().contiguous()
+    null = F.embedding_bag(table.shuffled, by_cell, mode="sum")
+    return by_cell[table.pairs].sum(0).numpy().astype(np.int64), null.numpy().astype(np.int64)
+
+
+def _direct(circuit: Circuit, rows: Tensor, tables: Mapping[str, _Table], *, chunk: int | None) -> dict[str, int]:
+    """For how many pairs the target is at the top without any head: `rows @ W_U`."""
+    target_sets = [
+        Targets(table.cells.rows[table.pairs], table.cells.tokens[table.pairs], table.cells.k)
+        for table in tables.values()
+    ]
+    extremes = among_extremes(rows[None], None, circuit.unembedding, target_sets, d_vocab=circuit.d_vocab, chunk=chunk)
+    return {name: int(table.top.sum()) for name, table in zip(tables, extremes, strict=True)}
+
+
+def _joined(
+    relation: Relation, layers: list[list[np.ndarray]], max_heads: int, direct: int, direct_later: int
+) -> Counts:
+    top, null_top, bottom, null_bottom = zip(*layers, strict=True)
+    top, bottom = (
+        np.stack([np.pad(counts, (0, max_heads - len(counts)), constant_values=-1) for counts in side])
+        for side in (top, bottom)
+    )
+    null = [np.concatenate(side, axis=1) for side in (null_top, null_bottom)]
+    return Counts(len(relation), top, bottom, null[0], null[1], direct, direct_later)
+
+
+def _check_finite(model: HookedModel, outputs: Tensor, layer: int) -> None:
+    if not bool(torch.isfinite(outputs).all()):
+        raise ModelError(
+            f"The values of layer {layer} of model {model.name!r} hold NaN or infinity for some of the sources: its "
+            f"weights overflow in {model.dtype}; load it in float32 or bfloat16."
+        )

@@ -1,0 +1,81 @@
+"""Studies as papers made them: options of `hc.run` and of the map under the paper's name.
+
+The constants inside a method (learning rates, numbers of tokens) are values of its option `preset`; a study's preset is
+what has to be chosen around it. Both stand beside the method.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from headcats.registry import lookup, register
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A study under a name.
+
+    Attributes:
+        name: Its name on the command line.
+        paper: What it follows.
+        run: Options of `hc.run`.
+        reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
+        differs: What the paper did otherwise, or "".
+    """
+
+    name: str
+    paper: str
+    run: Mapping[str, Any]
+    reading: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    differs: str = ""
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        read = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
+        said = [f"{self.paper}: {', '.join(self.run['methods'])}."]
+        said += [f"Its map: headcats map {read}."] if read else []
+        said += [f"Differs: {self.differs}."] if self.differs else []
+        return " ".join(said)
+
+
+def preset(name: str) -> dict[str, Any]:
+    """Options of `hc.run` as a paper had them: `hc.run(model, **hc.methods.preset("todd2024"))`.
+
+    Args:
+        name: One of `headcats list presets`.
+
+    Returns:
+        A fresh dictionary; add or change options before passing it on.
+
+    Raises:
+        UnknownNameError: No such preset; the message lists near matches.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.preset("todd2024")["metrics"]
+        ['prob']
+        >>> options = hc.methods.preset("todd2024") | {"template": "arrow", "n_prompts": 8}  # hc.run(model, **options)
+    """
+    found = lookup("preset", name)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in found.run.items()}
+
+
+def add_preset(
+    name: str,
+    paper: str,
+    run: Mapping[str, Any],
+    *,
+    reading: Mapping[str, str] = MappingProxyType({}),
+    differs: str = "",
+) -> None:
+    """Register a preset; it belongs into the file of its method.
+
+    Args:
+        name: Its name on the command line.
+        paper: What it follows.
+        run: Options of `hc.run`.
+        reading: Options of `headcats map`.
+        differs: What the paper did otherwise, or "".
+    """
+    register("preset", name, Preset(name, paper, run, reading, differs))

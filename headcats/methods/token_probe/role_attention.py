@@ -1,0 +1,166 @@
+"""Layer x token role: where the last token of a prompt, or of a model's own answer, looks."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import torch
+import xarray as xr
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from headcats.errors import DataError, OptionError
+from headcats.methods.token_probe.answers import Answer, answer_questions
+from headcats.methods.token_probe.generation import TOKENS_AT_ONCE, by_length
+from headcats.methods.token_probe.question import Question
+from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
+from headcats.methods.token_probe.settings import EXACT_ROLES, TokenProbeSettings, settings_of
+from headcats.models.adapter import HookedModel, adapt
+from headcats.models.checks import check_model
+from headcats.models.patterns import attention_patterns
+from headcats.prompts.batch import PromptBatch
+
+_PRESET = "orgad2025"
+
+
+def attention_by_role(
+    model: Any,
+    prompts: PromptBatch | Question | Sequence[PromptBatch] | Sequence[Question],
+    *,
+    roles: Sequence[str] | None = None,
+    preset: str | TokenProbeSettings = _PRESET,
+) -> xr.Dataset:
+    """How much of its attention the last token gives to each role: the pattern's last row, mean over heads and texts.
+
+    Of a `PromptBatch` the clean prompts are run. A role has the sum over its tokens, so that all roles that the prompts
+    have, left-out ones included, sum to 1.
+
+    A `Question` is answered by the model itself, greedily, and question and answer are run together; the last token is
+    that of the answer, at which the model decides to end it. A role is one token. Two roles may be the same one, and
+    most of the question has none, so they do not sum to 1. "-1" is the attention of the last token to itself.
+
+    Attention says where a head looks, not what that does.
+
+    Args:
+        model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns; for questions with tokenizer.
+        prompts: Prompts with named roles, as `hc.task_prompts` makes them, whose lengths may differ between batches; or
+            questions, as `token_probe` takes them. Right and wrong answers count alike.
+        roles: Roles such as "y1" or "last", None takes those that every prompt has; of questions, roles such as
+            "last_q" or "-1", None takes those of the preset.
+        preset: For questions only: "orgad2025", or `hc.methods.token_probe.TokenProbeSettings`, for roles, lengths and
+            limit of answers.
+
+    Returns:
+        `attention (layer, role)` and `attention_by_head (layer, head, role)` in [0, 1], NaN where a layer has fewer
+        heads, and `n` texts. Attribute `left_out`: roles that some prompts lack, one per line; of questions, how many
+        were left out, and why. Questions add `n_left_out`, `n_cut` (answers ended by the limit: their last token ends
+        nothing), and the attribute `exact_roles` as in `token_probe`, around which `hc.figures.layer_token` draws.
+
+    Raises:
+        DataError: No prompt, or prompts and questions in one list; no named role, or roles that do not align; no usable
+            question, or token roles that coincide in most answers.
+        ModelError: A model that computes no attention pattern, or, for questions, without tokenizer.
+        OptionError: A `preset` for prompts; for questions, an empty list of roles or a role named twice.
+        UnknownNameError: An unknown preset, or an unknown role of questions.
+
+    Example:
+        >>> import headcats as hc
+        >>> model = hc.load_model("mini")
+        >>> two = ["country_capital", "country_language"]
+        >>> batches = hc.task_prompts(model, "country_capital", suite=two, n_prompts=4)
+        >>> looks = hc.methods.token_probe.attention_by_role(model, batches)
+        >>> looks.attention.dims, looks.attention_by_head.dims
+        (('layer', 'role'), ('layer', 'head', 'role'))
+        >>> bool((abs(looks.attention.sum("role") - 1) < 1e-4).all())  # every token has a role here
+        True
+
+    References:
+        Token roles of questions: Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
+    listed: list[Any] = [prompts] if isinstance(prompts, PromptBatch | Question) else list(prompts)
+    kind = next((kind for kind in (PromptBatch, Question) if all(isinstance(one, kind) for one in listed)), None)
+    if not listed or kind is None:
+        came = " and ".join(sorted({type(one).__name__ for one in listed})) or "none of either"
+        raise DataError(f"Expected one or several PromptBatch with named roles, or only Question; got {came}.")
+    if kind is PromptBatch and preset != _PRESET:
+        raise OptionError(
+            f"preset is about the answers to questions, and these are prompts; got preset={preset!r:.80}."
+        )
+    adapted = adapt(model)
+    check_model(adapted)
+    return _of_prompts(adapted, listed, roles) if kind is PromptBatch else _of_answers(adapted, listed, roles, preset)
+
+
+def _of_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[str] | None) -> xr.Dataset:
+    used, left_out = shared_roles(batches, roles)
+    attrs = {"method": "attention", "left_out": "\n".join(left_out), **tasks_of(batches)}
+    parts = (
+        (part.clean, torch.stack([part.positions(role) for role in used]))
+        for batch in batches
+        for part in batch.in_parts()
+    )
+    values = _mean_attention(model, parts, n_roles=len(used))
+    return by_layer_and_role(model, used, values, attrs)
+
+
+def _of_answers(
+    model: HookedModel, questions: list[Question], roles: Sequence[str] | None, preset: str | TokenProbeSettings
+) -> xr.Dataset:
+    settings, name = settings_of(preset), preset if isinstance(preset, str) else "custom"
+    if roles is not None:
+        settings = replace(settings, roles=(roles,) if isinstance(roles, str) else tuple(roles))
+    # Answers take long: a model without patterns is to fail before them.
+    _last_rows(model, torch.zeros((1, 1), dtype=torch.long))
+    answers, report = answer_questions(model, questions, settings, preset=name)
+    values = _mean_attention(model, _answered(answers, settings.roles), n_roles=len(settings.roles))
+    numbers = {"n_left_out": sum(report.dropped.values()), "n_cut": sum(one.cut for one in answers)}
+    attrs = {"method": "attention", "preset": name, "exact_roles": "\n".join(EXACT_ROLES), "left_out": report.summary()}
+    provenance = {"settings": asdict(settings), "questions": len(questions), "left_out": report.dropped}
+    return by_layer_and_role(model, settings.roles, values | numbers, attrs, provenance=provenance)
+
+
+def _answered(
+    answers: Sequence[Answer], roles: Sequence[str]
+) -> Iterator[tuple[Int[Tensor, "prompt pos"], Bool[Tensor, "role prompt pos"]]]:
+    """Answered texts of one length at a time, never padded, and where their roles are."""
+    for group in by_length([one.tokens for one in answers]):
+        length = len(answers[group[0]].tokens)
+        size = max(1, TOKENS_AT_ONCE // length)
+        for start in range(0, len(group), size):
+            part = [answers[place] for place in group[start : start + size]]
+            where = torch.tensor([[one.shape.position(role) for one in part] for role in roles])
+            yield torch.tensor([one.tokens for one in part]), torch.nn.functional.one_hot(where, length).bool()
+
+
+def _mean_attention(
+    model: HookedModel,
+    parts: Iterable[tuple[Int[Tensor, "_prompt _pos"], Bool[Tensor, "_role _prompt _pos"]]],
+    *,
+    n_roles: int,
+) -> dict[str, Any]:
+    """The variables of the result: sums over the tokens of a role, means over texts and heads."""
+    total, n = np.full((len(model.layers), model.max_heads, n_roles), np.nan), 0
+    for row, layer in enumerate(model.layers):
+        total[row, : model.n_heads[layer]] = 0
+    for tokens, masks in parts:
+        rows = _last_rows(model, tokens)
+        for place, layer in enumerate(model.layers):
+            found = torch.einsum("phk,rpk->hr", rows[layer], masks.double())
+            total[place, : len(found)] += found.numpy()
+        n += len(tokens)
+    by_head = total / n
+    return {
+        "attention": (("layer", "role"), np.nanmean(by_head, axis=1)),
+        "attention_by_head": (("layer", "head", "role"), by_head),
+        "n": n,
+    }
+
+
+def _last_rows(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> dict[int, Float[Tensor, "prompt _head pos"]]:
+    """Layer -> what the last token of every text attends to."""
+    return attention_patterns(model, tokens, dict.fromkeys(model.layers, _last_row))[1]
+
+
+def _last_row(pattern: Tensor) -> Tensor:
+    return pattern[:, :, -1]

@@ -1,0 +1,99 @@
+"""What a token probe is made of: roles of tokens, representations, and every constant of a preset."""
+
+import re
+from dataclasses import dataclass
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.registry import preset_of, unknown_name_message
+
+LAST_Q, FIRST_ANSWER, SECOND_ANSWER = "last_q", "first_answer", "second_answer"
+BEFORE, FIRST, LAST, AFTER = (
+    "exact_answer_before_first",
+    "exact_answer_first",
+    "exact_answer_last",
+    "exact_answer_after_last",
+)
+EXACT_ROLES = (BEFORE, FIRST, LAST, AFTER)
+NAMED_ROLES = (LAST_Q, FIRST_ANSWER, SECOND_ANSWER, *EXACT_ROLES)
+FROM_THE_END = tuple(str(place) for place in range(-8, 0))
+
+REPRESENTATIONS = {
+    "mlp_post": "mlp.hook_post",
+    "mlp_out": "hook_mlp_out",
+    "resid_post": "hook_resid_post",
+    "head_z": "attn.hook_z",
+}
+"""Short name -> hook inside a block: what the MLP feeds its down projection (the default), what it adds to the residual
+stream, the residual stream after the block, and the outputs of all heads of the layer side by side.
+
+Both model classes have all four, with the same values."""
+
+
+@dataclass(frozen=True)
+class TokenProbeSettings:
+    """Every constant of a token probe: roles and split of the paper, lengths that keep its roles apart, and ours.
+
+    Attributes:
+        roles: Token roles in the order of the map; "-8" is the eighth token from the end.
+        test_share: Share of the query items that are held out, in (0, 1).
+        min_answer_tokens: Shorter answers are left out: roles would coincide.
+        min_exact_tokens: Likewise for the exact answer, which must also stand inside: a token of the answer before it
+            and one after it.
+        penalty_strength: Inverse strength of the probe's L2 penalty on standardised features (scikit-learn's `C` and
+            its default).
+        max_iter: Steps of the solver (lbfgs) after which a probe counts as not converged.
+        max_new_tokens: Longest answer; one that is cut there, or where the model's context ends, is kept and counted.
+        min_class: With fewer right or fewer wrong answers there is nothing to predict.
+        resamples: Bootstrap draws of test items behind every interval.
+
+    Raises:
+        OptionError: No role, a role twice, or a number out of range.
+        UnknownNameError: A role that does not exist.
+
+    Example:
+        >>> import headcats as hc
+        >>> roles = ("last_q", "exact_answer_last", "-1")
+        >>> hc.methods.token_probe.TokenProbeSettings(roles=roles, resamples=200).test_share
+        0.2
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
+    """
+
+    roles: tuple[str, ...] = (*NAMED_ROLES, *FROM_THE_END)
+    test_share: float = 0.2
+    min_answer_tokens: int = 5
+    min_exact_tokens: int = 2
+    penalty_strength: float = 1.0
+    max_iter: int = 1000
+    max_new_tokens: int = 64
+    min_class: int = 20
+    resamples: int = 2000
+
+    def __post_init__(self) -> None:
+        if not self.roles or len(set(self.roles)) < len(self.roles):
+            raise OptionError(f"roles of the token probe must be at least one, each named once; got {self.roles}.")
+        for role in self.roles:
+            if role not in NAMED_ROLES and not re.fullmatch(r"-[1-9]\d*", role):
+                raise UnknownNameError(unknown_name_message("token role", role, (*NAMED_ROLES, *FROM_THE_END)))
+        if not 0 < self.test_share < 1 or not self.penalty_strength > 0:
+            raise OptionError(
+                "test_share of the token probe must be between 0 and 1, and penalty_strength above 0; got "
+                f"{self.test_share} and {self.penalty_strength}."
+            )
+        for name in ("min_answer_tokens", "min_exact_tokens", "max_iter", "max_new_tokens", "min_class", "resamples"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} of the token probe must be at least 1; got {getattr(self, name)}.")
+
+
+PRESETS = {"orgad2025": TokenProbeSettings()}
+"""`orgad2025`: Orgad et al. (2025), arXiv 2410.02707."""
+
+
+def settings_of(preset: str | TokenProbeSettings) -> TokenProbeSettings:
+    """The settings of a preset; settings themselves come back unchanged.
+
+    Raises:
+        UnknownNameError: No such preset.
+    """
+    return preset_of("token_probe", preset, PRESETS)

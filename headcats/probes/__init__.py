@@ -1,1 +1,0 @@
-"""Probes: small classifiers on what a model computes, and what they say about heads and tokens."""

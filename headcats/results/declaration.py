@@ -1,0 +1,191 @@
+"""What a method says of itself: everything that reading, reports and comparisons need to know. Imports no torch."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+import xarray as xr
+
+from headcats.errors import UnknownNameError
+from headcats.registry import lookup, names
+from headcats.results.manifest import SUITE
+from headcats.results.label import Label
+from headcats.results.tree import task_nodes
+
+CONTROL_CAUTION = (
+    "it shows what donors of the wrong task or of another query item do, and says nothing about which heads serve a "
+    "task."
+)
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How the block of a method gives one number per group and head.
+
+    Attributes:
+        variable: Variable of a joint method's block, with dims `layer`, `head`, `over` and that of `group`; of a method
+            that scores task by task, "effect" or "raw" of `hc.score`.
+        over: Dim that is reduced: "seed", "task".
+        group: Coordinate that names the groups: "category", "dataset", "function".
+        reduce: "mean", "max", or "mean_abs", the mean of absolute values.
+        kind: What the numbers come from: "weights", "gates", "probe".
+        text: The same in words: "facilitation, mean over seeds".
+        unit: What one number is: "share of the word pairs of a relation".
+        metric: Metric to read where the results hold it; "" for that of the study.
+        void: Verdicts (attribute `verdict` of the block) under which the numbers mean nothing.
+
+    Example:
+        >>> import headcats as hc
+        >>> strength = hc.methods.ov_relation.declaration.strength
+        >>> strength.variable, strength.over, strength.group, strength.reduce
+        ('score', 'task', 'category', 'max')
+    """
+
+    variable: str = "effect"
+    over: str = "task"
+    group: str = "category"
+    reduce: Literal["mean", "max", "mean_abs"] = "mean"
+    kind: str = "causal"
+    text: str = "effect in shares of the gap, mean over tasks"
+    unit: str = ""
+    metric: str = ""
+    void: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A method as the rest of the package knows it; finished blocks carry it as JSON in the attribute `declaration`.
+
+    Attributes:
+        name: Registered name; `hc.methods.causal_method` fills it in.
+        kind: "task" for a method that scores task by task, "joint" for one that judges heads over all tasks at once.
+        strength: How strong a head is; None where blocks have no number per head.
+        figure: Figure that draws a block, by its registered name; "" for none.
+        figure_heads: How the axes of that figure name heads: "layer-head", "head-layer", or "" where there are none.
+        reader: Call that reads a block, such as "hc.categories.relation_members".
+        sorts_heads: Whether `headcats map` and attention views can use a block: it has `score`, `suppression`, `null`
+            and `threshold` per task as `hc.categories.relation_members` reads them.
+        needs: What the tasks must have: "exact answers", "two categories", or "".
+        suite: A bundled suite whose tasks have that.
+        control_of: Method that this one is a control of; "" for none.
+        control: What the control holds fixed: "task" (donor of a wrong task) or "item" (donor of another query item).
+        caution: Sentence on what the numbers cannot show.
+        unprocessed: Whether the numbers change with folded weights, so that a sweep of processed ones warns.
+        paper: Paper that the method follows.
+        cost: What it costs, in words.
+        default: Place among the methods of a run that names none, from 1; 0 for none.
+        default_suite: Bundled suite of which it is the only default method; "" for none.
+
+    Example:
+        >>> import headcats as hc
+        >>> about = hc.methods.head_gating.declaration
+        >>> about.kind, about.figure, about.strength.variable
+        ('joint', 'always_any', 'facilitation')
+    """
+
+    name: str = ""
+    kind: Literal["task", "joint"] = "task"
+    strength: Strength | None = None
+    figure: str = ""
+    figure_heads: Literal["", "layer-head", "head-layer"] = ""
+    reader: str = ""
+    sorts_heads: bool = False
+    needs: Literal["", "exact answers", "two categories"] = ""
+    suite: str = ""
+    control_of: str = ""
+    control: Literal["", "task", "item"] = ""
+    caution: str = ""
+    unprocessed: bool = False
+    paper: str = ""
+    cost: str = ""
+    default: int = 0
+    default_suite: str = ""
+
+    def as_text(self) -> str:
+        """The declaration as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+    @classmethod
+    def from_text(cls, text: str) -> "Declaration":
+        """Read what `as_text` gives; fields that this version does not have are left out.
+
+        Args:
+            text: JSON, such as the attribute `declaration` of a block.
+        """
+        content = _known(cls, json.loads(text))
+        if content.get("strength"):
+            strength = _known(Strength, content["strength"])
+            content["strength"] = Strength(**strength | {"void": tuple(strength.get("void", ()))})
+        return cls(**content)
+
+
+def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "") -> Declaration:
+    """The declaration that a block carries; of a block without one, that of the registered method.
+
+    Args:
+        block: A block of results.
+        name: Name of the method; "" takes the attribute `method`.
+    """
+    if text := block.attrs.get("declaration"):
+        return Declaration.from_text(str(text))
+    return registered(name or str(block.attrs.get("method", "")))
+
+
+def registered(name: str) -> Declaration:
+    """The declaration of a registered method; a bare one for a name that is not registered."""
+    try:
+        return lookup("method", name).declaration
+    except (UnknownNameError, AttributeError):
+        return Declaration(name)
+
+
+def declarations(results: xr.DataTree) -> dict[str, Declaration]:
+    """Label of every block -> declaration of its method; joint methods last.
+
+    Args:
+        results: As `hc.load` returns them.
+    """
+    tasks = [node for task in task_nodes(results).values() for node in task.children.items()]
+    joint = list(results[SUITE].children.items()) if SUITE in results.children else []
+    found: dict[str, Declaration] = {}
+    for label, block in [*tasks, *joint]:
+        if str(label) not in found:
+            found[str(label)] = declaration_of(block, name=Label.parse(str(label)).name)
+    of_suite = {str(label) for label, _ in joint}
+    return {label: replace(about, kind="joint" if label in of_suite else "task") for label, about in found.items()}
+
+
+def registered_declarations() -> dict[str, Declaration]:
+    """Name of every registered method -> its declaration."""
+    return {name: registered(name) for name in names("method")}
+
+
+def controls_of(method: str) -> dict[str, str]:
+    """What a control holds fixed ("task", "item") -> the registered control of a method."""
+    known = registered_declarations()
+    return {
+        kind: name
+        for kind in ("task", "item")
+        for name, about in known.items()
+        if about.control_of == method and about.control == kind
+    }
+
+
+def default_methods(suite: str = "") -> tuple[str, ...]:
+    """Methods of a run that names none, in their order.
+
+    Args:
+        suite: Name of a suite; a bundled one may have methods of its own.
+    """
+    places = {name: about.default for name, about in registered_declarations().items() if about.default}
+    return suite_methods(suite) or tuple(sorted(places, key=lambda name: places[name]))
+
+
+def suite_methods(suite: str) -> tuple[str, ...]:
+    """Methods that `headcats run` takes for a bundled suite in place of the default ones; empty for most."""
+    return tuple(name for name, about in registered_declarations().items() if suite and about.default_suite == suite)
+
+
+def _known(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
+    return {field.name: content[field.name] for field in fields(kind) if field.name in content}

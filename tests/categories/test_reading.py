@@ -1,0 +1,88 @@
+"""What a map is of: every option that is not the default is in the name of its file."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated import block, tree
+
+from headcats.categories.reading import Reading
+from headcats.errors import OptionError
+from headcats.results.label import Label
+from headcats.rules import fdr, null_calibrated
+
+LABEL = Label("denoising_patch", positions="last")
+
+
+@pytest.fixture
+def results():
+    patched = tree({"capitals": block(np.zeros((4, 1, 2)))}, categories={"capitals": "Knowledge"})
+    patched.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff", "log_prob"]}, "methods": [str(LABEL)]})
+    return patched
+
+
+# Field -> value, suffix, option of the command line.
+VARIANTS = {
+    "label": (Label("noising_patch", positions="all"), "-noising_patch@all", {"method": "noising_patch@all"}),
+    "metric": ("log_prob", "-log_prob", {"metric": "log_prob"}),
+    "effect": ("task_specific", "-task_specific", {"effect": "task_specific"}),
+    "sign": ("suppressing", "-suppressing", {"sign": "suppressing"}),
+    "rule": (
+        null_calibrated(quantile=0.95),
+        "-null_calibrated-quantile=0.95",
+        {"rule": "null_calibrated:quantile=0.95"},
+    ),
+    "min_tasks": (3, "-min_tasks=3", {"min-tasks": "3"}),
+}
+
+
+def test_defaults_have_no_suffix_and_need_no_options(results):
+    for reading in (Reading(), Reading(LABEL, "logit_diff", rule=fdr(), min_tasks="half")):
+        assert reading.file_suffix(results) == ""
+        assert reading.options_for(results) == {}
+        assert reading.evidence_folder(results) == "evidence"
+
+
+@pytest.mark.parametrize("field", VARIANTS)
+def test_every_other_value_has_a_suffix_and_an_option(results, field):
+    value, suffix, options = VARIANTS[field]
+    reading = replace(Reading().resolve(results), **{field: value})
+    assert reading.file_suffix(results) == suffix
+    assert reading.options_for(results) == options
+
+
+def test_all_at_once(results):
+    reading = Reading(**{field: value for field, (value, _, _) in VARIANTS.items()})
+    assert reading.file_suffix(results) == "".join(suffix for _, suffix, _ in VARIANTS.values())
+    helping = replace(reading, sign="helping").file_suffix(results)
+    assert reading.evidence_folder(results, ablated="all") == f"evidence{helping}-ablated@all"
+
+
+def test_the_options_give_the_reading_again(results):
+    reading = Reading(**{field: value for field, (value, _, _) in VARIANTS.items()})
+    options = {name.replace("-", "_"): value for name, value in reading.options_for(results).items()}
+    again = Reading.parse(**options)
+    assert repr(again) == repr(reading)
+
+
+def test_results_fill_in_what_is_not_set(results):
+    assert Reading().resolve(results).label == LABEL
+    assert Reading().resolve(results).metric == "logit_diff"
+    assert Reading.parse(positions="all").resolve(results).label == LABEL.at("all")
+    assert Reading.parse(method="denoising_patch").resolve(results).label == LABEL
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"effect": "half"}, "effect"),
+        ({"sign": "up"}, "sign"),
+        ({"min_tasks": "most"}, "min_tasks"),
+        ({"min_tasks": 0}, "min_tasks"),
+        ({"method": "a@last", "positions": "all"}, "contradict"),
+    ],
+)
+def test_other_values_are_refused(options, word):
+    with pytest.raises(OptionError, match=word):
+        Reading.parse(**options)

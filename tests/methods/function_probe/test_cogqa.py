@@ -1,0 +1,137 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headcats.errors import DataError
+from headcats.methods.function_probe.cogqa import cogqa_texts
+from headcats.tasks.cognitive import FUNCTIONS
+
+ENTRY: dict[str, Any] = {
+    "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",
+    "answer": "16 * 33 = 528",
+    "generated": [
+        {"subquestion": "How many lawns did Lee mow?", "answer": 16, "cognitive_skill": "retrieval"},
+        {"subquestion": "What does a lawn cost?", "answer": "", "cognitive_skill": "Retrieval"},
+        {"subquestion": "How much did he earn?", "answer": " $528 ", "cognitive_skill": "MATH_CALCULATION"},
+    ],
+}
+
+
+def write(folder: Path, content: Any, name: str = "cogqa.json") -> Path:
+    path = folder / name
+    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def test_every_step_with_an_answer_becomes_a_text_after_the_steps_before_it(tmp_path: Path) -> None:
+    texts, report = cogqa_texts(write(tmp_path, [ENTRY]))
+    first, last = texts
+    assert first.text == f"Question: {ENTRY['question']}\nStep: How many lawns did Lee mow?\nAnswer: 16"
+    assert last.text.startswith(f"{first.text}\nStep: What does a lawn cost?\nStep: How much did he earn?\nAnswer:")
+    assert [text.text[slice(*text.spans[0])] for text in texts] == [" 16", " $528"]
+    assert [text.category for text in texts] == ["Retrieval", "Math Calculation"]
+    assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3"]
+    assert {text.item for text in texts} == {ENTRY["question"]}
+    assert {text.task for text in texts} == {"cogqa"}
+    assert (report.kept, report.dropped) == (2, {"no answer": 1})
+
+
+def test_json_lines_single_entries_and_wrapped_entries_give_the_same_texts(tmp_path: Path) -> None:
+    second = {**ENTRY, "question": "Another\u2028question?"}
+    plain = cogqa_texts(write(tmp_path, [ENTRY, second]))[0]
+    lines = "\n".join(json.dumps(entry, ensure_ascii=False) for entry in (ENTRY, second))
+    assert cogqa_texts(write(tmp_path, f"{lines}\n\n", "cogqa.jsonl"))[0] == plain
+    assert cogqa_texts(write(tmp_path, [[ENTRY], [second]]))[0] == plain
+    assert cogqa_texts(str(write(tmp_path, ENTRY)))[0] == plain[:2]
+    assert cogqa_texts(write(tmp_path, "\ufeff" + json.dumps([ENTRY])))[0] == plain[:2]
+
+
+def wrong(**changes: Any) -> dict[str, Any]:
+    """The entry with a second step that is changed so; None takes the field away."""
+    step = {key: value for key, value in {**ENTRY["generated"][0], **changes}.items() if value is not None}
+    return {**ENTRY, "generated": [ENTRY["generated"][0], step]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ([ENTRY, wrong(cognitive_skill="Math")], "entry 2, step 2: Unknown cognitive skill 'Math'.*Math Calculation"),
+        ([ENTRY, wrong(cognitive_skill=None)], "entry 2, step 2: field 'cognitive_skill' is missing"),
+        ([wrong(subquestion=None)], "entry 1, step 2: field 'subquestion' is missing; there are 'answer', 'cog"),
+        ([wrong(subquestion=" ")], "entry 1, step 2: field 'subquestion' must be text"),
+        ([wrong(answer=["a"])], "entry 1, step 2: field 'answer' must be text or a number; got"),
+        ([{"answer": "x", "generated": []}], "entry 1: field 'question' is missing"),
+        ([{"question": "x"}], "entry 1: field 'generated' is missing"),
+        ([{"question": "x", "generated": "y"}], "entry 1: 'generated' must be a list"),
+        (["x"], "entry 1: expected an object"),
+        ([{"question": "x", "generated": []}], "holds no step with an answer: 0 kept"),
+        ("7", "must hold a list of entries"),
+        ("", "is empty"),
+        ('{"question": ', r"neither JSON \(.*\) nor JSON Lines \(line 1"),
+        ("[" * 100_000, "neither JSON"),
+    ],
+)
+def test_wrong_files_are_refused_with_the_place(tmp_path: Path, content: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        cogqa_texts(write(tmp_path, content))
+
+
+def test_files_that_are_not_there_or_not_text_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nothing\.json"):
+        cogqa_texts(tmp_path / "nothing.json")
+    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match=r"bytes\.json.*UTF-8"):
+        cogqa_texts(tmp_path / "bytes.json")
+
+
+words = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12).filter(str.strip)
+steps = st.fixed_dictionaries(
+    {"subquestion": words, "answer": st.one_of(words, st.integers()), "cognitive_skill": st.sampled_from(FUNCTIONS)}
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(
+    entries=st.lists(st.fixed_dictionaries({"question": words, "generated": st.lists(steps, min_size=1)}), min_size=1)
+)
+def test_what_is_written_comes_back(tmp_path: Path, entries: list[dict[str, Any]]) -> None:
+    texts, report = cogqa_texts(write(tmp_path, entries))
+    written = [step for entry in entries for step in entry["generated"]]
+    assert report.kept == len(texts) == len(written)
+    assert [text.category for text in texts] == [step["cognitive_skill"] for step in written]
+    answers = [text.text[slice(*text.spans[0])] for text in texts]
+    assert answers == [f" {str(step['answer']).strip()}" for step in written]
+
+
+json_values = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.sampled_from(FUNCTIONS)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["question", "answer", "generated", "subquestion", "cognitive_skill"]), inner, max_size=5
+        ),
+    ),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@given(content=json_values)
+def test_junk_is_refused_as_data(tmp_path: Path, content: Any) -> None:
+    try:
+        texts, _ = cogqa_texts(write(tmp_path, content))
+    except DataError:
+        return
+    assert texts
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(content=st.binary(max_size=30))
+def test_any_bytes_are_refused_as_data(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "junk").write_bytes(content)
+    with pytest.raises(DataError):
+        cogqa_texts(tmp_path / "junk")

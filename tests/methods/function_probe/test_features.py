@@ -1,0 +1,115 @@
+import pytest
+import torch
+from toys import BACKENDS, LAYOUTS, Backend, Layout, tiny_model
+
+from headcats.errors import DataError, ModelError
+from headcats.methods.function_probe.answers import answer_readings
+from headcats.methods.function_probe.features import chosen_tokens, head_features
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
+from headcats.models.hooks import hook_z
+from headcats.prompts.answered import AnsweredText, encode_answered
+from headcats.prompts.pair import Span
+
+# One character per token, each its own word; the answer is what stands behind the arrow.
+TEXTS = ("w1→w2,w3,w4,w5", "w9→w8", "w2,w7→w3,w9,w1", "w5→w5,w3,w4,w2", "w30→w31")
+
+
+def texts() -> list[AnsweredText]:
+    return [AnsweredText(text, (Span(text.index("→") + 1, len(text)),), category="f") for text in TEXTS]
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def model(request: pytest.FixtureRequest) -> tuple[HookedModel, object]:
+    toy = tiny_model(request.param)
+    return HookedModel(toy.model, tokenizer=toy.tokenizer), toy.oracle
+
+
+def all_z(model: HookedModel, ids: list[int]) -> dict[int, torch.Tensor]:
+    captured: dict[int, torch.Tensor] = {}
+    hooks = [
+        (hook_z(layer), lambda z, hook, layer=layer: captured.__setitem__(layer, z.detach())) for layer in model.layers
+    ]
+    model.model.run_with_hooks(torch.tensor([ids]), fwd_hooks=hooks)
+    return captured
+
+
+@pytest.mark.parametrize("top", [0, 2])
+def test_features_equal_a_literal_replica(model: tuple[HookedModel, object], top: int) -> None:
+    adapted, oracle = model
+    found = head_features(adapted, texts(), top_tokens=top)
+    n_heads = adapted.n_heads[0]
+    assert found.heads == tuple(Head(layer, head) for layer in adapted.layers for head in range(n_heads))
+    for row, text in enumerate(texts()):
+        ids = [0, *adapted.tokenizer(text.text, add_special_tokens=False)["input_ids"]]
+        answer = list(range(ids.index(3) + 1, len(ids)))
+        with torch.no_grad():
+            log_probs = oracle(torch.tensor([ids])).logits[0].log_softmax(-1)  # type: ignore[operator]
+        if top:
+            answer = sorted(answer, key=lambda pos: float(log_probs[pos - 1, ids[pos]]))[:top]
+        captured = all_z(adapted, ids)
+        for place, head in enumerate(found.heads):
+            own = sum(captured[head.layer][0, pos, head.head] for pos in answer) / len(answer)
+            mean = sum(
+                captured[head.layer][0, pos, other] for pos in answer for other in range(n_heads)
+            ) / (n_heads * len(answer))  # fmt: skip
+            torch.testing.assert_close(found.values[row, place], torch.cat([own, mean]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_answers_are_read_where_they_are_predicted(layout: Layout, backend: Backend) -> None:
+    toy = tiny_model(layout, backend)
+    adapted = HookedModel(toy.model, tokenizer=toy.tokenizer)
+    for batch in encode_answered(texts(), toy.tokenizer)[0]:
+        readings = answer_readings(adapted, batch)
+        with torch.no_grad():
+            logits = toy.oracle(batch.tokens).logits
+        for prompt, pos in torch.cartesian_prod(torch.arange(len(batch)), torch.arange(batch.tokens.shape[1])).tolist():
+            wanted = batch.tokens[prompt, pos]
+            expected = (
+                logits[prompt, pos - 1].log_softmax(0)[wanted] if batch.targets[prompt, pos] else torch.tensor(0.0)
+            )
+            assert float(readings.log_prob[prompt, pos]) == pytest.approx(float(expected), abs=1e-4)
+            first_choice = bool(logits[prompt, pos - 1].argmax() == wanted)
+            assert bool(readings.right[prompt, pos]) == (first_choice or not batch.targets[prompt, pos])
+        totals = readings.log_prob.sum(1) / batch.targets.sum(1)
+        torch.testing.assert_close(readings.mean_log_prob(batch), totals)
+        assert readings.all_right().tolist() == [all(row) for row in readings.right.tolist()]
+
+
+def test_answers_no_longer_than_the_choice_are_used_whole(model: tuple[HookedModel, object]) -> None:
+    adapted, _ = model
+    for batch in encode_answered(texts(), adapted.tokenizer)[0]:
+        assert torch.equal(chosen_tokens(adapted, batch, top_tokens=7), batch.targets)
+        counts = chosen_tokens(adapted, batch, top_tokens=2).sum(1)
+        assert counts.tolist() == [min(2, int(count)) for count in batch.targets.sum(1)]
+
+
+def test_texts_that_cannot_be_read_are_dropped_and_counted(model: tuple[HookedModel, object]) -> None:
+    adapted, _ = model
+    unknown = AnsweredText("nobody→w1", (Span(7, 9),), category="f")
+    same = texts()[0]
+    shares: list[float] = []
+    found = head_features(adapted, [same, unknown, same, *texts()], top_tokens=5, advance=shares.append)
+    assert found.texts == (same, same, *texts())
+    assert (found.report.kept, list(found.report.dropped.values())) == (7, [1])
+    assert "nobody→w1" in found.report.summary()
+    assert torch.equal(found.values[0], found.values[1])
+    assert len(found.values) == 7
+    assert shares == sorted(shares)
+    with pytest.raises(DataError, match="None of the 1"):
+        head_features(adapted, [unknown], top_tokens=5)
+
+
+def test_models_without_a_tokenizer_or_with_heads_of_two_sizes_are_refused(
+    model: tuple[HookedModel, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    adapted, _ = model
+    monkeypatch.setattr(HookedModel, "d_head", property(lambda self: {0: 8, 1: 16}))
+    with pytest.raises(ModelError, match="8 in layer 0, 16"):
+        head_features(adapted, texts(), top_tokens=5)
+    bare = HookedModel(adapted.model, tokenizer=adapted.tokenizer)
+    bare.tokenizer = None
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        head_features(bare, texts(), top_tokens=5)

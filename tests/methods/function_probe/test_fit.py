@@ -1,0 +1,242 @@
+"""The function probe on models: a planted head is found, seeds are parts of a study, and bad input is told."""
+
+import importlib
+import itertools
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from function_worlds import QUICK
+from planted import planted_model
+from toys import tiny_model, word_tokenizer
+
+import headcats as hc
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.methods.function_probe import settings as function_settings
+from headcats.methods.function_probe.results import importance_effects
+from headcats.methods.joint.inputs import SuiteInputs
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
+from headcats.prompts.answered import AnsweredText
+from headcats.prompts.pair import Span
+from headcats.prompts.template import ARROW
+from headcats.tasks.definition import Task
+
+SLOT = Head(0, 1)
+GROUPS = ("low", "middle", "high")
+
+
+def slot_texts() -> list[AnsweredText]:
+    """Tokens [bos, word, mark, answer]; the function is that of the word, and marks and answers say nothing of it."""
+    draws = np.random.default_rng(0)
+    made = []
+    for word, mark, copy in itertools.product(range(18), "→\n,", range(3)):
+        prompt = f"w{word}{mark}"
+        text = f"{prompt}w{draws.integers(18)}"
+        made.append(
+            AnsweredText(
+                text,
+                (Span(len(prompt), len(text)),),
+                item=f"{text} {copy}",
+                task=f"{GROUPS[word // 6]} {word % 2}",
+                category=GROUPS[word // 6],
+            )
+        )
+    return made
+
+
+@pytest.fixture(scope="module")
+def planted() -> HookedModel:
+    """One head shows the word at the answer, another the mark; the rest look at positions alone."""
+    return HookedModel(planted_model({tuple(SLOT): 1, (1, 2): 2}), tokenizer=word_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def probed(planted: HookedModel) -> xr.Dataset:
+    return hc.methods.function_probe(planted, slot_texts(), preset=QUICK)
+
+
+def test_the_head_that_shows_the_function_ranks_first_in_at_least_four_of_five_seeds(probed: xr.Dataset) -> None:
+    assert dict(probed.importance.sizes) == {"seed": 5, "function": 3, "layer": 2, "head": 4}
+    assert (probed.accuracy_low > probed.chance).all()
+    ranked = np.abs(probed.importance.values).reshape(5, 3, -1).argmax(-1)
+    assert ((ranked == SLOT.layer * 4 + SLOT.head).sum(0) >= 4).all()
+    chosen = hc.rules.elbow()(importance_effects(probed))
+    assert (chosen.sel(layer=0, head=1) == 1).all()
+
+
+def test_words_that_were_never_seen_are_not_recognised(probed: xr.Dataset) -> None:
+    # The head copies the word itself: the probe knows words of functions, and no function beyond them.
+    assert probed.attrs["verdict"] == "separates tasks, not functions"
+    assert probed.left_out_low[0] <= probed.left_out_chance[0] == pytest.approx(1 / 3)
+    assert probed.left_out_accuracy[1:].isnull().all()
+    assert probed.task_left_out_accuracy.isel(seed=0).notnull().all()
+    assert any("tasks, not functions" in line for line in hc.methods.function_probe.summary(probed))
+
+
+def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: HookedModel, probed: xr.Dataset) -> None:
+    both = [
+        hc.methods.function_probe(planted, slot_texts(), preset=QUICK, tokens=t, n_seeds=1) for t in ("all", "top5")
+    ]
+    for one in both:
+        np.testing.assert_array_equal(one.importance, probed.importance.isel(seed=[0]))
+    told = [json.loads(one.attrs["provenance"])["settings"]["top_tokens"] for one in both]
+    assert told == [0, 5]
+
+
+def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) -> None:
+    texts = slot_texts()
+    few = [replace(text, category="few", task="few") for text in texts[:9]]
+    long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
+    with pytest.warns(StatisticsWarning) as told:
+        found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
+    assert [str(one.message).partition(" (e.g.")[0] for one in told] == [
+        "Left out: few (9 query items of at least 10).",
+        "Texts: 171 kept; 1 word unknown to the tokenizer",
+    ]
+    assert found.function.values.tolist() == ["high", "low", "middle"]
+    assert found.n.values.tolist() == [54] * 3
+    assert json.loads(found.attrs["provenance"])["left_out"] == {"few": "9 query items of at least 10"}
+    summary = hc.methods.function_probe.summary(found)
+    assert "Left out: few (9 query items of at least 10)." in summary
+    assert any(line.startswith("Texts: 171 kept; 1 ") for line in summary)
+
+
+def test_functions_none_of_whose_texts_can_be_used_are_named(planted: HookedModel) -> None:
+    lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
+    with pytest.warns(StatisticsWarning):
+        found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=QUICK, n_seeds=1)
+    assert "Left out: lost (none of its texts can be used)." in hc.methods.function_probe.summary(found)
+
+
+def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
+    texts = slot_texts()
+    order = np.random.default_rng(1).permutation(len(texts))
+    shuffled = [replace(text, category=texts[other].category) for text, other in zip(texts, order, strict=True)]
+    with pytest.raises(DataError, match=r"[45] of 5 seeds of the function probe were refused.*not above chance"):
+        hc.methods.function_probe(planted, shuffled, preset=QUICK)
+    with pytest.raises(UnknownNameError, match=r"Unknown preset .* of function_probe"):
+        hc.methods.function_probe(planted, texts, preset="cogmirrors")
+    with pytest.raises(OptionError, match="'top5', 'all'"):
+        hc.methods.function_probe(planted, texts, tokens="top3")
+    with pytest.raises(
+        DataError, match=r"with a list in it. From a file: texts, report = hc.methods.function_probe.cogqa_texts"
+    ):
+        hc.methods.function_probe(planted, (texts, "report"))
+    with pytest.raises(OptionError, match="n_seeds"):
+        hc.methods.function_probe(planted, texts, n_seeds=0)
+    with pytest.raises(DataError, match="at least 2 functions"):
+        hc.methods.function_probe(planted, [text for text in texts if text.category == "low"])
+
+
+def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("headcats.methods.function_probe.fit")
+    whole = module.probe_seed
+
+    def refusing(*args, probe: int, **kwargs):
+        if probe == 0:
+            raise DataError("did not converge")
+        return whole(*args, probe=probe, **kwargs)
+
+    monkeypatch.setattr(module, "probe_seed", refusing)
+    with pytest.warns(StatisticsWarning, match=r"^Refused: seed 0\. did not converge$"):
+        found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
+    assert found.seed.values.tolist() == [1, 2]
+    told = hc.methods.function_probe.summary(found)
+    assert "Refused: seed 0. did not converge" in told
+    assert "1 of 3 seeds are not here: refused, or not run yet." in told
+
+
+def pairs(offset: int, first: int) -> list[tuple[str, str]]:
+    return [(f"w{first + number}", f"w{first + (number + offset) % 26}") for number in range(26)]
+
+
+@pytest.fixture
+def inputs() -> Iterator[SuiteInputs]:
+    toy = tiny_model("gpt2")
+    words = {"up1": pairs(1, 0), "up2": pairs(2, 0), "down1": pairs(-1, 26), "down2": pairs(-2, 26)}
+    tasks = tuple(Task(name, name[:-1], "counting", lambda n, *, seed: []) for name in [*words, "finished"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(function_settings, "PRESETS", {"cogmirrors2025": QUICK})
+        yield SuiteInputs(
+            model=HookedModel(toy.model, tokenizer=toy.tokenizer),
+            tasks=tasks,
+            categories={task.name: task.category.capitalize() for task in tasks},
+            pairs=words,
+            template=ARROW,
+            n_demos=2,
+            n_prompts=52,
+            seed=3,
+        )
+
+
+def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
+    inputs: SuiteInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    method = hc.methods.function_probe
+    reads = method.parts(inputs, n_seeds=2)
+    assert reads == {f"seed {number}": ("up1", "up2", "down1", "down2") for number in range(2)}
+    steps: list[tuple[float, str]] = []
+    runs: list[int] = []
+    capture = HookedModel.capture
+    monkeypatch.setattr(HookedModel, "capture", lambda self, *a, **k: (runs.append(1), capture(self, *a, **k))[1])
+    parts = {
+        part: method.on_part(inputs.reporting(lambda *step: steps.append(step)), part, n_seeds=2) for part in reads
+    }
+    first_reading = len(runs)
+    assert all(0 <= share <= 1 for share, _ in steps)
+    assert {"probe of functions"} < {what for _, what in steps}
+    assert method._kept is None  # nothing is held after the last part
+    joined = method.join(parts)
+    assert joined.seed.values.tolist() == [0, 1]
+    assert joined.function.values.tolist() == ["Down", "Up"]
+    assert joined.attrs["method"] == "function_probe"
+    assert joined.attrs["preset"] == "cogmirrors2025"
+    assert joined.attrs["verdict"] not in ("too few seeds", "")
+    assert method.join({"seed 0": parts["seed 0"]}).attrs["verdict"] == "too few seeds"  # 1 of 2
+    told = json.loads(joined.attrs["provenance"])
+    assert told["left_out"] == {"finished": "a task of finished prompts, not of word pairs"}
+    called = method(
+        inputs.model,
+        [text for task in reads["seed 0"] for text in inputs.texts(task, n=52, purpose="function_probe")],
+        n_seeds=2,
+        seed=3,
+    )
+    assert len(runs) <= 2 * first_reading + 2  # both parts were read once, and the call looks at the model first
+    xr.testing.assert_equal(joined, called)
+    joined.to_netcdf(tmp_path / "probe.nc", engine="h5netcdf")
+    xr.testing.assert_identical(xr.load_dataset(tmp_path / "probe.nc", engine="h5netcdf"), joined)
+
+
+def test_the_seeds_that_leave_tasks_out_are_more_work(inputs: SuiteInputs) -> None:
+    method = hc.methods.function_probe
+    # Two functions of two tasks each: one training, and one for each of two rounds of left-out tasks.
+    assert [method.work(inputs, f"seed {number}", n_seeds=3) for number in range(3)] == [3.0, 1.0, 1.0]
+    alone = replace(inputs, pairs={name: found for name, found in inputs.pairs.items() if name != "up2"})
+    assert method.work(alone, "seed 0") == 1.0, "nothing is left out where one function alone has two tasks"
+
+
+def test_a_seed_alone_equals_itself_among_others(inputs: SuiteInputs) -> None:
+    method = hc.methods.function_probe
+    alone = method.on_part(inputs, "seed 1", n_seeds=2)
+    again = method.join({part: method.on_part(inputs, part, n_seeds=2) for part in ("seed 0", "seed 1")})
+    np.testing.assert_array_equal(alone.importance, again.importance.sel(seed=[1]))
+    assert alone.left_out_accuracy.isnull().all()
+    other = method.on_part(replace(inputs, seed=4), "seed 1", n_seeds=2)
+    assert (other.importance != alone.importance).any()
+
+
+def test_the_paper_preset_and_options_are_what_the_command_line_offers() -> None:
+    method = hc.methods.function_probe
+    assert (method.declaration.kind, method.name, method.declaration.figure) == (
+        "joint",
+        "function_probe",
+        "importance_grid",
+    )
+    assert method.options["preset"] == ("cogmirrors2025",)
+    assert method.options["tokens"] == ("top5", "all")
+    assert method.options["n_seeds"].default == 5

@@ -1,0 +1,158 @@
+import warnings
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ICL, relations_of, scattered_relations
+
+from headcats.categories.by_relation import relation_members
+from headcats.categories.shared import overlap
+from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.figures import data, overlap_map
+from headcats.methods.ov_relation.figure import ov_map
+
+# Relations copying, reversing and capital; L0H0, L0H1, L1H0, L1H1.
+SCORE = np.array([[[0.9, 0.0], [0.15, 0.149]], [[0.0, 0.1], [0.5, 0.0]], [[0.3, 0.2], [0.0, 0.0]]])
+
+
+def by_hand(**changes: list[float]) -> xr.Dataset:
+    """Threshold .15 for all, k 10 but 1 for copying, null .02 to .05."""
+    return relations_of(
+        SCORE,
+        tasks=["copying", "reversing", "capital"],
+        belongs=["Algorithmic", "Algorithmic", "Knowledge"],
+        k=[1, 10, 10],
+        null=changes.get("null", [0.02, 0.05, 0.03]),
+    )
+
+
+def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in fig.data if trace.type == "heatmap"]
+
+
+def texts_of(fig: go.Figure) -> list[str]:
+    return [annotation.text for annotation in fig.layout.annotations]
+
+
+def test_a_head_is_in_a_category_through_any_relation_that_reaches_its_threshold() -> None:
+    frame = data(ov_map(by_hand())).set_index(["panel", "name"])
+    assert frame.set["All Categories"].to_dict() == {
+        "L0H0": "Algorithmic+Knowledge",
+        "L0H1": "Knowledge",
+        "L1H0": "Algorithmic",
+        "L1H1": "",
+    }
+    assert frame.tasks["Algorithmic"].to_dict() == {
+        "L0H0": "copying",
+        "L0H1": "",
+        "L1H0": "copying,reversing",
+        "L1H1": "",
+    }
+    assert frame.score["Algorithmic"].tolist() == [0.9, 0.1, 0.5, 0.149]
+    assert frame.outcome["Knowledge"].tolist() == ["in", "in", "out", "out"]
+    assert frame.label["All Categories", "L0H0"] == "2 categories"
+    assert frame.colour["All Categories", "L0H1"] == ICL["Knowledge"]
+
+
+def test_thresholds_are_those_of_the_null_where_it_is_higher() -> None:
+    frame = data(ov_map(by_hand(null=[0.02, 0.05, 0.25]))).set_index(["panel", "name"])
+    assert frame.outcome["Knowledge"].tolist() == ["in", "out", "out", "out"]
+
+
+def test_a_threshold_of_ones_own_is_named() -> None:
+    fig = ov_map(by_hand(null=[0.02, 0.05, 0.25]), threshold=0.1)
+    frame = data(fig).set_index(["panel", "name"])
+    assert frame.outcome["Algorithmic"].tolist() == ["in", "in", "in", "in"]
+    assert frame.outcome["Knowledge"].tolist() == ["in", "in", "out", "out"]
+    assert "threshold 0.1, null 0.02 to 0.25" in fig.layout.title.text
+    with pytest.raises(OptionError, match="calibrated"):
+        ov_map(by_hand(), threshold="half")
+
+
+def test_what_the_memberships_warn_of_stands_below_the_title() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        texts = " ".join(texts_of(ov_map(by_hand())))
+    assert "saturates: Algorithmic (2 relations)" in " ".join(texts.replace("&nbsp;", " ").split())
+    with pytest.warns(StatisticsWarning):
+        relation_members(by_hand())
+
+
+def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
+    relations = by_hand()
+    relations["suppression"][2, 1, 0] = 0.4
+    fig = ov_map(relations)
+    marks = [trace for trace in fig.data if trace.name == "Suppressing" and trace.x[0] is not None]
+    assert [(list(trace.x), list(trace.y)) for trace in marks] == [([1], [0])]
+    assert data(fig).query("suppresses")[["panel", "name"]].to_numpy().tolist() == [["Knowledge", "L1H0"]]
+
+
+def test_the_title_names_k_threshold_and_null() -> None:
+    said = "k 10 (copying: 1), threshold 0.15, null 0.02 to 0.05"
+    assert ov_map(by_hand()).layout.title.text == f"OV relations: {said}"
+    assert ov_map(by_hand(), title="GPT-2").layout.title.text == f"GPT-2: {said}"
+    higher = ov_map(by_hand(null=[0.02, 0.02, 0.25])).layout.title.text
+    assert higher.endswith("threshold 0.15 to 0.25, null 0.02 to 0.25")
+    one = by_hand().isel(task=[1])
+    assert ov_map(one).layout.title.text == "OV relations: k 10, threshold 0.15, null 0.05"
+    assert any("99.9th percentile" in text for text in texts_of(ov_map(by_hand())))
+
+
+def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
+    relations = scattered_relations(6, 8)
+    with pytest.warns(StatisticsWarning, match="saturates"):
+        members = relation_members(relations)
+    fig, plain = ov_map(relations), overlap_map(overlap(members))
+    assert [trace.name for trace in heatmaps(fig)] == ["All Categories", *ICL]
+    for mine, theirs in zip(heatmaps(fig), heatmaps(plain), strict=True):
+        np.testing.assert_array_equal(mine.z, theirs.z)
+        assert mine.colorscale == theirs.colorscale
+    for axis in ("xaxis", "yaxis2"):
+        assert fig.layout[axis].range == plain.layout[axis].range
+        assert fig.layout[axis].tickvals == plain.layout[axis].tickvals
+    assert (fig.layout.xaxis.title.text, fig.layout.yaxis.title.text) == ("layer", "head")
+    assert fig.layout.yaxis.range == (7.5, -0.5)
+    names = [[trace.name for trace in one.data if trace.showlegend] for one in (fig, plain)]
+    assert names[0] == names[1]
+
+
+def test_hover_gives_the_score_of_each_category_and_the_relations() -> None:
+    everything, algorithmic, _ = heatmaps(ov_map(by_hand()))
+    assert everything.hovertemplate == (
+        "<b>%{text}</b><br>Algorithmic: score %{customdata[0]:.3f}<br>Knowledge: score %{customdata[1]:.3f}"
+        "%{hovertext}<extra></extra>"
+    )
+    assert algorithmic.hovertemplate.count("score") == 1
+    assert everything.text[0][1] == "L1H0: Algorithmic"
+    assert everything.hovertext[0][1] == "<br>tasks of Algorithmic: copying, reversing"
+    assert algorithmic.customdata[0][1][0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("title", [None, "A model with a name that is much longer than a map of one category is wide"])
+def test_a_figure_is_as_wide_as_its_title(title: str | None) -> None:
+    fig = ov_map(relations_of(np.ones((1, 2, 2)), tasks=["a"], belongs=["Knowledge"], k=[10], null=[0.1]), title=title)
+    assert fig.layout.width >= 8 * len(fig.layout.title.text)
+
+
+def test_relations_that_no_head_implements_say_so() -> None:
+    none = relations_of(np.zeros((1, 2, 2)), tasks=["a"], belongs=["Knowledge"], k=[10], null=[0.1])
+    assert any(text.startswith("No head passed") for text in texts_of(ov_map(none)))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (by_hand().drop_vars("null"), r"`null` over \(task\).*hc.methods.ov_relation"),
+        (by_hand().isel(task=0), r"`score` over \(task, layer, head\)"),
+    ],
+    ids=["no null", "no tasks"],
+)
+def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        ov_map(table)
+
+
+def test_unknown_palettes_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="palette"):
+        ov_map(by_hand(), palette="rainbow")

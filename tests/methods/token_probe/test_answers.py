@@ -1,0 +1,158 @@
+"""From questions to judged answers: what is kept, what is left out and why."""
+
+import pytest
+from scripted import EXACT, ScriptedModel, spaced_tokenizer
+from toys import tiny_model
+
+from headcats.errors import DataError, ModelError, OptionError
+from headcats.methods.token_probe.answers import answer_questions, tokens_of, written
+from headcats.methods.token_probe.question import Question, find_exact, same_answer
+from headcats.methods.token_probe.settings import PRESETS
+from headcats.models.adapter import HookedModel
+
+PAPER = PRESETS["orgad2025"]
+RIGHT = "the sum is 8 5 now"
+
+
+def model_saying(*answers: str) -> tuple[ScriptedModel, list[Question]]:
+    """A model that gives these answers to as many questions, whose right answer is always `RIGHT`."""
+    tokenizer = spaced_tokenizer()
+    script, questions = {}, []
+    for number, answer in enumerate(answers):
+        prompt = f"{' '.join(str(100 + number))} plus 1 →"
+        ids = (0, *tokenizer(prompt, add_special_tokens=False)["input_ids"])
+        script[ids] = tuple(tokenizer(answer, add_special_tokens=False)["input_ids"])
+        questions.append(Question(prompt, RIGHT, EXACT))
+    return ScriptedModel(script), questions
+
+
+def test_answers_are_judged_by_their_exact_part() -> None:
+    model, questions = model_saying(RIGHT, "surely the sum is 8 5 then", "the sum is 8 6 now", "the sum is 1 8 5 now")
+    answers, report = answer_questions(model, questions, PAPER)
+    assert [one.wrong for one in answers] == [False, False, True, True]
+    assert [one.exact for one in answers] == ["8 5", "8 5", "8 6", "1 8 5"]
+    assert [one.generated for one in answers][1] == "surely the sum is 8 5 then"
+    # <bos> 1 0 0 plus 1 →: seven tokens; "the sum is" stands before the exact answer.
+    assert [(one.shape.q_len, one.shape.first, one.shape.last, one.shape.length) for one in answers] == [
+        (7, 10, 11, 13),
+        (7, 11, 12, 14),
+        (7, 10, 11, 13),
+        (7, 10, 12, 14),
+    ]
+    assert all(len(one.tokens) == one.shape.length and not one.cut for one in answers)
+    assert (report.kept, report.dropped) == (4, {})
+
+
+def test_what_is_left_out_is_counted_by_reason() -> None:
+    model, questions = model_saying(
+        RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, RIGHT, "the sum is now then", "is 8 5 now", "the sum is 5 now then",
+        "8 5 is the sum now", "the sum is 8 5",
+    )  # fmt: skip
+    first = questions[0]
+    questions += [first, Question("1 plus unheard →", RIGHT, EXACT), Question("1 " * 60 + "→", RIGHT, EXACT)]
+    answers, report = answer_questions(model, questions, PAPER)
+    assert len(answers) == report.kept == 6
+    assert report.dropped == {
+        "asked before": 1,
+        "word unknown to the tokenizer": 1,
+        "longer than the context": 1,
+        "no exact answer in the output": 1,
+        "answer of fewer than 5 tokens": 1,
+        "exact answer of fewer than 2 tokens": 1,
+        "exact answer at the start of the answer": 1,
+        "exact answer at the end of the answer": 1,
+    }
+    assert "'the sum is now then'" in report.summary()
+
+
+def test_long_answers_are_cut_short_where_they_are_an_example() -> None:
+    model, questions = model_saying(RIGHT, "the sum is " + "now " * 30)
+    _, report = answer_questions(model, questions, PAPER)
+    example = report.summary().partition(" -> ")[2]
+    assert example.startswith("'the sum is now now")
+    assert example.endswith("now ...')")
+    assert len(example) < 70
+
+
+def test_roles_that_coincide_in_most_answers_are_refused_by_name() -> None:
+    model, questions = model_saying(RIGHT, "8 5", "9 5")
+    with pytest.raises(DataError, match="2 of 3 answers") as problem:
+        answer_questions(model, questions, PAPER, preset="orgad2025")
+    message = str(problem.value)
+    assert "first_answer = exact_answer_first in 2" in message
+    assert "'orgad2025' needs answers of at least 5 tokens" in message
+    assert "ask for answers in a sentence" in message
+
+
+def test_an_answer_that_never_ends_is_cut_and_counted() -> None:
+    model, questions = model_saying("the sum is 8 5 " + "now " * 80)
+    answers, _ = answer_questions(model, questions, PAPER)
+    # Seven tokens of question; the context of 64 ends before the limit of the answer does.
+    assert answers[0].cut
+    assert answers[0].shape.length == 64
+
+
+def test_no_answer_at_all_is_refused() -> None:
+    model, questions = model_saying("the sum is now then")
+    with pytest.raises(DataError, match=": 0 kept; 1 no exact"):
+        answer_questions(model, questions, PAPER)
+    with pytest.raises(DataError, match="No question"):
+        answer_questions(model, [], PAPER)
+    with pytest.raises(DataError, match="None of the 1"):
+        answer_questions(model, [Question("unheard", RIGHT, EXACT)], PAPER)
+
+
+def test_a_tokenizer_that_loses_the_exact_answer_is_noticed() -> None:
+    model, questions = model_saying(RIGHT)
+    split = Question(questions[0].prompt, "the sum is 85 now", r"\d+")
+    with pytest.raises(DataError, match="word unknown"):
+        answer_questions(model, [split], PAPER)
+    model.tokenizer.add_tokens(["85"])
+    joined = Question(questions[0].prompt, "the sum is 8 5 now", r"\d \d")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(model.tokenizer), "decode", lambda self, ids, **options: "".join(map(str, ids)))
+        with pytest.raises(DataError, match="exact answer"):
+            answer_questions(model, [joined], PAPER)
+
+
+def test_a_model_without_tokenizer_is_refused() -> None:
+    model = HookedModel(tiny_model("gpt2", n_layers=1).model)
+    model.tokenizer = None
+    with pytest.raises(ModelError, match="has no tokenizer"):
+        answer_questions(model, [Question("1 →", RIGHT, EXACT)], PAPER)
+
+
+def test_tokens_of_a_span_are_those_with_a_character_in_it() -> None:
+    # "the" 0-3, " sum" 3-7, " is" 7-10, " 85" 10-13, "." 13-14
+    stops = [3, 7, 10, 13, 14]
+    assert tokens_of((11, 13), stops) == [3]
+    assert tokens_of((8, 13), stops) == [2, 3]
+    assert tokens_of((14, 14), stops) == []
+
+
+def test_tokens_are_found_in_what_the_tokenizer_writes() -> None:
+    tokenizer = spaced_tokenizer()
+    ids = tokenizer(RIGHT, add_special_tokens=False)["input_ids"]
+    text, stops = written(tokenizer, ids)
+    assert (text, stops) == (RIGHT, [3, 7, 10, 12, 14, 18])
+    assert tokens_of(find_exact(EXACT, text) or (0, 0), stops) == [3, 4]
+    assert written(tokenizer, []) == ("", [])
+
+
+def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
+    assert find_exact(r"\d+", "a 12 b 3") == (2, 4)
+    assert find_exact(r"sum is (\d+)", "the sum is 12 of 3") == (11, 13)
+    assert find_exact(r"\d*", "none") is None
+    assert same_answer("8 5", "85")
+    assert not same_answer("8 5", "8 6")
+    assert Question("1 →", RIGHT, EXACT).exact_answer == "8 5"
+    assert Question("1 →", RIGHT, EXACT).item == "1 →"
+
+
+def test_questions_that_cannot_be_judged_are_refused() -> None:
+    with pytest.raises(DataError, match="right answer 'none'"):
+        Question("1 →", "none", EXACT)
+    with pytest.raises(DataError, match="needs a prompt"):
+        Question(" ", RIGHT, EXACT)
+    with pytest.raises(OptionError, match="regular expression"):
+        Question("1 →", RIGHT, "(")

@@ -1,0 +1,81 @@
+"""The area under the ROC curve against scikit-learn, pairs counted by hand, and the coverage of its intervals."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from headcats.methods.token_probe.auc import JudgedPrompts
+
+
+def judged(wrong: list[bool] | np.ndarray, tasks: list[str] | None = None, **options: object) -> JudgedPrompts:
+    n = len(wrong)
+    items = options.get("items", [str(i) for i in range(n)])
+    draws = np.random.default_rng(options.get("seed", 0))
+    resamples = int(options.get("resamples", 500))  # type: ignore[call-overload]
+    return JudgedPrompts(np.array(wrong), tasks or ["t"] * n, items, resamples=resamples, draws=draws)  # type: ignore[arg-type]
+
+
+def test_the_area_is_that_of_scikit_learn_ties_included() -> None:
+    draws = np.random.default_rng(1)
+    wrong, scores = draws.random(60) < 0.4, draws.integers(0, 8, 60) / 4
+    area = judged(wrong).area(scores)
+    assert math.isclose(area.value, roc_auc_score(wrong, scores), abs_tol=1e-12)
+    assert area.low < area.value < area.high
+
+
+def test_the_area_within_tasks_counts_pairs_of_one_task() -> None:
+    draws = np.random.default_rng(2)
+    tasks = [str(t) for t in draws.integers(0, 3, 40)]
+    wrong, scores = draws.random(40) < 0.5, draws.integers(0, 5, 40) / 2
+    won, pairs = 0.0, 0
+    for one, other in itertools.product(range(40), range(40)):
+        if wrong[one] and not wrong[other] and tasks[one] == tasks[other]:
+            pairs += 1
+            won += (scores[one] > scores[other]) + 0.5 * (scores[one] == scores[other])
+    assert math.isclose(judged(wrong, tasks).area_within(scores).value, won / pairs, abs_tol=1e-12)
+
+
+def test_a_score_that_knows_the_task_alone_is_at_chance_within_tasks() -> None:
+    wrong = np.array([True, True, True, False, False, False, False, True])
+    tasks = ["hard"] * 4 + ["easy"] * 4
+    scores = np.array([1.0] * 4 + [0.0] * 4)
+    test = judged(wrong, tasks)
+    assert test.area(scores).value == 0.75  # (3 * 3 + .5 * (3 * 1 + 1 * 3)) of 16 pairs
+    assert tuple(test.area_within(scores)) == (0.5, 0.5, 0.5)
+
+
+def test_tasks_of_one_class_have_no_pairs_and_are_named() -> None:
+    test = judged([True, False, True, True], ["mixed", "mixed", "wrong", "wrong"])
+    assert test.one_class == ("wrong",)
+    assert test.area_within(np.array([2.0, 1.0, 0.0, 0.0])).value == 1
+    alone = test.relabelled(np.array([True, True, False, False]))
+    assert alone.one_class == ("mixed", "wrong")
+    assert all(math.isnan(value) for value in alone.area_within(np.zeros(4)))
+    assert test.one_class == ("wrong",)
+
+
+def test_prompts_of_one_item_are_one_draw() -> None:
+    # Ten times the same prompts say no more than once.
+    draws = np.random.default_rng(3)
+    wrong, scores = draws.random(30) < 0.5, draws.normal(size=30)
+    once = judged(wrong).area(scores)
+    order = draws.permutation(300) % 30
+    again = judged(wrong[order], items=[str(i) for i in order]).area(scores[order])
+    assert math.isclose(once.value, again.value, abs_tol=1e-12)
+    assert abs((again.high - again.low) - (once.high - once.low)) < 0.05
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_the_interval_holds_the_true_area(shift: float) -> None:
+    # P(N(shift, 1) > N(0, 1)) = Phi(shift / sqrt 2).
+    truth = 0.5 * (1 + math.erf(shift / 2))
+    draws = np.random.default_rng(4)
+    inside = 0
+    for seed in range(100):
+        wrong = draws.random(80) < 0.5
+        area = judged(wrong, seed=seed, resamples=300).area(draws.normal(size=80) + shift * wrong)
+        inside += area.low <= truth <= area.high
+    assert inside >= 88

@@ -1,0 +1,287 @@
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+import xarray as xr
+from figures.examples import ROLES, scattered_token_map, token_map_of
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.figures import data
+from headcats.figures.colours import FRAME
+from headcats.methods.token_probe.figure import layer_token
+
+# Layers 0 and 1, roles x, exact_answer_first, y.
+THREE = ("x", "exact_answer_first", "y")
+BY_HAND = np.array([[0.5, 0.9, 0.4], [0.56, 0.6, 0.52]])
+
+
+def heatmaps(fig: go.Figure) -> list[go.Heatmap]:
+    return [trace for trace in fig.data if trace.type == "heatmap"]
+
+
+def texts_of(fig: go.Figure) -> str:
+    return " | ".join(annotation.text for annotation in fig.layout.annotations)
+
+
+def rectangles(fig: go.Figure) -> list[tuple[float, float, float, float]]:
+    """Left, right, top, bottom of the black lines."""
+    return [
+        (min(t.x), max(t.x), min(t.y), max(t.y)) for t in fig.data if t.type == "scatter" and t.name == "exact answer"
+    ]
+
+
+def marks(fig: go.Figure) -> set[tuple[str, int, int]]:
+    return {
+        (trace.name, int(y), int(x))
+        for trace in fig.data
+        if trace.type == "scatter" and trace.name != "exact answer"
+        for x, y in zip(trace.x, trace.y, strict=True)
+    }
+
+
+def test_x_is_the_token_named_above_and_y_the_layer_with_0_on_top() -> None:
+    fig = layer_token(scattered_token_map(32, 1))
+    x, y = fig.layout.xaxis, fig.layout.yaxis
+    assert x.side == "top"
+    assert list(x.ticktext) == list(ROLES)
+    assert list(x.tickvals) == list(range(len(ROLES)))
+    assert x.range == (-0.5, len(ROLES) - 0.5)
+    assert y.range == (31.5, -0.5)
+    assert list(y.tickvals) == list(range(0, 32, 2))
+    assert y.title.text == "Layer"
+    token = next(text for text in fig.layout.annotations if text.text == "Token")
+    assert token.y < y.domain[0]
+
+
+@pytest.mark.parametrize(("n", "labelled"), [(6, range(6)), (16, range(16)), (17, range(0, 17, 2))])
+def test_every_layer_of_few_is_labelled(n: int, labelled: range) -> None:
+    assert list(layer_token(scattered_token_map(n, 1)).layout.yaxis.tickvals) == list(labelled)
+
+
+def test_the_caption_says_what_the_rectangle_holds() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    assert "rectangle: exact answer with the token before it and the token after it" in texts_of(layer_token(table))
+    before = layer_token(table, highlight=ROLES[2:5])
+    assert "rectangle: exact answer with the token before it" in texts_of(before)
+    assert "after it" not in texts_of(before)
+    exact = layer_token(table, highlight=["exact_answer_first", "exact_answer_last"])
+    assert "rectangle: exact answer" in texts_of(exact)
+    assert "exact answer with" not in texts_of(exact)
+
+
+def test_the_caption_explains_roles_whose_names_do_not() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    said = texts_of(layer_token(table))
+    assert "last_q: last token of the question" in said
+    assert "-2 … -1: tokens counted from the end of the text, -1 is the last" in said
+    assert "-1: tokens counted from the end of the text" in texts_of(layer_token(table.sel(role=["-1"])))
+    without = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    assert "counted from the end" not in without
+    assert "last_q" not in without
+
+
+def test_the_caption_says_which_roles_are_the_same_token() -> None:
+    roles = ["last_q", "exact_answer_last", "-2", "-1"]
+    same = np.eye(4)
+    for one, other, share in ((1, 2, 0.66), (0, 2, 0.2), (1, 3, 0.002)):
+        same[one, other] = same[other, one] = share
+    table = token_map_of(np.full((4, 4), 0.7), roles=roles).assign_coords(other_role=roles)
+    table["same_position"] = (("role", "other_role"), same)
+    assert "the same token: exact_answer_last is -2 in 66 % of the answers, last_q is -2 in 20 %" in texts_of(
+        layer_token(table)
+    )
+    table["in_question"] = ("role", [1, 0, 0.4, 0])
+    said = texts_of(layer_token(table)).replace("&nbsp;", " ")
+    assert "-2 lies in the question in 40 % of the answers" in said
+    assert "the same token: exact_answer_last is -2 in 66 %, exact_answer_last is -1 in under 1 %" in said
+    assert "last_q is" not in said
+    alone = texts_of(layer_token(table.sel(role=["last_q", "-1"])))
+    assert "the same token" not in alone
+    assert "in the question in" not in alone
+
+
+def test_the_caption_explains_roles_of_prompts() -> None:
+    said = texts_of(layer_token(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
+    assert "y1: output of a demonstration" in said
+    assert "between_query: text behind the query, where the answer is read" in said
+
+
+def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
+    values = np.full((6, 22), 0.01)
+    values[1, -1], values[0, 4] = 0.906, -0.4
+    roles = [f"x{i}" for i in range(22)]
+    table = token_map_of(values, roles=roles)[["auc"]].rename(auc="effect")
+    axis = layer_token(table).layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (-0.906, 0.906)
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("-0.91", "-0.45", "0.00", "0.45", "0.91")
+    nothing = layer_token(table * 0).layout.coloraxis
+    assert (nothing.cmin, nothing.cmax) == (-1, 1)
+
+
+def test_a_map_without_a_given_title_says_what_it_shows() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
+    fig = layer_token(attention)
+    assert fig.layout.title.text == "Mean attention from the last token"
+    assert "mean over heads and 240 texts" in texts_of(fig)
+    effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
+    fig = layer_token(effects)
+    assert fig.layout.title.text == "Effect of patching (resid)"
+    assert "64 prompts" in texts_of(fig)
+    assert layer_token(table).layout.title.text == "Probe for wrong answers"
+    assert layer_token(table, variable="within_task").layout.title.text == "Probe for wrong answers, within tasks"
+    assert "AUC: how well a probe tells wrong answers from right ones" in texts_of(layer_token(table))
+    assert "AUC" not in texts_of(fig)
+    assert "mean over heads and 1 text&" in texts_of(layer_token(attention.assign(n=1)))
+    assert "1 prompt&" in texts_of(layer_token(effects.assign(n=1)))
+    assert "1 answer, 1 wrong" in texts_of(layer_token(table.assign(n=1, n_wrong=1)))
+    assert layer_token(attention, title="Mine").layout.title.text == "Mine"
+    told = layer_token(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
+    assert told == "Effect of patching (resid), copy, model a&lt;b&gt;"
+
+
+def test_auc_is_blue_from_a_half_to_1() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND, rtol=1e-6)
+    axis = fig.layout.coloraxis
+    assert (axis.cmin, axis.cmax) == (0.5, 1.0)
+    assert axis.colorscale[0][1] == "rgb(247,251,255)"
+    assert axis.colorscale[-1][1] == "rgb(8,48,107)"
+    assert tuple(map(str.strip, axis.colorbar.ticktext)) == ("≤ 0.5", "0.6", "0.7", "0.8", "0.9", "1.0")
+    assert axis.colorbar.title.text == "ROC-AUC"
+    above = layer_token(token_map_of(BY_HAND + 0.1, roles=THREE)).layout.coloraxis.colorbar
+    assert above.ticktext[0].strip() == "0.5"
+
+
+def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> None:
+    table = token_map_of(np.full((4, len(ROLES)), 0.7))
+    assert rectangles(layer_token(table)) == [(1.5, 5.5, -0.5, 3.5)]
+    rectangle = next(trace for trace in layer_token(table).data if trace.name == "exact answer")
+    assert rectangle.line.color == FRAME
+    assert rectangle.cliponaxis is False
+    named = table.assign_attrs(exact_roles="exact_answer_first\nexact_answer_last")
+    assert rectangles(layer_token(named)) == [(2.5, 4.5, -0.5, 3.5)]
+    assert rectangles(layer_token(table.drop_attrs())) == [(1.5, 5.5, -0.5, 3.5)]
+    asked = layer_token(table, highlight=["-1", "last_q", "-2"])
+    assert rectangles(asked) == [(-0.5, 0.5, -0.5, 3.5), (5.5, 7.5, -0.5, 3.5)]
+    assert "rectangle: last_q, -2, -1" in texts_of(asked)
+    assert rectangles(layer_token(table, highlight=[])) == []
+    moved = table.isel(role=[4, 0, 2, 1, 3])
+    assert rectangles(layer_token(moved)) == [(-0.5, 0.5, -0.5, 3.5), (1.5, 2.5, -0.5, 3.5), (3.5, 4.5, -0.5, 3.5)]
+    assert data(asked).query("highlighted").role.unique().tolist() == ["last_q", "-2", "-1"]
+
+
+def test_marks_hold_intervals_against_a_half() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE))
+    assert marks(fig) == {("above", 0, 1), ("above", 1, 0), ("above", 1, 1), ("below", 0, 2), ("largest", 0, 1)}
+    assert "largest: 0.900 [0.850, 0.950], layer 0, exact_answer_first" in texts_of(fig)
+    frame = data(fig)
+    assert frame.mark.tolist() == ["neither", "above", "below", "above", "above", "neither"]
+    assert frame[frame.largest].role.tolist() == ["exact_answer_first"]
+    assert frame.low.tolist() == pytest.approx((BY_HAND - 0.05).ravel().tolist())
+    assert frame.within_task.tolist() == pytest.approx((BY_HAND - 0.1).ravel().tolist())
+
+
+def test_what_the_map_is_held_against_stands_above_it() -> None:
+    texts = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
+    assert "400 answers, 150 wrong" in texts
+    assert "knowing the task alone: AUC 0.625" in texts
+    assert "shuffled labels: AUC 0.500 to 0.500" in texts
+
+
+def test_an_auc_within_tasks_is_held_against_shuffled_labels_within_tasks() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    table["shuffled_within"] = table.auc * 0 + 0.47
+    texts = texts_of(layer_token(table, variable="within_task"))
+    assert "shuffled labels: AUC 0.470 to 0.470" in texts
+    assert "knowing the task alone" not in texts, "within a task it says nothing"
+
+
+def test_other_auc_of_the_probe_can_be_drawn() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE), variable="within_task")
+    np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
+    assert fig.layout.coloraxis.colorbar.title.text == "ROC-AUC within tasks"
+    assert data(fig).low.isna().all()
+
+
+def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
+    table = token_map_of(BY_HAND, roles=THREE)
+    effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect")
+    fig = layer_token(effects)
+    axis = fig.layout.coloraxis
+    assert axis.cmin == -axis.cmax
+    assert axis.colorbar.title.text == "effect (share of the gap)"
+    assert {(name, y, x) for name, y, x in marks(fig) if name == "below"} == {("below", 0, 2)}
+    attention = xr.Dataset({"attention": table["auc"] / 10})
+    fig = layer_token(attention)
+    axis = fig.layout.coloraxis
+    assert axis.cmin == 0
+    assert axis.colorscale[-1][1] == "rgb(8,48,107)"
+    assert (axis.colorbar.title.text, axis.colorbar.ticktext[0].strip()) == ("mean attention", "0.0000")
+    assert {name for name, *_ in marks(fig)} == {"largest"}
+
+
+def test_hover_names_layer_role_and_numbers() -> None:
+    trace = heatmaps(layer_token(token_map_of(BY_HAND, roles=("a<b>", *THREE[1:]))))[0]
+    assert trace.hovertemplate.startswith("<b>layer %{y}, %{text}</b>")
+    assert trace.text[1].tolist() == ["a&lt;b&gt;", "exact_answer_first", "y"]
+    np.testing.assert_allclose(trace.customdata[1][1], [0.55, 0.65, 0.5, 0.5], rtol=1e-6)
+    assert "within task %{customdata[2]:.3f}" in trace.hovertemplate
+
+
+def test_several_maps_are_several_panels_with_one_scale() -> None:
+    maps = [token_map_of(BY_HAND - 0.1 * i, roles=THREE)[["auc", "low", "high"]] for i in range(3)]
+    table = xr.concat(maps, dim=xr.IndexVariable("representation", ["mlp_post", "mlp_out", "resid_post"]))
+    fig = layer_token(table)
+    assert [trace.name for trace in heatmaps(fig)] == ["mlp_post", "mlp_out", "resid_post"]
+    assert {trace.coloraxis for trace in heatmaps(fig)} == {"coloraxis"}
+    assert len(rectangles(fig)) == 3
+    assert texts_of(fig).count("largest: ") == 3
+
+
+def test_cells_without_a_number_leave_the_rest_readable() -> None:
+    fig = layer_token(token_map_of(np.full((2, 3), np.nan), roles=THREE))
+    assert "no value" in texts_of(fig)
+    assert {name for name, *_ in marks(fig)} == {"no value"}
+    assert data(fig).largest.sum() == 0
+
+
+def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() -> None:
+    values = BY_HAND.copy()
+    values[0, :2] = np.nan
+    table = token_map_of(values, roles=THREE)
+    failed = ["layer 0, x", "layer 0, exact_answer_first", "layer 1, y (shuffled labels)"]
+    told = texts_of(layer_token(table.assign_attrs(not_converged="\n".join(failed))))
+    assert "× no value: in 2 of 6 cells because the probe did not converge" in told
+    table["shuffled"] = table["shuffled"].where((table.layer != 1) | (table.role != "y"))
+    shown = layer_token(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
+    assert "× no value: in 1 of 6 cells" in texts_of(shown)
+    assert "converge" not in texts_of(layer_token(table))
+
+
+def test_a_single_role_may_be_named_alone() -> None:
+    fig = layer_token(token_map_of(BY_HAND, roles=THREE), highlight=THREE[1])
+    assert data(fig).query("highlighted").role.unique().tolist() == [THREE[1]]
+
+
+def test_a_role_that_is_not_there_lists_near_matches() -> None:
+    with pytest.raises(UnknownNameError, match="Did you mean 'exact_answer_first'"):
+        layer_token(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
+
+
+def test_other_variables_are_refused() -> None:
+    with pytest.raises(OptionError, match="one of auc, within_task"):
+        layer_token(token_map_of(BY_HAND, roles=THREE), variable="low")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (token_map_of(BY_HAND, roles=THREE).drop_vars("auc"), "one of auc, effect, attention"),
+        (token_map_of(BY_HAND, roles=THREE).rename(role="pos"), r"over \(layer, role\).*got auc \(layer, pos\)"),
+        (token_map_of(BY_HAND, roles=THREE).assign_coords(layer=["a", "b"]), "whole numbers"),
+    ],
+    ids=["no auc", "no roles", "named layers"],
+)
+def test_wrong_tables_are_refused_with_what_came(table: xr.Dataset, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        layer_token(table)

@@ -1,0 +1,359 @@
+"""The token probe: a planted direction is found where it is, its controls are at chance, and bad input is told."""
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from scripted import EXACT, ScriptedModel, scripted
+from sklearn.metrics import roc_auc_score
+
+import headcats as hc
+from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.token_probe import logistic as tokens_fit
+from headcats.methods.token_probe import token_map as tokens_map
+from headcats.methods.token_probe.question import Question
+from headcats.methods.token_probe.settings import PRESETS
+from headcats.registry import lookup
+from headcats.tasks.definition import Task
+
+# Some scripted answers are too short on purpose.
+pytestmark = pytest.mark.filterwarnings(
+    r"ignore:\d+ of \d+ questions left out. .*answer of fewer than 5 tokens:headcats.errors.StatisticsWarning"
+)
+
+ROLE, HOOK = "exact_answer_last", "blocks.1.hook_resid_post"
+PAPER = PRESETS["orgad2025"]
+
+
+@pytest.fixture(scope="module")
+def planted() -> xr.Dataset:
+    """A map of two tasks, one much harder, with the direction in one place."""
+    model, questions = scripted(150, share=(0.3, 0.7))
+    model.planted, model.strength = (HOOK, ROLE), 0.3
+    return hc.methods.token_probe(model, questions, representation="resid_post")
+
+
+def test_the_planted_place_is_the_maximum_of_the_map(planted: xr.Dataset) -> None:
+    best = planted.auc.argmax(("layer", "role"))
+    assert (int(planted.layer[best["layer"]]), planted.role[best["role"]].item()) == (1, ROLE)
+    cell = planted.sel(layer=1, role=ROLE)
+    assert cell.auc > 0.85
+    assert cell.within_task > 0.8
+    assert cell.low > 0.75
+    # The same tokens are read elsewhere (at other roles where answers are as long) and in the layer below.
+    assert planted.sel(layer=0, role=ROLE).auc < 0.7
+    within = planted.within_task.where((planted.layer != 1) | (planted.role != ROLE))
+    assert within.max() < cell.within_task - 0.05
+
+
+def test_shuffled_labels_are_at_chance_within_tasks(planted: xr.Dataset) -> None:
+    inside = (planted.shuffled_within_low <= 0.5) & (planted.shuffled_within_high >= 0.5)
+    assert inside.sel(layer=1, role=ROLE)
+    assert inside.mean() >= 0.8
+    assert abs(planted.shuffled_within.mean() - 0.5) < 0.08
+
+
+def test_probes_of_shuffled_labels_are_judged_by_those_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, questions = scripted(60)
+    monkeypatch.setattr(tokens_map, "shuffled_labels", lambda wrong, *_, **__: ~wrong)
+    with small():
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    # Right for wrong everywhere: the mirror image is as easy to tell.
+    np.testing.assert_allclose(found.shuffled, found.auc, atol=1e-6)
+    np.testing.assert_allclose(found.shuffled_within, found.within_task, atol=1e-6)
+
+
+def test_the_task_baseline_knows_the_training_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, questions = scripted(60, share=(0.3, 0.7))
+    asked: list[np.ndarray] = []
+
+    def rates(wrong: np.ndarray, tasks: list[str], test: np.ndarray) -> np.ndarray:
+        asked.append(test)
+        return -np.arange(len(wrong), dtype=float)
+
+    monkeypatch.setattr(tokens_map, "task_error_rates", rates)
+    with small():
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    assert asked[0].tolist() == (found.split == "test").values.tolist()
+    held = found.isel(prompt=np.flatnonzero(asked[0]))
+    assert float(found.task_baseline) == pytest.approx(roc_auc_score(held.wrong, -np.arange(held.sizes["prompt"])))
+
+
+def test_the_task_alone_is_told_apart_from_the_answer(planted: xr.Dataset) -> None:
+    # Right in 70 and 30 of 100: the task alone gives .7 * .7 + (.7 * .3 + .3 * .7) / 2 = .7.
+    assert abs(planted.task_baseline - 0.7) < 0.06
+    # Where nothing shows the answer, the question still shows the task, and inside it nothing.
+    question = planted.sel(role="last_q")
+    assert (question.auc > 0.55).all()
+    assert ((question.within_low <= 0.5) & (question.within_high >= 0.5)).any()
+    # Shuffled labels keep the tasks' difficulty.
+    assert planted.shuffled.mean() > 0.55
+
+
+def test_what_was_generated_can_be_read(planted: xr.Dataset) -> None:
+    _, questions = scripted(150, share=(0.3, 0.7))
+    by_prompt = {one.prompt: one for one in questions}
+    for place in range(planted.sizes["prompt"]):
+        row = planted.isel(prompt=place)
+        question = by_prompt[row.question.item()]
+        assert (row.task.item(), row.item.item()) == (question.task, question.item)
+        assert row.exact.item() in row.generated.item()
+        assert bool(row.wrong) == (row.exact.item() != question.exact_answer)
+    test = planted.split == "test"
+    assert not set(planted.item[test].values) & set(planted.item[~test].values)
+    assert int(planted.n_test) == int(test.sum())
+    assert int(planted.n) == planted.sizes["prompt"] == 300 - int(planted.n_left_out)
+    assert int(planted.n_wrong) == int(planted.wrong.sum())
+    assert "answer of fewer than 5 tokens" in planted.left_out
+
+
+def test_the_dataset_is_as_figures_and_files_take_it(planted: xr.Dataset, tmp_path: Any) -> None:
+    assert planted.auc.dims == ("layer", "role")
+    assert tuple(planted.role.values) == PAPER.roles
+    assert planted.attrs["exact_roles"].splitlines() == list(PAPER.roles[3:7])
+    assert (planted.attrs["method"], planted.attrs["representation"]) == ("token_probe", "resid_post")
+    provenance = json.loads(planted.attrs["provenance"])
+    assert provenance["settings"]["max_iter"] == 1000
+    assert provenance["left_out"] == {"answer of fewer than 5 tokens": int(planted.n_left_out)}
+    same = planted.same_position
+    assert (np.diag(same) == 1).all()
+    assert 0 < same.sel(role="first_answer", other_role="exact_answer_before_first") < 1
+    planted.to_netcdf(tmp_path / "map.nc", engine="h5netcdf")
+    again = xr.load_dataset(tmp_path / "map.nc", engine="h5netcdf")
+    xr.testing.assert_identical(planted, again)
+
+
+def test_the_summary_says_what_to_hold_the_map_against(planted: xr.Dataset) -> None:
+    text = "\n".join(hc.methods.token_probe.summary(planted))
+    assert "answers, 5" in text or "answers, 4" in text
+    assert f"layer 1, {ROLE}, AUC {float(planted.auc.max()):.2f} [" in text
+    assert f"The task alone, without any activation: {float(planted.task_baseline):.2f}" in text
+    assert "read `within_task`" not in text
+    cell = planted.sel(layer=1, role=ROLE)
+    assert f"Best within tasks: layer 1, {ROLE}, AUC {float(cell.within_task):.2f} [" in text
+    question = planted.within_task.sel(role="last_q").max()
+    assert f"Before the answer begins (last_q) it is up to {float(question):.2f} [" in text
+    assert "Shuffled labels, within tasks" in text
+    shares = [float(planted.wrong[planted.task == f"task {task}"].mean()) for task in (0, 1)]
+    assert f"Wrong by task: task 0 {100 * shares[0]:.0f} %, task 1 {100 * shares[1]:.0f} %." in text
+    assert re.search(r"Questions: \d+ kept; \d+ ", text)
+
+
+def test_a_map_of_the_task_alone_is_called_that(planted: xr.Dataset) -> None:
+    blind = planted.drop_sel(layer=1)
+    assert float(blind.auc.max()) > 0.65
+    assert "Knowing the task alone does as well" in "\n".join(hc.methods.token_probe.summary(blind))
+
+
+def test_the_same_seed_gives_the_same_map_and_another_one_another_split() -> None:
+    model, questions = scripted(60)
+    with small():
+        one, again = (hc.methods.token_probe(model, questions, representation="head_z") for _ in range(2))
+        other = hc.methods.token_probe(model, questions, representation="head_z", seed=1)
+    xr.testing.assert_identical(one, again)
+    assert (one.split != other.split).any()
+
+
+def small() -> Any:
+    """Two roles, and classes of a few answers, for tests of everything else."""
+    patch = pytest.MonkeyPatch.context()
+
+    class Small:
+        def __enter__(self) -> None:
+            settings = dataclasses.replace(PAPER, roles=("last_q", ROLE), min_class=5, resamples=50)
+            patch.__enter__().setitem(PRESETS, "orgad2025", settings)
+
+        def __exit__(self, *error: Any) -> None:
+            patch.__exit__(*error)
+
+    return Small()
+
+
+def test_settings_of_ones_own_in_place_of_a_preset() -> None:
+    model, questions = scripted(60)
+    own = hc.methods.token_probe.TokenProbeSettings(roles=("last_q", ROLE), min_class=5, resamples=50)
+    found = hc.methods.token_probe(model, questions, preset=own)
+    assert found.role.values.tolist() == ["last_q", ROLE]
+    assert json.loads(found.attrs["provenance"])["preset"] == "custom"
+    assert json.loads(found.attrs["provenance"])["settings"]["min_class"] == 5
+
+
+@pytest.mark.parametrize(
+    ("share", "told", "what"), [(0.0, "all 60 answers are right", "harder"), (1.0, "wrong", "easier")]
+)
+def test_nothing_to_predict_is_refused(share: float, told: str, what: str) -> None:
+    model, questions = scripted(60, share=(share,), wordings=1)
+    questions = [one for one in questions if len(one.exact_answer) >= 3]
+    with pytest.raises(DataError, match=f"nothing to predict.*{told}.*at least 20 right and 20 wrong.*Ask {what}"):
+        hc.methods.token_probe(model, questions)
+
+
+def test_too_few_of_a_class_are_refused_with_both_numbers() -> None:
+    model, questions = scripted(100, share=(0.1,))
+    with pytest.raises(DataError, match=r"nothing to predict: \d+ of \d+ are wrong .*Ask harder questions, or more"):
+        hc.methods.token_probe(model, questions)
+
+
+def test_items_that_cannot_be_split_are_refused() -> None:
+    model, questions = scripted(40)
+    one_item = [dataclasses.replace(one, item="all") for one in questions]
+    with small(), pytest.raises(DataError, match=r"part has .*cannot be split.*Ask about more items"):
+        hc.methods.token_probe(model, one_item)
+
+
+def test_probes_that_do_not_converge_are_counted_named_and_nan(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, questions = scripted(60)
+    fit, calls = tokens_fit.probe_scores, []
+
+    def failing(*arguments: Any) -> Any:
+        calls.append(1)
+        return None if len(calls) in (1, 4) else fit(*arguments)
+
+    monkeypatch.setattr(tokens_map, "probe_scores", failing)
+    with small(), pytest.warns(StatisticsWarning, match=r"^2 probes did not converge .*token_probe:max_iter="):
+        found = hc.methods.token_probe(model, questions, representation="resid_post")
+    assert int(found.n_not_converged) == 2
+    assert found.attrs["not_converged"].splitlines() == [
+        "layer 0, last_q",
+        f"layer 0, {ROLE} (shuffled labels)",
+    ]
+    assert np.isnan(found.auc.sel(layer=0, role="last_q"))
+    assert np.isnan(found.shuffled_within.sel(layer=0, role=ROLE))
+    assert int(np.isfinite(found.auc).sum()) == int(np.isfinite(found.shuffled).sum()) == 3
+    assert "2 probes did not converge" in "\n".join(hc.methods.token_probe.summary(found))
+
+
+@pytest.mark.parametrize(("converges", "which"), [((), "None"), ((0, 3), "Only 1")])
+def test_a_map_of_probes_that_do_not_converge_is_refused(
+    monkeypatch: pytest.MonkeyPatch, converges: tuple[int, ...], which: str
+) -> None:
+    model, questions = scripted(60)
+    calls = iter(range(100))
+
+    def scores(features: Any, wrong: Any, test: np.ndarray, settings: Any) -> Any:
+        return np.arange(test.sum()) if next(calls) in converges else None
+
+    monkeypatch.setattr(tokens_map, "probe_scores", scores)
+    told = rf"{which} of the 4 probes of the map converged after max_iter=7 iterations.*token_probe:max_iter="
+    with small(), pytest.raises(DataError, match=told):
+        hc.methods.token_probe(model, questions, representation="resid_post", max_iter=7)
+
+
+def test_a_map_of_too_few_iterations_is_not_a_result_of_a_study() -> None:
+    model, questions = scripted(60)
+    inputs = inputs_of(model, questions)
+    with small(), pytest.raises(DataError, match=r"after max_iter=1 iteration,.*Raise max_iter above 1 "):
+        hc.methods.token_probe.on_part(inputs, "mlp_post", max_iter=1)
+    with pytest.raises(OptionError, match="'max_iter' of token_probe takes a whole number of at least 1; got 0"):
+        hc.methods.token_probe(model, questions, max_iter=0)
+
+
+def test_few_probes_that_did_not_converge_are_named_and_many_counted(planted: xr.Dataset) -> None:
+    failed = [f"layer 0, {role}" for role in PAPER.roles[:5]]
+    block = planted.assign_attrs(not_converged="\n".join(failed)).assign(n_not_converged=5)
+    (said,) = [line for line in hc.methods.token_probe.summary(block) if "converge" in line]
+    assert said.startswith(
+        "5 probes did not converge and have no number: layer 0, last_q; layer 0, first_answer; layer 0, second_answer; "
+        "and 2 more. Raise max_iter above 1000 "
+    )
+
+
+def test_questions_that_are_left_out_are_said(planted: xr.Dataset) -> None:
+    model, questions = scripted(60)
+    with small(), pytest.warns(StatisticsWarning, match=r"^5 of 60 questions left out: .*5 answer of fewer than 5 tok"):
+        hc.methods.token_probe(model, questions, representation="resid_post")
+
+
+def test_roles_that_fall_together_are_said(planted: xr.Dataset) -> None:
+    early = [role for role in planted.role.values if role.startswith("-") and planted.in_question.sel(role=role) > 0]
+    assert float(planted.in_question.sel(role="last_q")) == 1
+    assert float(planted.in_question.sel(role="first_answer")) == 0
+    assert "-8" in early
+    text = "\n".join(hc.methods.token_probe.summary(planted))
+    share = float(planted.in_question.sel(role="-8"))
+    assert share > 0
+    assert f"-8 lies in the question in {100 * share:.0f} % of the answers" in text
+    assert "The same token: " in text
+    same = planted.same_position.where(np.triu(np.ones(planted.same_position.shape), k=1) == 1).drop_sel(role="last_q")
+    best = same.argmax(("role", "other_role"))
+    one, other = same.role[best["role"]].item(), same.other_role[best["other_role"]].item()
+    assert f"The same token: {one} is {other} in {100 * float(same.max()):.0f} %," in text
+
+
+def test_unknown_names_and_kinds_are_refused() -> None:
+    model, questions = scripted(1)
+    with pytest.raises(UnknownNameError, match="orgad2025"):
+        hc.methods.token_probe(model, questions, preset="orgad2024")
+    with pytest.raises(OptionError, match="got 'mlp'"):
+        hc.methods.token_probe(model, questions, representation="mlp")
+    with pytest.raises(DataError, match=r"takes Question\(prompt, answer, exact, task, item\); got tuple"):
+        hc.methods.token_probe(model, [("1 →", "2")])
+    with pytest.raises(ModelError):
+        hc.methods.token_probe("mini", questions)
+
+
+def inputs_of(model: ScriptedModel, questions: list[Question], *, exact: bool = True) -> SuiteInputs:
+    pairs: dict[str, list[tuple[str, str]]] = {"other": [("1", "2")]}
+    for one in questions:
+        pairs.setdefault(one.task.replace(" ", "_"), []).append((one.prompt.removesuffix(" →"), one.answer))
+    tasks = [Task(name, "Arithmetic", "s", lambda n, *, seed: []) for name in pairs]
+    for task in tasks:
+        if exact and task.name != "other":
+            object.__setattr__(task, "exact", EXACT)
+    return SuiteInputs(
+        model=model,
+        tasks=tuple(tasks),
+        categories=dict.fromkeys(pairs, "Arithmetic"),
+        pairs=pairs,
+        template=lookup("template", "arrow"),
+        n_demos=0,
+        n_prompts=8,
+        seed=0,
+    )
+
+
+def test_a_study_gets_one_part_named_after_the_representation() -> None:
+    model, questions = scripted(80)
+    method = hc.methods.token_probe
+    inputs = inputs_of(model, questions)
+    assert method.parts(inputs) == {"mlp_post": ("task_0",)}
+    assert method.parts(inputs, representation="head_z") == {"head_z": ("task_0",)}
+    shares: list[float] = []
+    phases: list[str] = []
+    inputs = dataclasses.replace(
+        inputs, advance=lambda share, what: (shares.append(share), phases.append(what.split()[0].rstrip(",")))
+    )
+    with small():
+        block = method.on_part(inputs, "head_z", representation="head_z", questions=50)
+    assert block.attrs["hook"] == "attn.hook_z"
+    assert block.attrs["tasks_without_exact"] == "other"
+    assert int(block.n) + int(block.n_left_out) == 50
+    assert set(block.task.values) == {"task_0"}
+    assert block.item.values[0] in {one.prompt.removesuffix(" →") for one in questions}
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+    assert {phase for share, phase in zip(shares, phases, strict=True) if share} == {"probes"}
+    assert {"answers", "representations"} <= set(phases), "which take as long as they take, and are no share of it"
+    xr.testing.assert_identical(method.join({"head_z": block}), block)
+    assert "Tasks that do not say how the exact answer is found: other." in method.summary(block)
+
+
+def test_a_suite_whose_tasks_have_no_exact_answer_is_refused() -> None:
+    model, questions = scripted(3)
+    inputs = inputs_of(model, questions, exact=False)
+    assert hc.methods.token_probe.parts(inputs) == {"mlp_post": ()}
+    with pytest.raises(DataError, match=r"say how the exact answer is found.*suite 'sentences'"):
+        hc.methods.token_probe.on_part(inputs, "mlp_post")
+
+
+def test_its_options_are_names_and_a_number() -> None:
+    method = hc.methods.token_probe
+    assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "token_probe", "layer_token")
+    assert method.options["preset"] == ("orgad2025",)
+    assert method.options["representation"] == ("mlp_post", "mlp_out", "resid_post", "head_z")
+    assert method.options["max_iter"].default == 1000

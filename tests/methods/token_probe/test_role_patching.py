@@ -1,0 +1,162 @@
+"""Layer x role views against plain hooks, transformer_lens.patching and planted heads."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from batches import random_batch, role_batch
+from planted import planted_model, slot_batch
+from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
+
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.methods.token_probe.role_attention import attention_by_role
+from headcats.methods.token_probe.role_patching import patching_by_role
+from headcats.models.adapter import adapt
+from headcats.prompts.batch import PromptBatch
+
+LABELS = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "last")
+
+
+def diff(logits: torch.Tensor, batch: PromptBatch) -> torch.Tensor:
+    rows = torch.arange(len(batch))
+    return logits[rows, batch.answer] - logits[rows, batch.distractor]
+
+
+def gapped(model: Any, labels: tuple[str, ...] = LABELS, n: int = 12) -> PromptBatch:
+    """Random prompts whose answer is what the model says, and whose distractor what it says of the corrupted ones."""
+    clean, corrupted = random_tokens(n, len(labels), seed=1), random_tokens(n, len(labels), seed=2)
+    gap = adapt(model).logits(clean) - adapt(model).logits(corrupted)
+    batch = role_batch(clean.tolist(), [labels] * n, corrupted=corrupted.tolist())
+    return replace(batch, answer=gap.argmax(-1), distractor=gap.argmin(-1))
+
+
+@pytest.mark.parametrize("quantity", ["resid", "attn_out"])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_effects_are_those_of_one_hook_at_a_time(layout: Any, backend: Any, quantity: str) -> None:
+    model = tiny_model(layout, backend, n_layers=2).model
+    batch = gapped(model)
+    found = patching_by_role(model, batch, quantity=quantity)
+    assert found.role.values.tolist() == ["bos", "x1", "y1", "x_query", "last"]
+    places = {"bos": [0], "x1": [1, 2], "y1": [3], "x_query": [4], "last": [5]}
+    hook = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}[quantity]
+    gap = (diff(adapt(model).logits(batch.clean), batch) - diff(adapt(model).logits(batch.corrupted), batch)).mean()
+    for layer in (0, 1):
+        name = f"blocks.{layer}.{hook}"
+        seen: list[torch.Tensor] = []
+        model.run_with_hooks(batch.clean, fwd_hooks=[(name, lambda x, hook: seen.append(x.detach().clone()))])  # noqa: B023
+        for role, at in places.items():
+
+            def patch(x: torch.Tensor, hook: Any) -> torch.Tensor:
+                x = x.clone()
+                x[:, at] = seen[0][:, at]  # noqa: B023
+                return x
+
+            with torch.no_grad():
+                patched = model.run_with_hooks(batch.corrupted, fwd_hooks=[(name, patch)])[:, -1]
+            change = (diff(patched, batch) - diff(adapt(model).logits(batch.corrupted), batch)).mean()
+            cell = found.sel(layer=layer, role=role)
+            assert abs(float(cell.effect) - float(change / gap)) < 1e-4
+            assert cell.low <= cell.effect <= cell.high
+    assert abs(float(found.gap) - float(gap)) < 1e-4
+    assert float(abs(found.effect).max()) > 0.05
+
+
+@pytest.mark.parametrize("quantity", ["resid", "attn_out"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_single_token_roles_are_positions_of_transformer_lens(backend: Any, quantity: str) -> None:
+    from transformer_lens import patching
+
+    model = tiny_model("gpt2", backend, n_layers=2).model
+    labels = ("bos", "x1", "between1", "y1", "x_query", "last")
+    batch = gapped(model, labels)
+    _, cache = model.run_with_cache(batch.clean)
+    sweep = {"resid": patching.get_act_patch_resid_pre, "attn_out": patching.get_act_patch_attn_out}[quantity]
+    with torch.no_grad():
+        theirs = sweep(model, batch.corrupted, cache, lambda logits: diff(logits[:, -1], batch).mean())
+    clean, corrupted = (diff(adapt(model).logits(tokens), batch).mean() for tokens in (batch.clean, batch.corrupted))
+    expected = (theirs - corrupted) / (clean - corrupted)
+    assert np.abs(patching_by_role(model, batch, quantity=quantity).effect.values - expected.numpy()).max() < 1e-4
+
+
+def test_a_planted_head_is_seen_where_it_reads_and_where_it_writes() -> None:
+    model = planted_model({(1, 2): 1})
+    batch = slot_batch(1, n=20, task="t")
+    resid = patching_by_role(model, batch).effect
+    assert abs(resid.sel(layer=0, role="slot1") - 1) < 1e-5
+    assert abs(resid.sel(layer=1, role="slot1") - 1) < 1e-5
+    assert abs(resid.sel(role="query")).max() < 1e-5  # both layers are read before the head has moved it
+    out = patching_by_role(model, batch, quantity="attn_out").effect
+    assert abs(out.sel(layer=1, role="query") - 1) < 1e-5
+    assert abs(out.drop_sel(role="query")).max() < 1e-5
+    looks = attention_by_role(model, batch)
+    assert looks.attention_by_head.sel(layer=1, head=2, role="slot1") > 0.95
+    best = looks.attention_by_head.argmax(("layer", "head", "role"))
+    assert [int(best[axis]) for axis in ("layer", "head", "role")] == [1, 2, 1]
+
+
+def test_tables_name_the_tasks_of_their_prompts() -> None:
+    model, batch = planted_model({(1, 2): 1}), slot_batch(1, n=8, task="t")
+    assert patching_by_role(model, [batch, replace(batch, task="u")]).attrs["task"] == "t, u"
+    assert attention_by_role(model, batch).attrs["task"] == "t"
+    assert "task" not in patching_by_role(model, replace(batch, task="")).attrs
+
+
+def test_batches_of_different_length_are_aligned_by_role() -> None:
+    model = planted_model({(0, 1): 2})
+    short = slot_batch(2, n=8, seed=1, task="t")
+    long = slot_batch(2, n=12, seed=2, task="t")
+    padded = torch.full((12, 1), 2)
+    labels = (("bos", "slot1", "slot2", "extra", "query"),) * 12
+
+    def longer(tokens: torch.Tensor) -> torch.Tensor:
+        return torch.cat([tokens[:, :3], padded, tokens[:, 3:]], 1)
+
+    long = replace(
+        long, clean=longer(long.clean), corrupted=longer(long.corrupted), second=None, second_tasks=None,
+        labels=labels, corrupted_labels=labels, keys=tuple(f"long {n}" for n in range(12)),
+    )  # fmt: skip
+    both = patching_by_role(model, [short, long])
+    assert both.role.values.tolist() == ["bos", "slot1", "slot2", "query"]
+    assert both.attrs["left_out"] == "extra"
+    assert (int(both.n), int(both.n_items)) == (20, 12)  # the items of both have the same names
+    one, other = (patching_by_role(model, batch, roles=["slot2"]) for batch in (short, long))
+    assert one.identical(patching_by_role(model, short, roles="slot2"))
+    together = (8 * one.effect * one.gap + 12 * other.effect * other.gap) / (20 * both.gap)
+    assert abs(both.effect.sel(role=["slot2"]) - together).max() < 1e-6
+    looks = attention_by_role(model, [short, long])
+    apart = [attention_by_role(model, batch, roles=["slot2"]).attention for batch in (short, long)]
+    assert abs(looks.attention.sel(role=["slot2"]) - (8 * apart[0] + 12 * apart[1]) / 20).max() < 1e-6
+
+
+def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = planted_model({(1, 2): 1})
+    batch = slot_batch(1, n=20, task="t")
+    whole, looks = patching_by_role(model, batch), attention_by_role(model, batch)
+    monkeypatch.setattr("headcats.methods.token_probe.role_patching._AT_ONCE", 12)
+    assert abs(patching_by_role(model, batch).effect - whole.effect).max() < 1e-6
+    assert abs(attention_by_role(model, batch).attention - looks.attention).max() < 1e-6
+
+
+def test_bad_input_is_told() -> None:
+    model = tiny_model("gpt2", n_layers=1).model
+    batch = gapped(model)
+    with pytest.raises(OptionError, match="Expected quantity 'resid' or 'attn_out'; got 'mlp'"):
+        patching_by_role(model, batch, quantity="mlp")
+    with pytest.raises(UnknownNameError, match="Did you mean 'logit_diff'"):
+        patching_by_role(model, batch, metric="logit_dif")
+    with pytest.raises(DataError, match="have no named roles"):
+        patching_by_role(model, random_batch())
+    with pytest.raises(DataError, match="has no role 'y7'"):
+        patching_by_role(model, batch, roles=["y7"])
+    with pytest.raises(DataError, match="at least one role"):
+        patching_by_role(model, batch, roles=[])
+    with pytest.raises(DataError, match="Expected one or several PromptBatch"):
+        patching_by_role(model, [])
+    with pytest.raises(DataError, match="no clear gap between clean and corrupted"):
+        patching_by_role(model, replace(batch, corrupted=batch.clean))
+    moved = replace(batch, corrupted_labels=((*LABELS[:3], "x_query", "y1", "last"),) * 12)
+    with pytest.raises(DataError, match="roles that align"):
+        patching_by_role(model, moved)

@@ -1,0 +1,65 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t
+
+from headcats.statistics.accuracy import UNKNOWN, clustered_accuracy, largest_share
+
+
+def test_without_clusters_it_is_the_wilson_interval_but_for_the_quantile() -> None:
+    right = np.array([True] * 70 + [False] * 30)
+    found = clustered_accuracy(right, np.arange(100))
+    z, n, p = t.ppf(0.975, 99), 100 * 99 / 100, 0.7  # the variance between clusters divides by n - 1
+    half = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    assert found == pytest.approx((0.7, centre - half, centre + half))
+
+
+def test_copies_of_an_item_count_once() -> None:
+    right, items = np.array([True] * 14 + [False] * 6), np.arange(20)
+    once = clustered_accuracy(right, items)
+    again = clustered_accuracy(np.repeat(right, 50), np.repeat(items, 50))
+    assert again == pytest.approx(once)
+
+
+def test_all_right_is_never_certain() -> None:
+    found = clustered_accuracy(np.ones(400, dtype=bool), np.repeat(np.arange(4), 100))
+    assert found.share == 1
+    assert found.high == 1
+    assert 0.2 < found.low < 0.5  # four tasks, whatever the number of texts
+
+
+def test_one_cluster_has_no_interval_and_no_texts_nothing() -> None:
+    found = clustered_accuracy(np.array([True, False]), np.array(["a", "a"]))
+    assert found.share == 0.5
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert clustered_accuracy(np.array([], dtype=bool), np.array([], dtype=str)) is UNKNOWN
+    assert math.isnan(largest_share(np.array([])))
+
+
+def test_the_interval_covers_as_often_as_it_says() -> None:
+    draws = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(16), 20)
+    covered = 0
+    for _ in range(600):
+        chances = draws.beta(2.4, 1.6, 16)  # tasks differ widely around .6
+        found = clustered_accuracy(draws.random(320) < chances[cluster], cluster)
+        covered += found.low <= 0.6 <= found.high
+    assert covered / 600 > 0.93
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5)), min_size=2, max_size=40))
+def test_the_interval_holds_the_share(answers: list[tuple[bool, int]]) -> None:
+    right, cluster = np.array([one for one, _ in answers]), np.array([one for _, one in answers])
+    found = clustered_accuracy(right, cluster)
+    if len(set(cluster.tolist())) > 1:
+        assert 0 <= found.low <= found.share + 1e-12
+        assert found.share <= found.high + 1e-12 <= 1 + 1e-12
+
+
+def test_chance_is_the_best_constant_guess() -> None:
+    assert largest_share(np.array([0, 0, 1, 2])) == 0.5
