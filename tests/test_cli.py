@@ -35,7 +35,7 @@ from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.results.folder import ResultsFolder
 from headcats.results.tree import task_nodes
-from headcats.study.runner import DEFAULT_PROMPTS
+from headcats.study.defaults import DEFAULT_PROMPTS
 
 COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]

@@ -33,7 +33,7 @@ from headcats.cli.run_options import (
 )
 from headcats.cli.settings import check_named, settings
 from headcats.errors import OptionError
-from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_SUITE
 
 if TYPE_CHECKING:
     from headcats.methods.spec import MethodSpec
@@ -135,7 +135,7 @@ def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answ
     from headcats.methods.spec import MethodSpec
     from headcats.results.declaration import default_methods
     from headcats.results.label import Label
-    from headcats.study.runner import DEFAULT_PROMPTS, run
+    from headcats.study.runner import run
 
     chosen["methods"] = list(chosen["methods"] or default_methods())
     note_control(Label.parse(next(iter(chosen["methods"]), "")))

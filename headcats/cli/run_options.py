@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headcats.cli import completion
+from headcats.study.defaults import DEFAULT_PROMPTS
 
 Model = Annotated[
     str | None,
@@ -83,7 +84,6 @@ def load_named(chosen: dict[str, Any]) -> Any:
 
     from headcats.models.loading import load_model
     from headcats.study.plan import plan
-    from headcats.study.runner import DEFAULT_PROMPTS
     from headcats.sweeps.memory import budget
     from headcats.sweeps.paths import check_path
 

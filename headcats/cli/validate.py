@@ -25,6 +25,7 @@ from headcats.cli.run_options import (
     words,
 )
 from headcats.cli.settings import check_named, settings
+from headcats.study.defaults import DEFAULT_PROMPTS
 
 # Exit code where no task can be scored, so that a script need not start the run.
 NOTHING_USABLE = 3
@@ -84,7 +85,6 @@ def validate_command(
         },
     )
     check_named(chosen)
-    from headcats.study.runner import DEFAULT_PROMPTS
     from headcats.study.validation import validate
 
     chosen.pop("out")

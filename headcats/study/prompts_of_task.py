@@ -8,9 +8,9 @@ from typing import Any
 from headcats.errors import DataError, TokenizationWarning
 from headcats.models.loading import load_model
 from headcats.prompts.batch import PromptBatch
+from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import check_options, plan
 from headcats.study.preparation import Preparation
-from headcats.study.runner import DEFAULT_PROMPTS
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 

@@ -11,6 +11,7 @@ from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.folder import ResultsFolder
 from headcats.results.tree import load, tree
+from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.estimate import other_paths, paths_used
 from headcats.study.manifest import category_records, check_same_plan, new_manifest
 from headcats.study.plan import check_options, plan
@@ -19,9 +20,6 @@ from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
-
-# As many as a plain `headcats run` scores within 3 minutes on 2 cores.
-DEFAULT_PROMPTS = 64
 
 _log = logging.getLogger("headcats")
 

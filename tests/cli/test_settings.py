@@ -9,9 +9,8 @@ import pytest
 from headcats import registry
 from headcats.cli.settings import check_named, settings
 from headcats.errors import OptionError, UnknownNameError
-from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.plan import plan
-from headcats.study.runner import DEFAULT_PROMPTS
 
 
 def test_every_bundled_suite_has_a_bundled_model_that_learned_it():

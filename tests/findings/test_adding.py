@@ -9,8 +9,8 @@ from headcats.cli.run import run_command
 from headcats.errors import OptionError
 from headcats.findings.suite import joint_block
 from headcats.results.declaration import registered
+from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
-from headcats.study.runner import DEFAULT_PROMPTS
 from headcats.tasks.suites import suite
 
 

@@ -6,9 +6,8 @@ import headcats as hc
 from headcats import registry
 from headcats.cli.settings import settings
 from headcats.errors import UnknownNameError
-from headcats.study.defaults import DEFAULTS
+from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS
 from headcats.study.plan import REFERENCE_PROMPTS, plan
-from headcats.study.runner import DEFAULT_PROMPTS
 
 
 def test_the_constants_of_function_vectors() -> None:
