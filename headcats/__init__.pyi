@@ -16,7 +16,7 @@ from .categories.shared import overlap as overlap
 from .models.adapter import HookedModel as HookedModel
 from .models.head import Head as Head
 from .models.loading import load_model as load_model
-from .page.writing import report as report
+from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair
 from .results.tree import (
@@ -37,4 +37,4 @@ from .tasks.suites import (
     make_suite as make_suite,
     suite as suite,
 )
-from .views.writing import write_views as write_views
+from .reports.attention.writing import write_views as write_views

@@ -656,7 +656,7 @@ def with_suite_methods(results, tmp_path):
 
 def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypatch, with_suite_methods):
     monkeypatch.setattr(
-        "headcats.page.writing.report", lambda folder: folder / "report.html"
+        "headcats.reports.page.writing.report", lambda folder: folder / "report.html"
     )  # the blocks are not whole
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)

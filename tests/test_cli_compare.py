@@ -139,7 +139,7 @@ def test_protocols_without_heads_are_told_from_those_that_disagree():
 
 def test_many_heads_are_counted_and_not_all_named(capsys: pytest.CaptureFixture[str]) -> None:
     from headcats.cli.console import tell
-    from headcats.findings.agreement import replicate_findings
+    from headcats.reports.text.agreement import replicate_findings
 
     shape, names = (1, 2, 10), ("category", "layer", "head")
     values = {name: np.ones(shape) for prefix in ("", "suppressing_") for name in _per_head(prefix)}

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from headcats.cli.console import tell, warn
-from headcats.findings.table import Finding, Note, Paragraph, Table
+from headcats.reports.text.table import Finding, Note, Paragraph, Table
 
 
 def put(content: Any) -> None:

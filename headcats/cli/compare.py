@@ -90,8 +90,8 @@ def compare_command(
     `files`. What does not apply is null.
     """
     from headcats.categories.reading import Reading
-    from headcats.findings.instead import check_scored
-    from headcats.findings.plans import differences, plan_findings
+    from headcats.reports.text.plans import differences, plan_findings
+    from headcats.reports.text.suggestions import check_scored
     from headcats.results.tree import load, suite_blocks, task_nodes
     from headcats.scores.tried_categories import drop_untried_categories
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from headcats.categories.reading import Reading
-    from headcats.findings.robustness import Robustness
+    from headcats.reports.text.robustness import Robustness
 
 
 def protocols(
@@ -22,9 +22,9 @@ def protocols(
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
     from headcats.evidence.comparison.agreeing import agreement, pairs
     from headcats.evidence.comparison.protocols import judge_protocols
-    from headcats.findings.agreement import agreement_findings, replicate_findings
-    from headcats.findings.replicates import replicates
-    from headcats.findings.robustness import Robustness
+    from headcats.reports.text.agreement import agreement_findings, replicate_findings
+    from headcats.reports.text.replicates import replicates
+    from headcats.reports.text.robustness import Robustness
 
     judged = judge_protocols(
         results,
@@ -56,7 +56,7 @@ def protocols(
 
 
 def _sizes(agreement: "xr.Dataset") -> list[dict[str, Any]]:
-    from headcats.findings.agreement import scored
+    from headcats.reports.text.agreement import scored
 
     has_numbers = scored(agreement)
     sizes = agreement["size"].transpose("protocol", "category").values
@@ -74,7 +74,7 @@ def _sizes(agreement: "xr.Dataset") -> list[dict[str, Any]]:
 
 
 def _save(robustness: "Robustness", reading: "Reading", folder: Path, answer: Answer) -> None:
-    from headcats.findings.robustness import robustness_folder, save_robustness
+    from headcats.reports.text.robustness import robustness_folder, save_robustness
 
     subfolder = robustness_folder(reading)
     try:
@@ -89,7 +89,7 @@ def methods(results: "xr.DataTree", metric: str | None, answer: Answer) -> "pd.D
     """All methods on one grid of heads."""
     from headcats.evidence.comparison.method_agreeing import method_agreement
     from headcats.evidence.comparison.method_grid import method_scores
-    from headcats.findings.methods import method_findings
+    from headcats.reports.text.methods import method_findings
 
     agreement = method_agreement(method_scores(results, metric=metric))
     answer.say(method_findings(agreement))
@@ -101,19 +101,19 @@ def methods(results: "xr.DataTree", metric: str | None, answer: Answer) -> "pd.D
 
 def methods_alone(results: "xr.DataTree", folder: Path, metric: str | None, answer: Answer) -> "pd.DataFrame":
     """The same of results without a scored task; where nothing can be compared, the message says what to look at."""
-    from headcats.findings.instead import drawn_by
+    from headcats.reports.text.suggestions import quoted_figure_commands
 
     try:
         return methods(results, metric, answer)
     except DataError as error:
-        drawn = drawn_by(results, folder)
+        drawn = quoted_figure_commands(results, folder)
         raise DataError(f"{error} To look at what there is: {drawn}." if drawn else str(error)) from None
 
 
 def _halves(results: "xr.DataTree", reading: "Reading", answer: Answer, *, splits: int) -> "xr.Dataset":
     from headcats.categories.reading import judge_scores, read_scores
     from headcats.evidence.comparison.halves import half_agreement
-    from headcats.findings.agreement import half_findings
+    from headcats.reports.text.agreement import half_findings
 
     reading = reading.resolve(results)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
@@ -138,7 +138,7 @@ def structure(results: Mapping[str, "xr.DataTree"], reading: "Reading", answer: 
     from headcats.categories.reading import judge_scores, read_scores
     from headcats.categories.shared import overlap
     from headcats.evidence.comparison.models import category_structure
-    from headcats.findings.structure import structure_findings
+    from headcats.reports.text.structure import structure_findings
 
     members = {name: judge_scores(read_scores(tree, reading), reading) for name, tree in results.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.findings.table import Finding, Note, Paragraph, Table
+from headcats.reports.text.table import Finding, Note, Paragraph, Table
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140

@@ -11,7 +11,7 @@ from headcats.cli.as_json import put
 from headcats.cli.checks import check_choice, note_unfinished
 from headcats.cli.console import tell
 from headcats.errors import OptionError
-from headcats.findings.table import Paragraph
+from headcats.reports.text.table import Paragraph
 from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def evidence_command(
     `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     from headcats.categories.reading import EVIDENCE_TABLES, Reading
-    from headcats.findings.evidence import evidence_findings
-    from headcats.findings.instead import check_scored
+    from headcats.reports.text.evidence import evidence_findings
+    from headcats.reports.text.suggestions import check_scored
     from headcats.results.tree import load, manifest_of
 
     # A misspelt value should not wait until the model is loaded.

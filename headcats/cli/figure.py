@@ -65,7 +65,7 @@ def figure_command(
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
     from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.figures import reads, write
-    from headcats.findings.suite import joint_block, suite_title
+    from headcats.reports.text.joint_blocks import joint_block, suite_title
     from headcats.results.tree import load
     from headcats.scores.tried_categories import drop_untried_categories
 
@@ -96,7 +96,7 @@ def figure_command(
     else:
         if wanted == "importance":
             wanted = "members"  # any score of any method, by category
-        from headcats.findings.instead import check_scored
+        from headcats.reports.text.suggestions import check_scored
 
         check_scored(results, folder, method, by=f"Figure {name!r}")
         table, heading = _of_scores(results, wanted, name, reading)
@@ -127,7 +127,7 @@ def _of_evidence(
     Raises:
         OptionError: None is, or none for these options.
     """
-    from headcats.page.saved import saved_evidence
+    from headcats.reports.page.saved import saved_evidence
     from headcats.results.label import Label
 
     refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
@@ -150,7 +150,7 @@ def _of_evidence(
 
 def _of_scores(results: "xr.DataTree", wanted: str, name: str, reading: "Reading") -> Table:
     from headcats.categories.reading import map_tables
-    from headcats.findings.maps import not_judged
+    from headcats.reports.text.maps import not_judged
 
     reading = reading.resolve(results)
     note_control(reading.label)

@@ -13,12 +13,12 @@ from headcats.cli.map_numbers import map_numbers
 from headcats.errors import DataError, HeadcatsError, StorageError, pluralize
 from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
-from headcats.findings.instead import drawn_by
-from headcats.findings.maps import map_findings
-from headcats.findings.suite import figure_file, suite_findings, suite_title
-from headcats.findings.table import Paragraph
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
+from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.reports.text.maps import map_findings
+from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
+from headcats.reports.text.table import Paragraph
 from headcats.results.declaration import declarations
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
@@ -94,7 +94,11 @@ def _tell_map(
         answer.say([Paragraph(f"Also scored: {', '.join(more)}. {hint}")])
     labels = {spec.label for spec in specs}
     for label in joint:
-        if not declared[label].sorts_heads and label not in labels and (drawn := drawn_by(results, folder, label)):
+        if (
+            not declared[label].sorts_heads
+            and label not in labels
+            and (drawn := quoted_figure_commands(results, folder, label))
+        ):
             answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
     option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
     judged = "not_judged" not in tables["members"].attrs
@@ -119,10 +123,10 @@ def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
     """Attention views, then the report, which links them."""
-    from headcats.page.writing import report
+    from headcats.reports.page.writing import report
 
     if viewed is not None:
-        from headcats.views.writing import write_views
+        from headcats.reports.attention.writing import write_views
 
         try:
             made = write_views(viewed, folder)

@@ -13,8 +13,8 @@ from headcats.cli.as_json import put
 from headcats.cli.completion import KINDS
 from headcats.cli.console import tell
 from headcats.errors import OptionError, UnknownNameError
-from headcats.findings.table import table
 from headcats.registry import lookup, names, unknown_name_message
+from headcats.reports.text.table import table
 
 
 def version_text() -> str:

@@ -56,8 +56,8 @@ def map_command(
     """
     from headcats.categories.reading import Reading, map_tables
     from headcats.figures.overlap_map import overlap_map
-    from headcats.findings.instead import check_scored
-    from headcats.findings.maps import map_findings
+    from headcats.reports.text.maps import map_findings
+    from headcats.reports.text.suggestions import check_scored
     from headcats.results.declaration import registered
     from headcats.results.label import Label
     from headcats.results.tree import load, suite_blocks, task_nodes
@@ -129,7 +129,8 @@ def _of_suite(
     Raises:
         OptionError: Another method, or an option that this map does not read.
     """
-    from headcats.findings.suite import figure_commands, joint_block
+    from headcats.reports.text.joint_blocks import joint_block
+    from headcats.reports.text.suggestions import figure_commands
     from headcats.results.declaration import declarations, registered
     from headcats.results.label import Label
     from headcats.scores.tried_categories import tried_categories
@@ -157,9 +158,10 @@ def _relations(
 ) -> None:
     """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
     from headcats.categories.reading import Reading
-    from headcats.findings.relations import relation_map, threshold_of
-    from headcats.findings.suite import figure_file, suite_title
     from headcats.registry import lookup
+    from headcats.reports.text.joint_blocks import suite_title
+    from headcats.reports.text.relations import relation_map, threshold_of
+    from headcats.reports.text.suggestions import figure_file
     from headcats.results.declaration import declaration_of
 
     figure = declaration_of(block).figure

@@ -38,7 +38,7 @@ def report_command(
     Keys of `--json`: `said` (the sentences), `files` (`report`).
     """
     from headcats.categories.reading import Reading
-    from headcats.page.writing import write_report
+    from headcats.reports.page.writing import write_report
     from headcats.results.tree import load
 
     reading = Reading.parse(

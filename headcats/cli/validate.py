@@ -95,7 +95,7 @@ def validate_command(
     if as_json:
         put(entries)
     else:
-        from headcats.findings.validation import validation_findings
+        from headcats.reports.text.validation import validation_findings
 
         tell(validation_findings(entries, f"{loaded.name}: {study['suite']}", corruption=study["corruption"]))
     if all(entry["refusal"] for entry in entries.values()):

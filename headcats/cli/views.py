@@ -37,7 +37,7 @@ def views_command(
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
     results = load(folder)
-    from headcats.views.writing import write_views
+    from headcats.reports.attention.writing import write_views
 
     made = write_views(
         model or manifest_of(results).model.name,

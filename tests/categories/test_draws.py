@@ -13,7 +13,7 @@ from headcats.categories.membership import categorize
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError
-from headcats.findings.maps import map_findings
+from headcats.reports.text.maps import map_findings
 from headcats.scores.scoring import score
 
 

@@ -20,7 +20,7 @@ from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.figures import data, overlap_map
-from headcats.findings.maps import map_findings
+from headcats.reports.text.maps import map_findings
 from headcats.scores.scoring import score
 
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headcats.cli.as_json import Answer, plain, put
-from headcats.findings.table import Note, Paragraph, table
+from headcats.reports.text.table import Note, Paragraph, table
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from headcats.methods.spec import MethodSpec
 
 def test_declarations_are_read_without_torch():
     code = (
-        "import sys, headcats.cli.map, headcats.page\n"
+        "import sys, headcats.cli.map, headcats.reports.page\n"
         "from headcats.results.declaration import registered_declarations\n"
         "print(len(registered_declarations()), 'torch' in sys.modules)"
     )

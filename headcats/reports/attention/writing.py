@@ -1,0 +1,241 @@
+"""`hc.write_views`: the attention of a finished run's heads, as pages in its folder."""
+
+import itertools
+import json
+import logging
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import xarray as xr
+
+from headcats.categories.argument_checks import check_rule
+from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
+from headcats.models.adapter import HookedModel
+from headcats.models.checks import check_model
+from headcats.reports.attention.chosen import Choice, Chosen, choose
+from headcats.reports.attention.examples import Example, examples, spread
+from headcats.reports.attention.page import GENERATOR, Around, view_page
+from headcats.results.folder import slug
+from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.tree import load, manifest_of
+from headcats.results.whole_file import TEMPORARY, write_whole
+from headcats.rules import Rule
+from headcats.study.preparation import Preparation
+from headcats.study.restore import check_prompts, restored_model, restored_study
+
+VIEWS = "views"
+INDEX = "index.json"
+_log = logging.getLogger("headcats")
+
+
+@dataclass(frozen=True)
+class View:
+    """One page.
+
+    Attributes:
+        file: Its name, within the folder `views`.
+        category: Whose heads it shows.
+        heads: Their names, such as "L9H6".
+        tasks: Tasks that its prompts are of.
+        what: What it shows, in a sentence.
+    """
+
+    file: str
+    category: str
+    heads: tuple[str, ...]
+    tasks: tuple[str, ...]
+    what: str
+
+
+@dataclass(frozen=True)
+class Views:
+    """What `write_views` wrote.
+
+    Attributes:
+        folder: The folder of the pages.
+        by: Method, metric and rule that the heads were chosen by.
+        views: The pages, in the order of the categories.
+        left_out: Category without a page -> why.
+    """
+
+    folder: Path
+    by: str
+    views: tuple[View, ...]
+    left_out: Mapping[str, str]
+
+
+def write_views(
+    model: Any,
+    results: str | os.PathLike[str],
+    *,
+    method: str | None = None,
+    metric: str | None = None,
+    rule: Rule | None = None,
+    min_tasks: int | str = "half",
+    heads: int = 4,
+    prompts: int = 2,
+) -> Views:
+    """Pages that show where the heads of every category look, on prompts of the tasks that they are needed for.
+
+    One page per category, `views/<category>.html` in the results folder: of its members the `heads` with the largest
+    effect (where it has none, its undecided heads with the largest effect above 0; the page says so), each on `prompts`
+    example prompts of the run, clean beside corrupted. Prompts are the first that the model answers rightly, of the
+    tasks that most of these heads pass. A picture holds the pattern `(from, to)`, every row summing to 1; a table the
+    strongest weights of its last row, at the token after which the answer is read. Pages need no network.
+
+    Attention says where a head looks, not what that does to the answer.
+
+    Args:
+        model: The model of the results, as in `hc.run_evidence`: what `hc.load_model` returns, or a name or folder.
+        results: A results folder. Pages of an earlier call are replaced; those of categories that have none any more
+            are removed. `views/index.json` lists file, category, heads and tasks of each page, and what is left out.
+        method: Method that heads are chosen by, as `name` or `name@positions`; "ov_relation" takes those that implement
+            a relation by their weights. None: the first exact method that was scored task by task, else "ov_relation".
+        metric: Metric that heads are chosen by; None takes the first of the run.
+        rule: Rule of membership, as in `hc.categorize`.
+        min_tasks: As in `hc.categorize`.
+        heads: Heads per category, at most.
+        prompts: Example prompts per category; as even over its tasks as can be.
+
+    Returns:
+        `folder`, `by`, `views` (each with `file`, `category`, `heads`, `tasks`, `what`) and `left_out`: category ->
+        why it has no page.
+
+    Raises:
+        OptionError: `heads` or `prompts` below 1, a control as `method`, or several positions of it and none chosen.
+        UnknownNameError: A method or metric that the results do not hold.
+        DataError: No category has a head to show, the message says why; results that are no folder, or swapped with
+            the model.
+        PlanError: Another model than that of the results, or a suite that is not registered or has changed.
+        ModelError: The model cannot be loaded or trusted, or computes no attention pattern.
+        StorageError: The folder cannot be read or written.
+
+    Example:
+        >>> import headcats as hc
+        >>> written = hc.write_views("mini", "results/mini-icl", heads=2, prompts=1)
+        >>> [view.file for view in written.views][:2]
+        ['algorithmic.html', 'knowledge.html']
+        >>> (written.folder / "algorithmic.html").exists()
+        True
+    """
+    for name, value in (("heads", heads), ("prompts", prompts)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
+    check_rule(rule, by="hc.write_views")
+    folder = _folder(model, results)
+    tree = load(folder)
+    manifest = manifest_of(tree)
+    # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", StatisticsWarning)
+        choice = choose(tree, method=method, metric=metric, rule=rule, min_tasks=min_tasks, heads=heads)
+    preparation = _preparation(model, manifest)
+    shown = {one.category: _examples(preparation, manifest, one, prompts) for one in choice.categories}
+    left_out = {category: why for category, why in shown.items() if isinstance(why, str)}
+    choice = Choice(
+        choice.by,
+        choice.measure,
+        tuple(one for one in choice.categories if one.category not in left_out),
+        choice.left_out | left_out,
+    )
+    files = _files([one.category for one in choice.categories])
+    around = Around(
+        model=manifest.model.name,
+        suite=manifest.plan.suite,
+        choice=choice,
+        files=files,
+        notes=list(dict.fromkeys(str(one.message) for one in caught)),
+    )
+    pages, views = {}, []
+    for one in choice.categories:
+        found = [example for example in shown[one.category] if isinstance(example, Example)]
+        pages[files[one.category]] = view_page(one, found, around).encode("utf-8")
+        views.append(_view(one, found, files[one.category]))
+    written = Views(folder / VIEWS, choice.by, tuple(views), choice.left_out)
+    _save(pages, written)
+    return written
+
+
+def _folder(model: Any, results: Any) -> Path:
+    """Where the results lie; the model comes first, the results second."""
+    first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
+    if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
+        raise DataError(
+            "hc.write_views takes the model first and the results folder second; got them the other way round. Write "
+            "hc.write_views(model, folder)."
+        )
+    if not isinstance(results, str | os.PathLike):
+        raise DataError(
+            f"hc.write_views writes pages into a results folder, so it takes the folder; got {type(results).__name__}. "
+            'Save the results, hc.run(..., out="results/mine"), and write hc.write_views(model, "results/mine").'
+        )
+    return Path(results)
+
+
+def _preparation(model: Any, manifest: Manifest) -> Preparation:
+    """The prompts of a run, on its model."""
+    adapted = restored_model(manifest, model)
+    check_model(adapted)
+    return Preparation(adapted, restored_study(manifest))
+
+
+def _examples(preparation: Preparation, manifest: Manifest, chosen: Chosen, prompts: int) -> list[Example] | str:
+    """Example prompts of a category, or why there are none."""
+    heads = [one.head for one in chosen.heads]
+    # Of tasks that were not scored, prompts may not be there; each one that is asked takes time.
+    usable = list(itertools.islice((task for task in chosen.tasks if preparation.of(task).scored), prompts))
+    if not usable:
+        problem = preparation.of(chosen.tasks[0]).problem
+        return f"none of its tasks gives a prompt ({chosen.tasks[0]}: {problem})"
+    numbers = spread(prompts, usable)
+    check_prompts(preparation, manifest, tasks=numbers)
+    return [
+        example
+        for task, n in numbers.items()
+        for example in examples(preparation.model, preparation.of(task).scored, heads, n=n)
+    ]
+
+
+def _files(categories: list[str]) -> dict[str, str]:
+    """Category -> name of its page; of categories that differ in capitals alone, with a hash of the name."""
+    plain = {name: name.lower().replace(" ", "-") for name in categories}
+    taken = list(plain.values())
+    return {name: f"{slug(text if taken.count(text) == 1 else name)}.html" for name, text in plain.items()}
+
+
+def _view(chosen: Chosen, shown: list[Example], file: str) -> View:
+    tasks = tuple(dict.fromkeys(example.task for example in shown))
+    heads = tuple(str(one.head) for one in chosen.heads)
+    what = (
+        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {pluralize(len(shown), 'prompt')} of "
+        f"{', '.join(tasks)}, clean beside corrupted. {chosen.why}"
+    )
+    return View(file, chosen.category, heads, tasks, what)
+
+
+def _save(pages: Mapping[str, bytes], written: Views) -> None:
+    """The pages, then the index of them; then what earlier calls have left is removed."""
+    index = {
+        "by": written.by,
+        "views": [asdict(view) for view in written.views],
+        "left_out": dict(written.left_out),
+    }
+    for name, data in pages.items():
+        write_whole(written.folder / name, data)
+    write_whole(written.folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))
+    for path in written.folder.glob(TEMPORARY):
+        path.unlink(missing_ok=True)
+    for path in written.folder.glob("*.html"):
+        if path.name not in pages and _is_ours(path):
+            path.unlink(missing_ok=True)
+            _log.info("Removed %s, which shows heads that are not shown any more.", path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a page was made by this module: others are left alone."""
+    with path.open("rb") as file:
+        return f'name="generator" content="{GENERATOR}"'.encode() in file.read(2000)

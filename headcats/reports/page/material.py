@@ -1,0 +1,167 @@
+"""Everything that a page shows, read from a results folder once: no model, no torch."""
+
+import os
+import shlex
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import xarray as xr
+
+from headcats.categories.reading import Reading, read_scores
+from headcats.errors import HeadcatsError, StatisticsWarning
+from headcats.evidence.comparison.method_grid import method_scores
+from headcats.reports.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
+from headcats.results.declaration import Declaration, declarations
+from headcats.results.manifest import Manifest
+from headcats.results.tree import manifest_of, scored_labels, suite_blocks
+
+
+@dataclass(frozen=True)
+class Material:
+    """Results, what was made of them, and what else lies in their folder.
+
+    Attributes:
+        results: As `hc.load` returns them.
+        tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
+        reading: What the map is of.
+        folder: The results folder; None for results in memory.
+        target: Where the page goes.
+        cautions: Warnings of the statistics, in the order in which they came.
+    """
+
+    results: xr.DataTree
+    tables: Mapping[str, xr.Dataset]
+    reading: Reading
+    folder: Path | None
+    target: Path
+    cautions: tuple[str, ...] = ()
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest."""
+        return manifest_of(self.results)
+
+    @cached_property
+    def blocks(self) -> dict[str, xr.Dataset]:
+        """Joint method -> its block."""
+        return suite_blocks(self.results)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
+        tests = {test.folder: test for test in self._saved}
+        return [tests[name] for name in self._evidence_names if name in tests]
+
+    @cached_property
+    def other_evidence(self) -> list[Evidence]:
+        """Saved tests of categories that were made in another way."""
+        return [test for test in self._saved if test.folder not in self._evidence_names]
+
+    @cached_property
+    def incomplete_evidence(self) -> dict[str, list[str]]:
+        """Folder of a test that was stopped while it was written -> files that it lacks."""
+        return {} if self.folder is None else incomplete_evidence(self.folder)
+
+    @cached_property
+    def _saved(self) -> list[Evidence]:
+        return [] if self.folder is None else saved_evidence(self.folder)
+
+    @cached_property
+    def _evidence_names(self) -> list[str]:
+        """Folders of evidence on the mapped categories; suppressing heads are not tested."""
+        if not self.tables or self.reading.sign == "suppressing":
+            return []
+        return [self.reading.evidence_folder(self.results, ablated=positions) for positions in ("last", "all")]
+
+    @cached_property
+    def views(self) -> list[View]:
+        """Attention views that lie in the folder."""
+        return [] if self.folder is None else saved_views(self.folder)
+
+    @cached_property
+    def declared(self) -> dict[str, Declaration]:
+        """Label of every block -> what its method says of itself."""
+        return declarations(self.results)
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Every method@positions of the scored tasks, as it was run."""
+        return [str(label) for label in scored_labels(self.results)]
+
+    @cached_property
+    def mapped(self) -> str:
+        """The method@positions that the map is of; "" where no task was scored."""
+        return str(self.reading.label) if self.tables else ""
+
+    @property
+    def scores(self) -> dict[str, xr.Dataset]:
+        """Scores of every method that is no control, in the map's metric, the mapped one first."""
+        return self._scored[0]
+
+    @property
+    def not_scored(self) -> dict[str, str]:
+        """Method@positions that has no scores in the map's metric -> why."""
+        return self._scored[1]
+
+    @cached_property
+    def _scored(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+        if not self.tables:
+            return {}, {}
+        scores, problems = {self.mapped: self.tables["scores"]}, dict[str, str]()
+        for label in scored_labels(self.results):
+            if str(label) in scores or self.declared[str(label)].control_of:
+                continue
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
+                    scores[str(label)] = read_scores(self.results, Reading(label, self.reading.metric))
+            except HeadcatsError as error:  # measured in other metrics alone, for example
+                problems[str(label)] = str(error)
+        return scores, problems
+
+    @cached_property
+    def strengths(self) -> xr.Dataset | None:
+        """What the methods over the whole suite say of every head, on one grid; None where there are none."""
+        labels = [label for label in self.blocks if self.declared[label].strength]
+        try:
+            return method_scores(self.results, methods=labels) if labels else None
+        except HeadcatsError:
+            return None
+
+    @cached_property
+    def paths(self) -> list[tuple[str, str, str, str]]:
+        """Task, method@positions, path and outcome of the self-check, for every block of a task."""
+        return [
+            (task, label, record.path, record.self_check)
+            for task, records in self.manifest.blocks.items()
+            for label, record in records.items()
+        ]
+
+    @property
+    def not_judged(self) -> str:
+        """Why the rule can judge no head; "" where it can, and where no task was scored."""
+        return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
+
+    @property
+    def named_folder(self) -> str:
+        """The results folder as a command names it."""
+        return "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
+
+    def options(self, *names: str) -> str:
+        """What a command on the folder needs to speak of the same categories: options that are not the default.
+
+        Args:
+            names: Those that the command has.
+        """
+        options = self.reading.options_for(self.results)
+        return "".join(f" --{name} {options[name]}" for name in names if name in options)
+
+    def address(self, path: Path) -> str:
+        """A file of the results folder, as the page links it."""
+        try:
+            return Path(os.path.relpath(path.resolve(), self.target.resolve().parent)).as_posix()
+        except ValueError:  # on another drive
+            return path.resolve().as_uri()

@@ -1,0 +1,15 @@
+"""Any method, any task: the effect of every head."""
+
+from collections.abc import Iterator
+
+from headcats.reports.page.material import Material
+from headcats.reports.page.parts import Explorer, Part, section
+
+
+@section("Every head, task by task")
+def explorer(material: Material) -> Iterator[Part]:
+    """Drawn by the page's script from the packed numbers."""
+    if material.tables or material.strengths is not None:
+        yield Explorer()
+    for label, why in material.not_scored.items():
+        yield f"`{label}` is not among them: {why}"

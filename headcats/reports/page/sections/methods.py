@@ -1,0 +1,58 @@
+"""What joint methods found, and how far all methods agree."""
+
+import warnings
+from collections.abc import Iterator
+
+import xarray as xr
+
+from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
+from headcats.evidence.comparison.method_agreeing import method_agreement
+from headcats.evidence.comparison.method_grid import method_scores
+from headcats.registry import lookup
+from headcats.reports.page.material import Material
+from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.reports.text.methods import method_findings
+from headcats.reports.text.table import Table
+from headcats.results.declaration import Declaration
+
+
+@section("Other methods")
+def methods(material: Material) -> Iterator[Part]:
+    """A figure and a few sentences for each, then all of them on one grid."""
+    for place, (label, block) in enumerate(material.blocks.items()):
+        yield Heading(label)
+        yield from suite_findings(block)
+        yield from _figure(label, block, place, material.declared[label])
+    yield from _together(material)
+
+
+def _figure(label: str, block: xr.Dataset, place: int, about: Declaration) -> Iterator[Part]:
+    if not (name := about.figure):
+        return
+    try:
+        drawn = lookup("figure", name)(block, title=suite_title(block))
+    except (DataError, UnknownNameError) as error:
+        yield f"Not drawn: {error}"  # a probe at chance, or a figure of a package that is not installed
+        return
+    said = f"{label} as the figure {name} shows it; its numbers are those of hc.figures.data(hc.figures.{name}(...))."
+    yield Drawn(f"{name}_{place}", drawn, said, heads=about.figure_heads)
+
+
+def _together(material: Material) -> Iterator[Part]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StatisticsWarning)
+            found = method_agreement(method_scores(material.results))
+    except HeadcatsError:
+        return  # a single method: nothing to compare
+    yield Heading("All methods on one grid of heads")
+    yield Drawn(
+        "method_agreement",
+        lookup("figure", "method_agreement")(found),
+        "Rank correlation and shared top heads of every two methods, by category; the tables below have the numbers.",
+    )
+    told = list(method_findings(found))
+    last = max(place for place, one in enumerate(told) if isinstance(one, Table))
+    yield from told[last + 1 :]
+    yield Folded("The same as tables", tuple(told[: last + 1]))

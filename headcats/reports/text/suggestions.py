@@ -1,0 +1,188 @@
+"""Suggest the command that produces a missing result, or repeats a run."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import xarray as xr
+
+from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
+from headcats.registry import names, unknown_name_message
+from headcats.results.declaration import declarations, default_methods, registered, suite_methods
+from headcats.results.folder import slug
+from headcats.results.label import Label
+from headcats.results.manifest import Manifest
+from headcats.results.records import ModelRecord
+from headcats.results.tree import scored_labels, suite_blocks
+from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, suite
+
+# What a method may need (see `Declaration.needs`) -> in words, and whether tasks of a suite have it.
+_NEEDS: dict[str, tuple[str, Callable[[Suite, Sequence[Task]], bool]]] = {
+    "": ("", lambda suite, tasks: True),
+    "exact answers": ("tasks that are answered in sentences", lambda suite, tasks: any(task.exact for task in tasks)),
+    "two categories": (
+        "tasks of at least two categories",
+        lambda suite, tasks: len({suite.category_of(task).name for task in tasks}) > 1,
+    ),
+}
+
+
+def repeat_command(manifest: Manifest) -> str:
+    """The command that repeats a run, without a folder: `headcats run` with the options that are not the default.
+
+    A model, suite or task that no command can name (a model from a local folder, a task of a notebook) gives the call
+    in Python instead: `hc.run(model, ...)`, with the reader's own `model`.
+    """
+    plan, run_tasks, methods = manifest.plan, _run_tasks(manifest), list(manifest.methods)
+    suite_tasks = [task.name for task in suite(plan.suite).tasks] if plan.suite in names("suite") else []
+    tasks = None if run_tasks in (set(), set(suite_tasks)) else [name for name in suite_tasks if name in run_tasks]
+    if not run_tasks <= set(suite_tasks) or not _can_be_named(manifest.model):
+        if tasks is not None and suite_tasks:
+            tasks += sorted(run_tasks - set(suite_tasks))
+        return _run_call(manifest, methods=methods, tasks=tasks if suite_tasks else None)
+    usual = suite_methods(plan.suite) or _default_labels()
+    return f"headcats run{_run_options(manifest, methods=None if _same(methods, usual) else methods, tasks=tasks)}"
+
+
+def how_to_add(name: str, manifest: Manifest) -> str:
+    """How to get the results of a joint method that a folder lacks, as a sentence without its beginning.
+
+    A command that adds them to the folder, or one that makes another folder.
+
+    Args:
+        name: The method.
+        manifest: That of the results.
+    """
+    plan = manifest.plan
+    repeat = f"repeat the run that made them with --methods {name} (methods=[{name!r}]) and the same folder to add it."
+    if plan.suite not in names("suite"):
+        return repeat
+    run_suite, run_tasks = suite(plan.suite), _run_tasks(manifest)
+    declared = registered(name)
+    need, is_met = _NEEDS.get(declared.needs, _NEEDS[""])
+    if not is_met(run_suite, run_suite.tasks):
+        return (
+            f"it needs {need}, and suite {plan.suite!r} has none. `headcats run --suite {declared.suite} --methods "
+            f"{name} --out NEW_DIR` makes results with it."
+        )
+    tasks = [task for task in run_suite.tasks if task.name in run_tasks]
+    if not _can_be_named(manifest.model) or len(tasks) < len(run_tasks):
+        return repeat
+    needs_all = not is_met(run_suite, tasks)
+    reason = f"it needs {need}, which this run had not; with all tasks of the suite, " if needs_all else ""
+    subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
+    options = _run_options(manifest, tasks=subset)
+    return f"{reason}`headcats run --methods {name}{options} --out DIR` adds it to the folder DIR."
+
+
+def figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> list[str]:
+    """The commands that draw the blocks of joint methods in a results folder.
+
+    Args:
+        results: What is in the folder.
+        folder: The folder.
+        method: The method, with or without options; None for all of them.
+    """
+    declared = declarations(results)
+    return [
+        f"headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}"
+        for label, block in suite_blocks(results).items()
+        if method in (None, label, Label.parse(label).name) and (figure := declared[label].figure)
+    ]
+
+
+def figure_file(block: xr.Dataset, figure: str) -> str:
+    """File of a figure of a block in a results folder, with the options of the method that are not the default."""
+    options = "-".join(f"{name}={value}" for name, value in Label.parse(block.attrs["label"]).options)
+    return f"{figure}{'-' + slug(options) if options else ''}.html"
+
+
+def quoted_figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> str:
+    """`figure_commands` in backticks, joined by "or"."""
+    return " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
+
+
+def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:
+    """Refuse a joint method, and results without a scored task; the message says what fits them.
+
+    Results that hold nothing at all pass: whoever reads them says so.
+
+    Args:
+        results: As `hc.load` returns them.
+        folder: Where they lie, for the commands that are named.
+        method: The method to read, with or without options and positions; None for any.
+        by: What reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
+
+    Raises:
+        OptionError: A joint method, or no scored task.
+        UnknownNameError: No scored task, and a method that does not exist.
+    """
+    joint, scored = list(suite_blocks(results)), [str(label) for label in scored_labels(results)]
+    label, commands = Label.parse(method or ""), quoted_figure_commands(results, folder)
+    look = f" To look at that: {commands}." if commands else ""
+    if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
+        command = quoted_figure_commands(results, folder, label.method)
+        answer = f"; {command} draws it." if command else f". These results hold {_and(joint + scored)}."
+        if scored:
+            answer += f" {by} reads scores of tasks: choose one of {', '.join(scored)} with --method."
+        elif not command:
+            answer += look
+        raise OptionError(f"{label.method} judges heads over the whole suite, so it has no scores of tasks{answer}")
+    if scored or not joint:
+        return
+    message = f"{by} reads scores of tasks, and these results hold none, only {_and(joint)}.{look}"
+    if method is not None and label.method not in names("method"):
+        raise UnknownNameError(f"{unknown_name_message('method', label.method, names('method'))} {message}")
+    raise OptionError(message)
+
+
+def _and(labels: list[str]) -> str:
+    return " and ".join(labels) or "nothing"
+
+
+def _run_tasks(manifest: Manifest) -> set[str]:
+    """Names of the tasks that a run was asked for."""
+    joint = (task for record in manifest.joint_blocks.values() for task in record.tasks)
+    return {*manifest.tasks, *manifest.asked, *joint}
+
+
+def _can_be_named(model: ModelRecord) -> bool:
+    """Whether the name of a model is enough to load it: a bundled one, or one of the hub, whose commit is known."""
+    return model.revision is not None or model.name in {options["model"] for options in OF_SUITE.values()}
+
+
+def _default_labels() -> list[str]:
+    """The methods of a run that names none, as results list them."""
+    return [MethodSpec.parse(name).label for name in default_methods()]
+
+
+def _same(methods: Sequence[str], usual: Sequence[str]) -> bool:
+    """The first is the one that is mapped where none is named; the order of the rest says nothing."""
+    return set(methods) == set(usual) and list(methods[:1]) == list(usual[:1])
+
+
+def _run_call(manifest: Manifest, *, methods: list[str], tasks: list[str] | None) -> str:
+    named_methods = None if _same(methods, _default_labels()) else methods
+    arguments = _changed(
+        manifest.plan.complete() | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY
+    )
+    return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in arguments.items())])})"
+
+
+def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:
+    plan, model = manifest.plan, manifest.model
+    backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
+    loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend}
+    options = _changed(
+        {"model": model.name} | plan.complete() | loading | {"tasks": tasks, "methods": methods},
+        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(plan.suite, {}),
+    )
+    texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
+    return "".join(f" --{key.replace('_', '-')} {value}" for key, value in texts.items())
+
+
+def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:
+    return {key: value for key, value in options.items() if value is not None and value != defaults.get(key)}

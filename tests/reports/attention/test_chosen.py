@@ -1,0 +1,173 @@
+"""Which heads and tasks are shown, on results with planted heads."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from simulated import block, tree
+
+import headcats as hc
+from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.models.head import Head
+from headcats.reports.attention.chosen import choose
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+TASKS = {"plural": "Linguistic", "gerund": "Linguistic", "capital": "Knowledge"}
+OPTIONS: dict[str, Any] = {"method": None, "metric": None, "rule": None, "min_tasks": "half", "heads": 4}
+
+
+def planted(
+    effects: Mapping[str, Mapping[tuple[int, int], float]], *, prompts: int = 24, label: str = "denoising_patch@last"
+) -> xr.DataTree:
+    """Results of 2 layers of 4 heads: task -> (layer, head) -> effect, and noise of .01."""
+    rng = np.random.default_rng(0)
+    blocks = {}
+    for task, heads in effects.items():
+        differences = 0.01 * rng.standard_normal((prompts, 2, 4))
+        for (layer, head), effect in heads.items():
+            differences[:, layer, head] += effect
+        blocks[task] = block(differences)
+    results = tree(blocks, categories=TASKS, name=label)
+    manifest = {
+        "plan": {"metrics": ["logit_diff"], "suite": "icl", "n_demos": 5},
+        "model": {"name": "planted"},
+        "methods": [label],
+        "tasks": {task: {"category": TASKS[task], "refusal": ""} for task in effects},
+        "blocks": {},
+    }
+    results.attrs["manifest"] = json.dumps(manifest)
+    return results
+
+
+def relations(scores: Mapping[str, Mapping[tuple[int, int], float]]) -> xr.Dataset:
+    """A block of `ov_relation` over the same grid."""
+    grid = np.zeros((len(scores), 2, 4))
+    for row, heads in enumerate(scores.values()):
+        for (layer, head), score in heads.items():
+            grid[row, layer, head] = score
+    flat = ("task", np.full(len(scores), 0.15))
+    listed = [{"name": name, "colour": "#000000"} for name in dict.fromkeys(TASKS[task] for task in scores)]
+    return xr.Dataset(
+        {
+            "score": (("task", "layer", "head"), grid),
+            "suppression": (("task", "layer", "head"), np.zeros_like(grid)),
+            "threshold": flat,
+            "suppression_threshold": flat,
+            "n": ("task", np.full(len(scores), 20)),
+        },
+        coords={
+            "task": list(scores),
+            "layer": [0, 1],
+            "head": range(4),
+            "category": ("task", [TASKS[task] for task in scores]),
+        },
+        attrs={"method": "ov_relation", "categories": json.dumps(listed)},
+    )
+
+
+def test_members_with_the_largest_effect_first() -> None:
+    both = {(0, 1): 0.5, (1, 2): 0.7, (1, 3): 0.3}
+    found = choose(planted({"plural": both, "gerund": both, "capital": {(0, 0): 0.4}}), **OPTIONS | {"heads": 2})
+    assert [one.category for one in found.categories] == ["Knowledge", "Linguistic"]
+    knowledge, linguistic = found.categories
+    assert [one.head for one in linguistic.heads] == [Head(1, 2), Head(0, 1)]
+    first = linguistic.heads[0]
+    assert first.status == "in"
+    assert first.tasks == ("plural", "gerund")
+    assert first.low <= first.effect <= first.high
+    assert first.effect == pytest.approx(0.7, abs=0.02)
+    assert first.q < 0.05
+    assert linguistic.why == "The 2 heads of Linguistic with the largest effect, of 3."
+    assert knowledge.why == "The one head of Knowledge."
+    assert found.by.startswith("denoising_patch at last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05)")
+    assert found.left_out == {}
+
+
+def test_tasks_that_most_heads_pass_come_first() -> None:
+    effects = {"plural": {(0, 1): 0.5}, "gerund": {(0, 1): 0.5, (1, 2): 0.6}, "capital": {(0, 0): 0.4}}
+    (_, linguistic) = choose(planted(effects), **OPTIONS).categories
+    assert linguistic.tasks == ("gerund", "plural")
+    assert linguistic.heads[0].tasks == ("gerund",)
+
+
+def test_without_members_the_strongest_undecided_heads() -> None:
+    # Above 0 for sure, but not for sure above .05.
+    weak = {(0, 1): 0.05, (1, 2): 0.051}
+    found = choose(planted({"plural": weak, "gerund": weak, "capital": {(0, 0): 0.4}}), **OPTIONS)
+    linguistic = found.categories[1]
+    assert [one.status for one in linguistic.heads] == ["undecided"] * len(linguistic.heads)
+    assert {one.head for one in linguistic.heads} == {Head(0, 1), Head(1, 2)}
+    assert linguistic.why.startswith("No head is in Linguistic by this rule. Shown are the undecided 2 heads")
+
+
+def test_nothing_that_can_be_judged_shows_the_largest_effects() -> None:
+    found = choose(planted({"plural": {(0, 1): 0.5}, "capital": {(1, 1): 0.3}}, prompts=3), **OPTIONS | {"heads": 1})
+    assert [one.heads[0].head for one in found.categories] == [Head(1, 1), Head(0, 1)]
+    assert all(one.heads[0].status == "undecided" for one in found.categories)
+    assert found.categories[0].why.startswith("No head could be judged (")
+
+
+def test_a_category_without_any_head_is_named() -> None:
+    clear = {(layer, head): -0.3 for layer in range(2) for head in range(4)}
+    found = choose(planted({"plural": clear, "capital": {(0, 0): 0.4}}), **OPTIONS)
+    assert [one.category for one in found.categories] == ["Knowledge"]
+    assert found.left_out == {"Linguistic": "no head is in it, and no head that is undecided has an effect above 0"}
+    with pytest.raises(DataError, match=r"No category has a head to look at .*Linguistic: no head is in it"):
+        choose(planted({"plural": clear}), **OPTIONS)
+
+
+def test_another_rule_and_number_of_tasks() -> None:
+    effects = {"plural": {(0, 1): 0.5}, "gerund": {(0, 1): 0.5, (1, 2): 0.6}, "capital": {(0, 0): 0.4}}
+    asked = {"rule": hc.rules.threshold(value=0.2), "min_tasks": 2}
+    found = choose(planted(effects | {"capital": {(0, 0): 0.4}}), **OPTIONS | asked)
+    assert [one.category for one in found.categories] == ["Linguistic"]
+    assert [one.head for one in found.categories[0].heads] == [Head(0, 1)]
+    assert "threshold(" in found.by
+    assert "at least 2 tasks" in found.by
+
+
+def test_controls_and_unknown_methods_are_refused() -> None:
+    results = planted({"plural": {(0, 1): 0.5}}, label="second_corruption_patch@last")
+    with pytest.raises(OptionError, match="is a control"):
+        choose(results, **OPTIONS)
+    with pytest.raises(UnknownNameError, match="hold no block of 'noising_patch'"):
+        choose(planted({"plural": {(0, 1): 0.5}}), **OPTIONS | {"method": "noising_patch"})
+
+
+def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
+    results = planted({})
+    results["/_suite/ov_relation"] = xr.DataTree(relations({"plural": {(0, 1): 0.6, (1, 0): 0.2}, "capital": {}}))
+    found = choose(results, **OPTIONS)
+    assert repr(found) == repr(choose(results, **OPTIONS | {"method": "ov_relation"}))
+    (linguistic,) = found.categories
+    assert [(one.head, one.effect) for one in linguistic.heads] == [(Head(0, 1), 0.6), (Head(1, 0), 0.2)]
+    assert np.isnan([linguistic.heads[0].q, linguistic.heads[0].low]).all()
+    assert list(found.left_out) == ["Knowledge"]
+    assert found.by.startswith("ov_relation (weights alone")
+
+
+@pytest.mark.parametrize(
+    ("method", "error", "message"),
+    [
+        (None, DataError, r"say nothing about those \(they hold head_gating\).*such as denoising_patch: "),
+        ("head_gating", DataError, "head_gating says nothing about single categories and their heads"),
+        ("ov_relation", UnknownNameError, "hold no ov_relation: .*ov_relation"),
+    ],
+)
+def test_results_that_say_nothing_about_categories_say_what_to_do(method: Any, error: Any, message: str) -> None:
+    results = planted({})
+    results["/_suite/head_gating"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
+    with pytest.raises(error, match=message):
+        choose(results, **OPTIONS | {"method": method})
+
+
+def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:
+    results = planted({})
+    manifest = json.loads(results.attrs["manifest"])
+    manifest["plan"]["n_demos"] = 0
+    results.attrs["manifest"] = json.dumps(manifest)
+    with pytest.raises(DataError, match="no demonstrations to corrupt, so `headcats run --out NEW_DIR`"):
+        choose(results, **OPTIONS)

@@ -1,0 +1,150 @@
+"""A page in a browser: it draws without a network, and says in tables what the pictures show."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from figures.chromium import measure
+
+from headcats.models.head import Head
+from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
+from headcats.reports.attention.examples import Example, Side
+from headcats.reports.attention.page import Around, view_page
+
+HEADS = (
+    ShownHead(Head(1, 6), "in", 0.214, 0.2, 0.23, 0.00017, ("capital",)),
+    ShownHead(Head(0, 3), "undecided", 0.1, float("nan"), float("nan"), float("nan"), ()),
+)
+TOKENS = ("<bos>", "France", "→", "Paris", "↵", "</script>", "→", "Rome")
+# After the browser has drawn: whether each picture has the colour of its darkest cells, as an error it tells of.
+LOOK = """<script>addEventListener("load", () => setTimeout(() => console.error(JSON.stringify(
+  [...document.querySelectorAll("canvas")].map(drawn => {
+    const at = drawn.getContext("2d").getImageData(0, 0, drawn.width, drawn.height).data;
+    let dark = 0;
+    for (let i = 0; i < at.length; i += 4) dark += at[i] === 8 && at[i + 1] === 48 && at[i + 2] === 107;
+    return [drawn.closest("[id]").id, dark, drawn.getBoundingClientRect().width];
+  }))), 400))</script>"""
+
+
+def side(peak: int, tokens: tuple[str, ...] = TOKENS, *, roles: bool = True) -> Side:
+    """A prompt whose last token looks at token `peak` with .65, and at each of the others with .05."""
+    n = len(tokens)
+    weights = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
+    weights[-1] = 0.35 / (n - 1)
+    weights[-1, peak] = 0.65
+    named = tuple(f"role{place}" for place in range(n)) if roles else ()
+    return Side("<bos>France → Paris\n…", tokens, named, "Rome", 0.9, {one.head: weights for one in HEADS})
+
+
+def example(task: str, **more: object) -> Example:
+    given = {"right": True, "clean": side(3), "corrupted": side(1)} | more
+    return Example(task, "It<b>aly", "continent", "Rome", "Europe", **given)
+
+
+def page(*shown: Example, notes: tuple[str, ...] = ()) -> str:
+    chosen = Chosen("Knowledge", HEADS, ("capital", "continent"), "Both heads of Knowledge.")
+    choice = Choice("denoising_patch at last", "share of the gap", (chosen,), {"Linguistic": "it has no task"})
+    files = {"Knowledge": "knowledge.html", "Translation": "translation.html"}
+    return view_page(chosen, shown, Around("mini", "icl", choice, files, notes))
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page(example("capital"), example("continent", right=False), notes=("One task is too few.",))
+
+
+@pytest.fixture(scope="module")
+def body(text: str) -> ElementTree.Element:
+    """What stands in the page, without its scripts: well-formed, so that it can be read as a tree."""
+    plain = re.sub(r"<(script|style)>.*?</\1>", "", text, flags=re.DOTALL)
+    plain = re.sub(r"<meta ([^>]*)>", r"<meta \1/>", plain).partition("<!doctype html>")[2]
+    return ElementTree.fromstring(plain)
+
+
+def words(element: ElementTree.Element) -> str:
+    return " ".join("".join(element.itertext()).split())
+
+
+@pytest.mark.ci
+def test_it_draws_every_picture_and_asks_for_nothing(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "view.html"
+    path.write_text(text.replace("</body>", f"{LOOK}</body>"), encoding="utf-8")
+    found = measure(path, size=(1300, 900))
+    assert found["requests"] == []
+    assert found["hidden"] == 0, "nothing has to be scrolled to sideways"
+    (said,) = found["problems"]
+    drawn = json.loads(said)
+    heads, sides = ("L1H6", "L0H3"), ("clean", "corrupted")
+    assert [one[0] for one in drawn] == [f"prompt-{n}-{h}-{s}" for n in (1, 2) for h in heads for s in sides]
+    assert all(dark > 1000 and width > 400 for _, dark, width in drawn)
+
+
+@pytest.mark.ci
+def test_it_fits_a_narrow_window(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "view.html"
+    path.write_text(text, encoding="utf-8")
+    assert measure(path, size=(500, 900))["hidden"] == 0
+
+
+def test_nothing_comes_from_elsewhere(text: str) -> None:
+    assert not re.search(r'(src|href)="(https?:)?//', text)
+    assert "<link" not in text
+    assert "unpkg.com" not in text
+    assert len(text) < 3_000_000
+    assert text.count("var CircuitsVis=") == 1
+
+
+def test_structure_for_readers_of_all_kinds(text: str, body: ElementTree.Element) -> None:
+    assert text.startswith('<!doctype html>\n<html lang="en">')
+    assert '<meta name="viewport"' in text
+    levels = [int(one.tag[1]) for one in body.iter() if re.fullmatch("h[1-6]", one.tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    for table in body.iter("table"):
+        assert words(table.find("caption"))
+        assert all(one.get("scope") == "col" and words(one) for one in table.find("thead").iter("th"))
+        assert all(words(one) for one in table.find("tbody").iter("th"))
+    drawn = [one for one in body.iter("div") if one.get("class") == "card"]
+    assert len(drawn) == 8
+    assert all(one.get("aria-hidden") == "true" for one in drawn), "the tables say the same"
+
+
+def test_tables_say_where_the_last_token_looks(body: ElementTree.Element) -> None:
+    first, *tables = body.iter("table")
+    rows = [[words(cell) for cell in row] for row in first.iter("tr")]
+    assert rows[1] == ["L1H6", "in", "0.21", "0.20 to 0.23", "0.00017", "1 of 2 tasks"]
+    assert rows[2] == ["L0H3", "undecided", "0.10", "", "", "0 of 2 tasks"]
+    assert len(tables) == 4
+    rows = [[words(cell) for cell in row] for row in tables[0].iter("tr")]
+    assert rows[0] == ["Rank", "Clean prompt", "weight", "Corrupted prompt", "weight"]
+    assert rows[1] == ["1", "Paris 3, role3", "0.65", "France 1, role1", "0.65"]
+    assert rows[6] == ["6 to 8", "the other 3 tokens", "0.15", "the other 3 tokens", "0.15"]
+    assert words(tables[0].find("caption")).startswith("Where L1H6 looks from the last token of prompt 1")
+
+
+def test_what_the_page_says(body: ElementTree.Element) -> None:
+    said = words(body)
+    assert "Knowledge: where its heads look" in said
+    assert "L1H6: effect 0.21, 95 % interval 0.20 to 0.23, q 0.00017" in said
+    assert "L0H3: effect 0.10 (undecided)" in said
+    assert "Prompt 1: capital, “It<b>aly”" in said
+    assert "The answer is “Rome”; the corrupted prompt (continent) suggests “Europe” instead." in said
+    assert "read after the last token, “Rome” at position 7. Clean prompt." in said
+    assert "at position 7. Here the model does not find it." in said
+    assert "darkest colour: weight 0.65 and above" in said
+    assert "Linguistic has no page: it has no task." in said
+    assert "One task is too few." in said
+    assert [one.get("href") for one in body.iter("a")] == ["translation.html"]
+
+
+def test_long_prompts_say_what_is_not_drawn() -> None:
+    long = tuple(f"t{place}" for place in range(300))
+    text = page(example("capital", clean=side(3, long, roles=False), corrupted=side(299, long, roles=False)))
+    assert "The pictures show the last 273 of 300 tokens and count them from 0 at position 27" in text
+    assert '<span class="token">t3</span> <span class="quiet">3</span>' in text, "the table covers all tokens"
+    assert len(text) < 3_000_000

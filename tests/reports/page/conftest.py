@@ -1,0 +1,47 @@
+"""A finished run on a tiny model, its report, and a browser without network to open it in."""
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from counting import counting_folder, counting_suite
+from playwright.sync_api import Browser
+from reports.page.browser import Tab, opened_browser
+
+import headcats as hc
+from headcats.errors import HeadcatsWarning
+
+METHODS = ["denoising_patch", "second_corruption_patch", "mean_ablation"]
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results folder of a run with three methods on the tiny model, and the evidence for it."""
+    home = tmp_path_factory.mktemp("page")
+    model = hc.load_model(counting_folder(home / "model"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcatsWarning)
+        hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
+        hc.run_evidence(model, home / "results", n_prompts=4, controls=8)
+    return home / "results"
+
+
+@pytest.fixture(scope="session")
+def page(finished: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of that run."""
+    return hc.report(finished, tmp_path_factory.mktemp("report") / "report.html")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Headless Chromium."""
+    with opened_browser() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(browser: Browser, page: Path) -> Iterator[Tab]:
+    """The report, opened from disk with the network off; at the end nothing may have gone wrong."""
+    with Tab.on(browser, page, width=1440) as found:
+        yield found

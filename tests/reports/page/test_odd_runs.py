@@ -1,0 +1,107 @@
+"""Reports of runs that were stopped, damaged, made by an older version, or of unusual models."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reports.page.saved_runs import gated_run, scored_run
+from reports.page.test_report import change_manifest, copied, described, section, written
+
+from headcats.errors import StorageError
+from headcats.reports.page.saved import saved_views
+
+__all__ = ["copied"]  # a fixture
+
+
+def test_manifests_of_older_versions_may_lack_what_came_later(copied: Path):
+    later = ("versions", "created", "git_commit", "asked")
+    change_manifest(copied, lambda manifest: [manifest.pop(key, None) for key in later])
+    assert "Heads that help, by " in section(written(copied), "summary")
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["", "[]", "null", "{}", '{"views": [{}]}', '{"views": [{"file": 3, "category": "A", "what": "B"}]}'],
+)
+def test_a_damaged_list_of_views_is_named_with_what_makes_it_again(tmp_path: Path, index: str):
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "index.json").write_text(index, encoding="utf-8")
+    with pytest.raises(StorageError, match=r"index\.json .*headcats views "):
+        saved_views(tmp_path)
+
+
+def test_no_report_is_written_over_a_damaged_list_of_views(copied: Path):
+    (copied / "views").mkdir()
+    (copied / "views" / "index.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(StorageError, match=r"index\.json"):
+        written(copied)
+    assert not (copied / "report.html").exists()
+
+
+def test_views_of_heads_chosen_in_another_way_say_so(copied: Path):
+    (copied / "views").mkdir()
+    (copied / "views" / "a.html").write_text("<p>patterns", encoding="utf-8")
+    entry = {"file": "a.html", "category": "A", "what": "patterns of L0H0"}
+    index = {"by": "mean_ablation at all, model m", "views": [entry]}
+    (copied / "views" / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    assert "Their heads were chosen by mean_ablation at all, model m." in section(written(copied), "views")
+
+
+def test_evidence_that_was_half_written_is_said(copied: Path):
+    (copied / "evidence" / "curves.nc").unlink()
+    said = section(written(copied), "evidence")
+    assert "evidence is not shown: it lacks curves.nc." in said
+    assert f"headcats evidence {copied.as_posix()}" in said
+
+
+def test_evidence_may_be_of_more_categories_than_the_map(copied: Path):
+    def forget(manifest) -> None:
+        for part in ("tasks", "blocks"):
+            manifest[part].pop("always_c")
+
+    change_manifest(copied, forget)
+    shutil.rmtree(copied / "blocks" / "always_c")
+    assert "Verdicts" in section(written(copied), "evidence")
+
+
+def test_with_too_few_items_no_command_is_named_that_would_fail(tmp_path: Path):
+    content = written(scored_run(tmp_path / "results", per_layer={0: 4, 1: 4}, n_items=3))
+    assert "No head can be judged" in section(content, "caution")
+    for name in ("evidence", "robustness"):
+        assert "more query items come first" in section(content, name)
+        assert "headcats" not in section(content, name)
+    assert "hc.categorize" not in section(content, "run")
+
+
+def test_a_run_without_any_head_in_a_category_has_nothing_to_test(copied: Path):
+    assert "has not been tested" not in section(written(copied, sign="suppressing"), "summary")
+
+
+def test_layers_without_attention_and_with_fewer_heads(tmp_path: Path):
+    content = written(scored_run(tmp_path / "results", per_layer={1: 4, 3: 2}))
+    about = described(content)
+    assert about["grid"] == [4, 4]
+    assert about["per_layer"] == [0, 4, 0, 2]
+    assert about["verdicts"][0] == "----" + "oioo" + "----" + "oi--"
+    assert 'placeholder="L1H0"' in content
+    assert "4 layers" not in section(content, "summary")
+
+
+def test_names_with_signs_that_mean_something_elsewhere(tmp_path: Path):
+    kinds = {'a "b" <c>+': "#ff7f0e", "Größe & Ω+": "#d62728"}
+    tasks = {"one's<b>&": 'a "b" <c>+', "two+": 'a "b" <c>+', "drei": "Größe & Ω+", "élan": "Größe & Ω+"}
+    content = written(scored_run(tmp_path / "it's mine & co", per_layer={0: 3, 1: 3}, tasks=tasks, kinds=kinds))
+    assert [one["name"] for one in described(content)["categories"]] == list(kinds)
+    assert "<c>" not in content.partition("</main>")[0]
+    assert "L0H1" in section(content, "heads")
+
+
+def test_a_method_over_the_suite_alone_names_no_command_for_views(tmp_path: Path):
+    folder = gated_run(tmp_path / "results", np.random.default_rng(0).random((1, 2, 2, 3)))
+    content = written(folder)
+    assert "Attention views show the heads of categories." in section(content, "views")
+    assert "headcats views" not in content
+    assert "heads were scored" not in section(content, "summary")
+    assert "hc.suite_blocks(results)" in section(content, "run")

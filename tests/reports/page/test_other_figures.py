@@ -1,0 +1,67 @@
+"""Figures of methods over the whole suite in the browser, and the page on paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from playwright.sync_api import Browser
+from reports.page.browser import Tab
+from reports.page.saved_runs import gated_run, suite_run
+
+import headcats as hc
+
+pytestmark = pytest.mark.ci
+
+PAPER = 690  # pixels between the margins of A4
+# Where heads 0 to 3 of layers 0 to 2 lie in the first panel of the figure: along x the heads, along y the layers.
+PLACE = """([layer, head]) => {
+  const plot = document.querySelector("figure[data-heads='head-layer'] .plot");
+  const { xaxis, yaxis } = plot._fullLayout._plots.xy, box = plot.getBoundingClientRect();
+  const scale = box.width / plot.layout.width;
+  return [box.x + scale * (xaxis._offset + xaxis.l2p(head)), box.y + scale * (yaxis._offset + yaxis.l2p(layer))];
+}"""
+
+
+@pytest.fixture(scope="module")
+def gates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Report of a run of gates alone: two data sets, two seeds, 3 layers, 4 heads."""
+    home = tmp_path_factory.mktemp("gates")
+    return hc.report(gated_run(home / "results", np.random.default_rng(0).random((2, 2, 3, 4))))
+
+
+@pytest.fixture
+def gated(browser: Browser, gates: Path) -> Iterator[Tab]:
+    """That report, opened."""
+    with Tab.on(browser, gates, width=1440) as found:
+        yield found
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 3), (2, 1), (1, 0)])
+def test_a_click_where_heads_are_along_x_gives_that_head(gated: Tab, layer: int, head: int):
+    gated.page.locator("figure[data-heads='head-layer']").scroll_into_view_if_needed()
+    x, y = gated.page.evaluate(PLACE, [layer, head])
+    gated.page.mouse.move(x - 2, y)  # the label of a cell must not raise a warning either
+    gated.page.mouse.click(x, y)
+    assert gated.page.inner_text("#head-name") == f"L{layer}H{head}"
+
+
+def test_a_run_that_says_nothing_about_heads_asks_for_none(browser: Browser, tmp_path: Path):
+    block = xr.Dataset({"something": ("layer", np.zeros(2))}, coords={"layer": [0, 1]}, attrs={"method": "made_up"})
+    page = hc.report(suite_run(tmp_path / "results", "made_up", block, per_layer={0: 3, 1: 3}))
+    with Tab.on(browser, page, width=390, address="#L0H1") as tab:
+        assert not tab.page.is_visible("#find")
+        assert not tab.page.is_visible("#head")
+
+
+def test_on_paper_nothing_is_cut_off(browser: Browser, page: Path):
+    with Tab.on(browser, page, width=1440) as tab:
+        tab.page.set_viewport_size({"width": PAPER, "height": 900})
+        tab.page.emulate_media(media="print")
+        tab.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        widths = tab.page.evaluate(
+            "[...document.querySelectorAll('main table, main .around')].map((one) => one.getBoundingClientRect().right)"
+        )
+        assert max(widths) <= PAPER
+        tab.page.evaluate("dispatchEvent(new Event('afterprint'))")

@@ -1,0 +1,54 @@
+"""What the page says about repeating things can be pasted."""
+
+import html
+import re
+import shlex
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from reports.page.test_report import described, written
+
+import headcats as hc
+from headcats.errors import HeadcatsWarning
+
+
+def pasted(content: str) -> list[str]:
+    """Commands and lines of Python on the page."""
+    return [html.unescape(text) for text in re.findall(r"<pre[^>]*><code>(.*?)</code></pre>", content, re.DOTALL)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"method": "mean_ablation"},
+        {
+            "min_tasks": 1,
+            "sign": "suppressing",
+            "effect": "task_specific",
+            "rule": hc.rules.fdr(alpha=0.2, min_effect=0.01),
+        },
+    ],
+    ids=lambda options: next(iter(options), "default"),
+)
+def test_the_lines_of_python_make_the_map_of_the_page(finished: Path, tmp_path: Path, options: dict):
+    content = written(finished, tmp_path / "one.html", **options)
+    (lines,) = [text for text in pasted(content) if text.startswith("import headcats")]
+    made: dict = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcatsWarning)
+        exec(lines, made)
+    about = described(content)
+    for category, letters in zip(about["categories"], about["verdicts"], strict=True):
+        inside = made["overlap"]["member"].sel(category=category["name"]).transpose("layer", "head").values == 1
+        assert [letter == about["in_letter"] for letter in letters] == inside.ravel().tolist()
+
+
+def test_commands_take_a_folder_of_any_name(finished: Path, tmp_path: Path):
+    folder = Path(shutil.copytree(finished, tmp_path / "it's mine & co", ignore=shutil.ignore_patterns("evidence")))
+    commands = [text for text in pasted(written(folder, min_tasks=1)) if text.startswith("headcats ")]
+    assert {shlex.split(text)[1] for text in commands} == {"evidence", "compare", "views", "report"}
+    for text in commands:
+        assert shlex.split(text)[2:] == [folder.as_posix(), "--min-tasks", "1"]

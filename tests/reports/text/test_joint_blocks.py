@@ -1,0 +1,49 @@
+"""Blocks of joint methods: which figure shows them, and what they say."""
+
+import json
+
+import xarray as xr
+
+from headcats import registry
+from headcats.reports.text.joint_blocks import suite_findings
+from headcats.reports.text.suggestions import figure_file
+from headcats.results.declaration import registered_declarations
+
+
+def test_every_joint_method_has_a_figure_and_a_summary():
+    declared = {name: about for name, about in registered_declarations().items() if about.kind == "joint"}
+    assert set(declared) == {"function_probe", "head_gating", "ov_relation", "token_probe"}
+    assert {about.figure for about in declared.values()} <= set(registry.names("figure"))
+    assert all(callable(registry.lookup("method", name).summary) for name in declared)
+
+
+def test_options_of_a_method_are_in_the_name_of_its_figure():
+    block = xr.Dataset(attrs={"label": "head_gating:preset=x,n_seeds=3"})
+    assert figure_file(block, "always_any") == "always_any-preset=x-n_seeds=3.html"
+
+
+def test_a_block_carries_its_summary():
+    block = xr.Dataset(attrs={"method": "lengths", "summary": json.dumps(["3 tasks were counted."])})
+    assert suite_findings(block) == ["3 tasks were counted."]
+
+
+def test_a_block_without_a_summary_of_a_method_that_is_not_installed():
+    assert suite_findings(xr.Dataset(attrs={"method": "lengths"})) == []
+
+
+def test_the_summary_is_that_of_the_method():
+    block = xr.Dataset(
+        {"score": (("task", "layer", "head"), [[[0.5, 0.1]]])}
+        | {name: ("task", [0.3]) for name in ("threshold", "direct", "direct_later")}
+        | {"null": ("task", [0.2])},
+        coords={"task": ["a"], "category": ("task", ["c"]), "layer": [0], "head": [0, 1]},
+        attrs={
+            "method": "ov_relation",
+            "provenance": '{"settings": {"threshold": 0.15, "null_percentile": 99.9}, "relations": {"a": '
+            '{"copying": false}}}',
+        },
+    )
+    said = suite_findings(block)
+    assert said == registry.lookup("method", "ov_relation").summary(block)
+    assert said[0].startswith("1 of 1 relations are implemented by at least one of 2 heads")
+    assert said[2].startswith("Permuted targets reach 0.15 too, so their threshold is higher: a.")

@@ -1,0 +1,26 @@
+"""What the runs of several results differ in."""
+
+import json
+
+import xarray as xr
+
+from headcats.reports.text.plans import differences, plan_findings
+
+
+def results(*tasks, **plan):
+    made = xr.DataTree.from_dict({f"/{task}/denoising_patch@last": xr.Dataset() for task in tasks})
+    made.attrs["manifest"] = json.dumps({"plan": plan, "model": {"name": "m"}, "methods": ["denoising_patch@last"]})
+    return made
+
+
+def test_values_stay_what_they_are():
+    two = {"a": results("x", seed=0, metrics=["kl"]), "b": results("x", "y", seed=1, metrics=["kl"], n_demos=5)}
+    assert differences(two) == {"plan seed": [0, 1], "plan n_demos": [None, 5], "tasks": [["x"], ["x", "y"]]}
+    (table,) = plan_findings(two)
+    assert table.rows == (("plan n_demos", "None", "5"), ("plan seed", "0", "1"), ("tasks", "1, without y", "2"))
+
+
+def test_runs_of_one_plan_differ_in_nothing():
+    same = {"a": results("x", seed=0), "b": results("x", seed=0)}
+    assert differences(same) == {}
+    assert list(plan_findings(same)) == ["Same plan, model and tasks."]

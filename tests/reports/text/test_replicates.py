@@ -1,0 +1,45 @@
+"""Heads that several protocols agree on."""
+
+import numpy as np
+import xarray as xr
+
+from headcats.reports.text.replicates import replicates
+
+
+def members(*inside, known=True, category="Knowledge"):
+    """Three heads of one layer, some of them in the category."""
+    member = np.isin(np.arange(3), inside).astype(np.int8)
+    names = ("category", "layer", "head")
+    effect = np.full((1, 1, 3), 0.5 if known else np.nan)
+    variables = {"member": member[None, None], "suppressing": np.zeros((1, 1, 3), dtype=np.int8)}
+    return xr.Dataset(
+        {name: (names, held) for name, held in variables.items()}
+        | {prefix + name: (names, effect) for prefix in ("", "suppressing_")
+           for name in ("effect", "low", "high", "p_value", "q_value")}
+        | {f"{prefix}tasks": (names, np.full((1, 1, 3), "")) for prefix in ("", "suppressing_")}
+        | {name: ("category", [1]) for name in ("n_tasks", "min_tasks")},
+        coords={"category": [category], "layer": [2], "head": np.arange(3)},
+    )  # fmt: skip
+
+
+def test_heads_of_all_of_half_and_of_any():
+    (found,) = replicates({"a": members(0, 1), "b": members(0, 2), "c": members(0, 1)}, sign="helping")
+    assert found.heads == {"always": ["L2H0"], "half": ["L2H0", "L2H1"], "any": ["L2H0", "L2H1", "L2H2"]}
+    assert (found.category, found.judged) == ("Knowledge", 3)
+
+
+def test_of_two_protocols_half_is_any():
+    (found,) = replicates({"a": members(0), "b": members(1)}, sign="helping")
+    assert found.heads == {"always": [], "any": ["L2H0", "L2H1"]}
+
+
+def test_protocols_without_numbers_do_not_count():
+    (found,) = replicates({"a": members(0), "b": members(0, known=False)}, sign="helping")
+    assert (found.judged, found.heads["always"]) == (1, ["L2H0"])
+    (none,) = replicates({"a": members(known=False), "b": members(known=False)}, sign="helping")
+    assert (none.judged, none.heads) == (0, {"always": [], "any": []})
+
+
+def test_protocols_of_other_categories_are_not_counted_together():
+    assert replicates({"a": members(0), "b": members(0, category="Linguistic")}, sign="helping") == []
+    assert replicates({"a": members(0)}, sign="helping") == []
