@@ -1,7 +1,8 @@
 """Attention heads and their names."""
 
 import re
-from typing import NamedTuple
+from numbers import Integral
+from typing import Any, NamedTuple
 
 from headcats.errors import DataError
 
@@ -32,16 +33,19 @@ class Head(NamedTuple):
         return f"L{self.layer}H{self.head}"
 
     @classmethod
-    def parse(cls, text: str) -> "Head":
-        """Parse `L9H6`, or `9.6` as in papers.
+    def parse(cls, head: Any) -> "Head":
+        """A head from its name, `L9H6` or `9.6` as in papers, or from a pair of layer and head.
 
         Args:
-            text: The name; surrounding spaces and case are ignored.
+            head: Name, with spaces and case ignored; or two integers, such as a `Head`.
 
         Raises:
-            DataError: `text` is in neither form.
+            DataError: Neither form.
         """
-        match = _PATTERN.fullmatch(text.strip())
-        if match is None:
-            raise DataError(f"Expected a head such as 'L9H6' or '9.6' (layer, then head, from 0); got {text!r}.")
-        return cls(int(match[1]), int(match[2]))
+        if isinstance(head, str) and (match := _PATTERN.fullmatch(head.strip())):
+            return cls(int(match[1]), int(match[2]))
+        if isinstance(head, tuple | list) and len(head) == 2 and all(isinstance(number, Integral) for number in head):
+            return cls(*map(int, head))
+        raise DataError(
+            f"Expected a head as 'L9H6', '9.6', hc.Head(9, 6) or (9, 6): layer, then head, from 0; got {head!r}."
+        )

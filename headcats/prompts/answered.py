@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError, pluralize
+from headcats.errors import DataError, ModelError, pluralize
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.pair import Span
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
@@ -163,7 +163,15 @@ def encode_answered(
         texts: The texts.
         tokenizer: A Hugging Face tokenizer.
         n_ctx: The model's context length.
+
+    Raises:
+        ModelError: No tokenizer.
     """
+    if tokenizer is None:
+        raise ModelError(
+            "The model has no tokenizer, so texts cannot be written as tokens: pass hc.load_model(model, "
+            "tokenizer=...), or tokens (hc.methods.AnsweredBatch) where a method takes them."
+        )
     texts, report = list(texts), DropReport()
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
     groups: dict[int, list[tuple[AnsweredText, list[int], list[bool]]]] = {}

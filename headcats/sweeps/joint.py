@@ -123,7 +123,7 @@ def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
     """
     if isinstance(heads, str):
         raise DataError(f"cumulative takes a list of heads, such as ['L0H1', 'L2H3']; got {heads!r}.")
-    ordered = [_head(head) for head in heads]
+    ordered = [Head.parse(head) for head in heads]
     twice = next((head for head in ordered if ordered.count(head) > 1), None)
     if twice is not None:
         raise DataError(f"Head {twice} comes twice: each set of cumulative has one head more than the one before.")
@@ -140,7 +140,7 @@ def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
         raise DataError(
             f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."
         )
-    members = tuple(dict.fromkeys(_head(head) for head in heads))
+    members = tuple(dict.fromkeys(map(Head.parse, heads)))
     for head in members:
         if not 0 <= head.head < model.n_heads.get(head.layer, 0):
             raise DataError(
@@ -148,11 +148,3 @@ def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
                 f"to {model.max_heads} heads, counted from 0."
             )
     return members
-
-
-def _head(head: AnyHead) -> Head:
-    if isinstance(head, str):
-        return Head.parse(head)
-    if not isinstance(head, tuple | list) or len(head) != 2 or not all(isinstance(part, int) for part in head):
-        raise DataError(f"Expected a head as 'L9H6', '9.6', Head(9, 6) or (9, 6); got {head!r}.")
-    return Head(*head)

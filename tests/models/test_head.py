@@ -1,3 +1,6 @@
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +19,13 @@ class TestHead:
         assert f"{Head(9, 6)}" == "L9H6"
         assert sorted([Head(10, 0), Head(9, 6)]) == [(9, 6), (10, 0)]
 
-    @pytest.mark.parametrize("text", ["", "9", "L9", "H6", "L-1H2", "L9H6x", "head 9.6"])
-    def test_other_text_is_refused(self, text: str) -> None:
+    def test_a_pair_of_whole_numbers_is_a_head(self) -> None:
+        for pair in (Head(9, 6), (9, 6), [9, 6], np.array([9, 6]).tolist(), (np.int64(9), np.int64(6))):
+            assert Head.parse(pair) == Head(9, 6)
+
+    @pytest.mark.parametrize(
+        "head", ["", "9", "L9", "H6", "L-1H2", "L9H6x", "head 9.6", 9, None, (9,), (9, 6, 1), (9.0, 6.0), ("9", "6")]
+    )
+    def test_anything_else_is_refused(self, head: Any) -> None:
         with pytest.raises(DataError, match="'L9H6'"):
-            Head.parse(text)
+            Head.parse(head)

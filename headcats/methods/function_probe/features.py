@@ -66,13 +66,8 @@ def head_features(
         ModelError: No tokenizer, or heads of different sizes in different layers.
         DataError: No text can be used.
     """
-    if model.tokenizer is None:
-        raise ModelError(
-            f"Model {model.name!r} has no tokenizer, so answers cannot be found in texts: pass "
-            "hc.load_model(model, tokenizer=...)."
-        )
-    check_one_size(model)
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
+    check_one_size(model)
     if not batches:
         raise DataError(f"None of the {len(texts)} texts can be used: {report.summary()}.")
     values: dict[int, Tensor] = {}

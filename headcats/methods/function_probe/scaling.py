@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.errors import DataError, OptionError
 from headcats.methods.function_probe.answers import answer_readings
 from headcats.methods.function_probe.features import CHUNK
 from headcats.methods.function_probe.names import in_order
@@ -81,8 +81,6 @@ def scale_function_heads(
     if n_controls < 0 or not math.isfinite(scale):
         raise OptionError(f"Expected n_controls of at least 0 and a finite scale; got {n_controls} and {scale}.")
     model = adapt(model)
-    if model.tokenizer is None:
-        raise ModelError(f"Model {model.name!r} has no tokenizer: pass hc.load_model(model, tokenizer=...).")
     check_model(model)
     head_sets = _chosen(heads, model)
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
@@ -135,10 +133,7 @@ def random_sets(heads: HeadSet, every: Sequence[Head], *, n: int, seed: int) -> 
 def _chosen(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: HookedModel) -> dict[str, HeadSet]:
     if isinstance(heads, xr.DataArray):
         heads = _members(heads)
-    head_sets = {
-        name: tuple(sorted({Head.parse(head) if isinstance(head, str) else Head(*head) for head in names}))
-        for name, names in heads.items()
-    }
+    head_sets = {name: tuple(sorted(set(map(Head.parse, names)))) for name, names in heads.items()}
     for name, members in head_sets.items():
         for head in members:
             if not 0 <= head.head < model.n_heads.get(head.layer, 0):

@@ -1,7 +1,6 @@
 """The heads that steer, checked against the model, and random sets of other heads."""
 
 from collections.abc import Iterable
-from numbers import Integral
 from typing import Any
 
 import xarray as xr
@@ -28,11 +27,15 @@ def named_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
         check_weights(heads, model)
         items = heads["name"].values.tolist()
     elif isinstance(heads, (str, Head)) or not isinstance(heads, Iterable):
-        advice = f" Pass [{str(heads)!r}]." if isinstance(heads, (str, Head)) else f" Pass {_FORMS}, in a list."
+        advice = (
+            f" Pass [{str(heads)!r}]."
+            if isinstance(heads, (str, Head))
+            else ' Pass "L1H6" or hc.Head(1, 6), in a list.'
+        )
         raise DataError(f"hc.methods.function_vector.steer takes a list of heads; got {heads!r}.{advice}")
     else:
         items = list(heads)
-    parsed = tuple(map(_head, items))
+    parsed = tuple(map(Head.parse, items))
     for head in parsed:
         if not 0 <= head.head < model.n_heads.get(head.layer, 0):
             raise DataError(f"Model {model.name!r} has no head {head}; its layers with heads: {dict(model.n_heads)}.")
@@ -75,14 +78,3 @@ def other_heads(heads: tuple[Head, ...], model: HookedModel, *, draws: int, seed
         tuple(pool[place] for place in sorted(generator.choice(len(pool), len(heads), replace=False)))
         for generator in streams
     ]
-
-
-_FORMS = '"L1H6" or hc.Head(1, 6)'
-
-
-def _head(item: Any) -> Head:
-    if isinstance(item, str):
-        return Head.parse(item)
-    if isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(number, Integral) for number in item):
-        return Head(*map(int, item))
-    raise DataError(f"Expected a head as {_FORMS} (layer, then head, from 0); got {item!r}.")

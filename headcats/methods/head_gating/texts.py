@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError
+from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
 
@@ -114,11 +114,6 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
         raise DataError(f"Data set {name!r} must be a list of AnsweredText, or one of AnsweredBatch; got {got}.")
     left_out = ""
     if kinds == {AnsweredText}:
-        if model.tokenizer is None:
-            raise ModelError(
-                f"Model {model.name!r} has no tokenizer, so texts cannot be written as tokens. Pass "
-                "hc.load_model(model, tokenizer=...), or batches of tokens (AnsweredBatch)."
-            )
         data, report = encode_answered(data, model.tokenizer, n_ctx=model.n_ctx)
         left_out = report.summary() if report.dropped else ""
         if not data:
