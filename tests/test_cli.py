@@ -468,7 +468,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.results.tree.load", stop)
+    monkeypatch.setattr("headcats.results.folder.load", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)

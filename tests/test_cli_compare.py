@@ -237,19 +237,19 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     ],
 )
 def test_wrong_options_are_told_before_anything_is_scored(options, message, monkeypatch):
-    monkeypatch.setattr("headcats.results.tree.load", lambda folder: pytest.fail("nothing is read"))
+    monkeypatch.setattr("headcats.results.folder.load", lambda folder: pytest.fail("nothing is read"))
     with pytest.raises(OptionError, match=message):
         compare("r", *options)
 
 
-def test_screens_beside_exact_numbers_are_named():
+def test_approximations_beside_exact_numbers_are_named():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A})
     write(Path("s"), {"attribution_patch@last": A}, approximation="first order")
     said = compare("a", "s")
     assert "Left out: attribution_patch@last" in said
     assert "not patched effects" in said
     said = compare("s", "s", "s")
-    assert "All are a screen (first order)" in said
+    assert "All are a first-order approximation" in said
 
 
 @pytest.mark.ci

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.one_table import refuse_results
+from headcats.results.tree import refuse_results
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")

@@ -9,12 +9,12 @@ import xarray as xr
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, pluralize
+from headcats.results.declaration import approximation_label
 from headcats.results.folder import slug
 from headcats.results.label import Label
-from headcats.results.tree import find_manifest, manifest_of, scored_labels
+from headcats.results.tree import approximation_of, find_manifest, first_exact, manifest_of, scored_labels
 from headcats.rules import Rule, fdr
 from headcats.rules.text import parse_rule, rule_text
-from headcats.scores.blocks import approximation_of, first_exact
 from headcats.scores.scoring import score
 
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
@@ -159,9 +159,9 @@ class Reading:
         return self._line(sign, rule=f", rule {self.rule!r} in at least {least}")
 
     def _line(self, sign: str = "", *, rule: str = "") -> str:
-        screen = f"screen ({self.approximation})" if self.approximation else ""
+        approximation = approximation_label(self.approximation)
         specific = "task-specific effects" if self.effect == "task_specific" else ""
-        marked = "".join(f", {mark}" for mark in (screen, specific, sign) if mark)
+        marked = "".join(f", {mark}" for mark in (approximation, specific, sign) if mark)
         model = f", model {self.model}" if self.model else ""
         place = f"{',' if marked else ''} at {self.label.positions}"
         return f"{self.label.method}{marked}{place}, {self.metric}{rule}{model}"

@@ -92,8 +92,8 @@ def compare_command(
     from headcats.categories.reading import Reading
     from headcats.reports.text.plans import differences, plan_findings
     from headcats.reports.text.suggestions import check_scored
-    from headcats.results.tree import load, suite_blocks, task_nodes
-    from headcats.scores.tried_categories import drop_untried_categories
+    from headcats.results.folder import load
+    from headcats.results.tree import drop_untried_categories, suite_blocks, task_nodes
 
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign

@@ -59,7 +59,8 @@ def evidence_command(
     from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.reports.text.evidence import evidence_findings
     from headcats.reports.text.suggestions import check_scored
-    from headcats.results.tree import load, manifest_of
+    from headcats.results.folder import load
+    from headcats.results.tree import manifest_of
 
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)

@@ -66,8 +66,8 @@ def figure_command(
     from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.figures import reads, write
     from headcats.reports.text.joint_blocks import joint_block, suite_title
-    from headcats.results.tree import load
-    from headcats.scores.tried_categories import drop_untried_categories
+    from headcats.results.folder import load
+    from headcats.results.tree import drop_untried_categories
 
     reading = Reading.parse(
         method=method,

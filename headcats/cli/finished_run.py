@@ -19,12 +19,18 @@ from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.reports.text.table import Paragraph
-from headcats.results.declaration import declarations
+from headcats.results.declaration import approximation_label
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.tree import manifest_of, scored_labels, suite_blocks
-from headcats.scores.blocks import approximation_of, first_exact
-from headcats.scores.tried_categories import drop_untried_categories
+from headcats.results.tree import (
+    approximation_of,
+    declarations,
+    drop_untried_categories,
+    first_exact,
+    manifest_of,
+    scored_labels,
+    suite_blocks,
+)
 
 
 def tell_run(
@@ -83,7 +89,7 @@ def _tell_map(
     answer.numbers["map"] = map_numbers(tables, reading)
     declared = declarations(results)
     more = [
-        f"{label} (screen ({kind}))" if (kind := approximation_of(results, label)) else str(label)
+        f"{label} ({kind})" if (kind := approximation_label(approximation_of(results, label))) else str(label)
         for label in scored_labels(results)
         if not declared[str(label)].control_of and label != reading.label
     ]

@@ -59,9 +59,9 @@ def map_command(
     from headcats.reports.text.maps import map_findings
     from headcats.reports.text.suggestions import check_scored
     from headcats.results.declaration import registered
+    from headcats.results.folder import load
     from headcats.results.label import Label
-    from headcats.results.tree import load, suite_blocks, task_nodes
-    from headcats.scores.tried_categories import drop_untried_categories
+    from headcats.results.tree import drop_untried_categories, suite_blocks, task_nodes
 
     reading = Reading.parse(
         method=method,
@@ -131,9 +131,9 @@ def _of_suite(
     """
     from headcats.reports.text.joint_blocks import joint_block
     from headcats.reports.text.suggestions import figure_commands
-    from headcats.results.declaration import declarations, registered
+    from headcats.results.declaration import registered
     from headcats.results.label import Label
-    from headcats.scores.tried_categories import tried_categories
+    from headcats.results.tree import declarations, tried_categories
 
     name = Label.parse(method).name
     declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]

@@ -39,7 +39,7 @@ def report_command(
     """
     from headcats.categories.reading import Reading
     from headcats.reports.page.writing import write_report
-    from headcats.results.tree import load
+    from headcats.results.folder import load
 
     reading = Reading.parse(
         method=method,

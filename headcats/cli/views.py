@@ -32,7 +32,8 @@ def views_command(
     `left_out` (category -> why it has no page), `said` (the sentences), `files`.
     """
     from headcats.categories.reading import Reading
-    from headcats.results.tree import load, manifest_of
+    from headcats.results.folder import load
+    from headcats.results.tree import manifest_of
 
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)

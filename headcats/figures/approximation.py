@@ -5,7 +5,7 @@ from typing import Any
 
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.text import escaped
-from headcats.scores.scoring import screen_label
+from headcats.results.declaration import approximation_label
 
 
 def marked_as_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
@@ -13,7 +13,7 @@ def marked_as_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
     kind = getattr(table, "attrs", {}).get("approximation")
     if not kind:
         return grid
-    label = screen_label(table)
+    label = approximation_label(table)
     title = grid.title
     if not title or label not in title:
         # First: the end of a long title may not fit above a small figure.

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.results.one_table import refuse_results
+from headcats.results.tree import refuse_results
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")

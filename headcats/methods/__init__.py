@@ -9,7 +9,7 @@ In the corrupted run `denoising_patch` puts the clean output of a head, in the c
 one. `mean_ablation`, `resample_ablation` and `zero_ablation` take away what a head says. `function_vector_patch` puts
 what a head says of the task on average. Controls of the denoising patch are `second_corruption_patch`, which shows how
 much of its effect is "the wrong task is gone", and `other_item_patch`, which shows how much is not about the item.
-`attribution_patch` is a screen for it.
+`attribution_patch` is its first-order approximation.
 
 ## Judge heads over all tasks at once
 

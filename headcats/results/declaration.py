@@ -2,16 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 import xarray as xr
 
 from headcats.errors import UnknownNameError
 from headcats.registry import lookup, names
-from headcats.results.manifest import SUITE
-from headcats.results.label import Label
-from headcats.results.tree import task_nodes
 
 CONTROL_CAUTION = (
     "it shows what donors of the wrong task or of another query item do, and says nothing about which heads serve a "
@@ -132,28 +129,25 @@ def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "
     return registered(name or str(block.attrs.get("method", "")))
 
 
+def approximation_label(table: xr.Dataset | xr.DataTree | str) -> str:
+    """What effects of an approximate method are called wherever they are shown; "" where they are exact.
+
+    Args:
+        table: A block, scores, or what `hc.categorize` and `hc.overlap` make of them; or their attribute
+            `approximation`.
+    """
+    kind = table if isinstance(table, str) else str(table.attrs.get("approximation", ""))
+    if kind in ("", "first order"):
+        return kind and "first-order approximation"
+    return f"gradient approximation ({kind})"
+
+
 def registered(name: str) -> Declaration:
     """The declaration of a registered method; a bare one for a name that is not registered."""
     try:
         return lookup("method", name).declaration
     except (UnknownNameError, AttributeError):
         return Declaration(name)
-
-
-def declarations(results: xr.DataTree) -> dict[str, Declaration]:
-    """Label of every block -> declaration of its method; joint methods last.
-
-    Args:
-        results: As `hc.load` returns them.
-    """
-    tasks = [node for task in task_nodes(results).values() for node in task.children.items()]
-    joint = list(results[SUITE].children.items()) if SUITE in results.children else []
-    found: dict[str, Declaration] = {}
-    for label, block in [*tasks, *joint]:
-        if str(label) not in found:
-            found[str(label)] = declaration_of(block, name=Label.parse(str(label)).name)
-    of_suite = {str(label) for label, _ in joint}
-    return {label: replace(about, kind="joint" if label in of_suite else "task") for label, about in found.items()}
 
 
 def registered_declarations() -> dict[str, Declaration]:
@@ -163,11 +157,10 @@ def registered_declarations() -> dict[str, Declaration]:
 
 def controls_of(method: str) -> dict[str, str]:
     """What a control holds fixed ("task", "item") -> the registered control of a method."""
-    known = registered_declarations()
     return {
         kind: name
         for kind in ("task", "item")
-        for name, about in known.items()
+        for name, about in registered_declarations().items()
         if about.control_of == method and about.control == kind
     }
 

@@ -1,17 +1,21 @@
-"""The results folder: a manifest, and one netCDF file per task and method."""
+"""The results folder: a manifest and one netCDF file per task and method, read as one labelled tree."""
 
 import hashlib
+import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.errors import StorageError
+from headcats.errors import DataError, StorageError
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
 
 BLOCKS = "blocks"
+_NAMED = 5
+"""Results folders that a message names."""
 
 
 def slug(name: str) -> str:
@@ -142,3 +146,80 @@ def _read_undamaged(path: Path) -> xr.Dataset | None:
 def _read(path: Path) -> xr.Dataset:
     with xr.open_dataset(path, engine="h5netcdf") as stored:
         return stored.load()
+
+
+def load(path: str | os.PathLike[str]) -> xr.DataTree:
+    """Results of a run, from its folder.
+
+    Args:
+        path: The folder that `hc.run(out=...)` or `headcats run` wrote.
+
+    Returns:
+        A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
+        `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
+        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A joint method
+        (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose content its docstring describes (see
+        `hc.suite_blocks`).
+
+    Raises:
+        StorageError: No such folder, no manifest in it, or a damaged file.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> sorted(results["plural"])
+        ['denoising_patch@last', 'mean_ablation@all', 'second_corruption_patch@last']
+        >>> block = results["plural"]["denoising_patch@last"]
+        >>> block.patched.dims, block.clean.dims
+        (('metric', 'prompt', 'layer', 'head'), ('metric', 'prompt'))
+        >>> results["plural"].attrs["category"]
+        'Linguistic'
+    """
+    folder = ResultsFolder(path)
+    if not folder.manifest_path.is_file():
+        raise StorageError(_no_results(folder.path))
+    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path))
+    # As xarray says it of a file; copies keep it, and netCDF does not store it.
+    results.encoding["source"] = os.fspath(path)
+    return results
+
+
+def _no_results(path: Path) -> str:
+    """What is wrong with a path that holds no results, and where there are some."""
+    if path.is_file():
+        return f"{path} is a file; a results folder is a folder."
+    try:
+        inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
+    except OSError:
+        inside = []
+    problem = f"{path} is no results folder (it has no {MANIFEST})"
+    if inside:
+        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
+        return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
+    return f"{problem}; run `headcats run --out {path}` first."
+
+
+def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest) -> xr.DataTree:
+    """Blocks and manifest as the tree that `load` describes.
+
+    Raises:
+        DataError: A block of a task that the manifest does not name.
+    """
+    categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
+    nodes = {"/": xr.Dataset(attrs={"categories": categories, "manifest": manifest.to_json()})}
+    tasks, methods = list(manifest.tasks), manifest.methods
+
+    def place(key: tuple[str, str]) -> tuple[int, int]:
+        task, label = key
+        if task != SUITE:
+            return tasks.index(task), 0
+        return len(tasks), methods.index(label) if label in methods else len(methods)
+
+    for task, label in blocks:
+        if task not in manifest.tasks and task != SUITE:
+            raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
+    for task, label in sorted(blocks, key=place):
+        attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
+        nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
+        nodes[f"/{task}/{label}"] = blocks[task, label]
+    return xr.DataTree.from_dict(nodes)

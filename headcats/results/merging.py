@@ -14,7 +14,8 @@ from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.tree import load, manifest_of
+from headcats.results.folder import load
+from headcats.results.tree import manifest_of
 from headcats.results.whole_file import remove_empty
 
 

@@ -1,70 +1,19 @@
-"""A results folder as one labelled tree."""
+"""Find things in the labelled tree of results: manifest, blocks, methods, categories."""
 
 import json
-import os
-from collections.abc import Mapping
-from pathlib import Path
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, StorageError
-from headcats.results.folder import ResultsFolder
+from headcats.errors import DataError
+from headcats.results.declaration import Declaration, declaration_of
 from headcats.results.label import Label
-from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.manifest import SUITE, Manifest
 
-_NAMED = 5
-"""Results folders that a message names."""
-
-
-def load(path: str | os.PathLike[str]) -> xr.DataTree:
-    """Results of a run, from its folder.
-
-    Args:
-        path: The folder that `hc.run(out=...)` or `headcats run` wrote.
-
-    Returns:
-        A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
-        `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
-        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A joint method
-        (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose content its docstring describes (see
-        `hc.suite_blocks`).
-
-    Raises:
-        StorageError: No such folder, no manifest in it, or a damaged file.
-
-    Example:
-        >>> import headcats as hc
-        >>> results = hc.load("results/mini-icl")
-        >>> sorted(results["plural"])
-        ['denoising_patch@last', 'mean_ablation@all', 'second_corruption_patch@last']
-        >>> block = results["plural"]["denoising_patch@last"]
-        >>> block.patched.dims, block.clean.dims
-        (('metric', 'prompt', 'layer', 'head'), ('metric', 'prompt'))
-        >>> results["plural"].attrs["category"]
-        'Linguistic'
-    """
-    folder = ResultsFolder(path)
-    if not folder.manifest_path.is_file():
-        raise StorageError(_no_results(folder.path))
-    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path))
-    # As xarray says it of a file; copies keep it, and netCDF does not store it.
-    results.encoding["source"] = os.fspath(path)
-    return results
-
-
-def _no_results(path: Path) -> str:
-    """What is wrong with a path that holds no results, and where there are some."""
-    if path.is_file():
-        return f"{path} is a file; a results folder is a folder."
-    try:
-        inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
-    except OSError:
-        inside = []
-    problem = f"{path} is no results folder (it has no {MANIFEST})"
-    if inside:
-        more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
-        return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."
-    return f"{problem}; run `headcats run --out {path}` first."
+_TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
 
 def find_manifest(results: xr.DataTree) -> Manifest | None:
@@ -116,27 +65,108 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
     return {str(label): node.to_dataset() for label, node in results[SUITE].children.items()}
 
 
-def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest) -> xr.DataTree:
-    """Blocks and manifest as the tree that `load` describes.
+def declarations(results: xr.DataTree) -> dict[str, Declaration]:
+    """Label of every block -> declaration of its method; joint methods last.
+
+    Args:
+        results: As `hc.load` returns them.
+    """
+    tasks = [node for task in task_nodes(results).values() for node in task.children.items()]
+    joint = list(results[SUITE].children.items()) if SUITE in results.children else []
+    by_label: dict[str, Declaration] = {}
+    for label, block in [*tasks, *joint]:
+        if str(label) not in by_label:
+            by_label[str(label)] = declaration_of(block, name=Label.parse(str(label)).name)
+    of_suite = {str(label) for label, _ in joint}
+    return {label: replace(about, kind="joint" if label in of_suite else "task") for label, about in by_label.items()}
+
+
+def first_exact(results: xr.DataTree) -> Label | None:
+    """The default method to map: the first exact one that is no control, else the first exact, else the first.
+
+    None if there is no causal method.
+    """
+    scored, declared = scored_labels(results), declarations(results)
+    exact = [label for label in scored if not approximation_of(results, label)]
+    causal = [label for label in exact if not declared[str(label)].control_of]
+    return next(iter([*causal, *exact, *scored]), None)
+
+
+def approximation_of(results: xr.DataTree, label: Label) -> str:
+    """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
+    blocks = (task[str(label)] for task in task_nodes(results).values() if str(label) in task.children)
+    return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
+
+
+def drop_untried_categories(results: xr.DataTree, *more: xr.DataTree) -> xr.DataTree:
+    """A copy of results without the suite's categories that neither they nor `more` have tried a task of.
+
+    A category whose tasks were all skipped stays.
+    """
+    tried = set().union(*map(tried_categories, (results, *more)))
+    categories = [entry for entry in json.loads(results.attrs["categories"]) if entry["name"] in tried]
+    copy = results.copy()
+    if categories:
+        copy.attrs = {**results.attrs, "categories": json.dumps(categories, ensure_ascii=False)}
+    return copy
+
+
+def tried_categories(results: xr.DataTree, method: str | None = None) -> dict[str, list[str]]:
+    """Category of every task that a run has tried -> those of its tasks that were skipped.
+
+    Args:
+        results: As `hc.load` returns them.
+        method: A joint method, with its options, to leave all others out; None takes all methods.
+    """
+    manifest, skipped = manifest_of(results), dict[str, list[str]]()
+    for task, record in manifest.tasks.items() if method is None else ():
+        skipped.setdefault(record.category, []).extend([task] if record.refusal else [])
+    for label, joint in manifest.joint_blocks.items():
+        for task, category in joint.tasks.items() if method in (None, label) else ():
+            skipped.setdefault(category, []).extend([task] if task in joint.skipped() else [])
+    declared = declarations(results)
+    for label, block in suite_blocks(results).items():
+        strength = declared[label].strength if method in (None, label) else None
+        for name in block[strength.group].values.tolist() if strength and strength.group in block.coords else ():
+            skipped.setdefault(str(name), [])
+    return skipped
+
+
+def tables_of(method: str, labels: Iterable[str]) -> list[str]:
+    """How the tables of one method over the suite are written, one for each choice of its options that was run.
+
+    Args:
+        method: Its name, without options.
+        labels: The keys of `hc.suite_blocks`.
+    """
+    return [f'hc.suite_blocks(results)["{label}"]' for label in labels if Label.parse(label).name == method]
+
+
+def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
+    """Refuse results as `hc.load` and `hc.run` return them, a part of them, or what `hc.suite_blocks` makes of them.
+
+    Args:
+        data: What the user passed.
+        by: Name of the function or figure that reads a table.
+        expected: What it reads, e.g. `` `auc` over (layer, role)``.
+        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`. Where the results hold
+            that method with options, the message has these.
 
     Raises:
-        DataError: A block of a task that the manifest does not name.
+        DataError: with what was expected and how to get it; for a run's results also the methods whose tables it holds.
     """
-    categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
-    nodes = {"/": xr.Dataset(attrs={"categories": categories, "manifest": manifest.to_json()})}
-    tasks, methods = list(manifest.tasks), manifest.methods
-
-    def place(key: tuple[str, str]) -> tuple[int, int]:
-        task, label = key
-        if task != SUITE:
-            return tasks.index(task), 0
-        return len(tasks), methods.index(label) if label in methods else len(methods)
-
-    for task, label in blocks:
-        if task not in manifest.tasks and task != SUITE:
-            raise DataError(f"Block {label!r} is of task {task!r}, which the manifest does not name.")
-    for task, label in sorted(blocks, key=place):
-        attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
-        nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
-        nodes[f"/{task}/{label}"] = blocks[task, label]
-    return xr.DataTree.from_dict(nodes)
+    tables: Mapping[Any, Any] | None = None
+    if isinstance(data, xr.DataTree):
+        kind = "a part of results, an xarray.DataTree"
+        if SUITE in data.children or "manifest" in data.attrs:
+            kind, tables = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
+    elif isinstance(data, Mapping) and data and all(isinstance(entry, xr.Dataset) for entry in data.values()):
+        kind, tables = f"a {type(data).__name__} of tables", data
+    else:
+        return
+    contents = ""
+    if tables is not None and "suite_blocks" in table:
+        labels = [str(label) for label in tables]
+        contents = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no joint method was run'}."
+        table = _TABLE.sub(lambda match: " or ".join(tables_of(match[1], labels)) or match[0], table)
+    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {kind}. Pass {table}.{contents}")

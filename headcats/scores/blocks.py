@@ -2,19 +2,13 @@
 
 import warnings
 
-import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import names, unknown_name_message
-from headcats.results.declaration import declarations
+from headcats.results.declaration import registered
 from headcats.results.label import Label
-from headcats.results.tree import scored_labels, task_nodes
-from headcats.scores.whole_suite import instead_of_scores
-from headcats.statistics.task import PromptEffects
-
-Grid = dict[str, np.ndarray]
-"""The coordinates `layer` and `head`."""
+from headcats.results.tree import declarations, scored_labels, suite_blocks, tables_of, task_nodes
 
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
@@ -69,36 +63,6 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
 
 
-def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[PromptEffects, Grid]:
-    """Differences `[prompt, layer x head]` and gaps of one block, and its heads.
-
-    Raises:
-        DataError: Not a block of a causal method.
-        UnknownNameError: No such metric.
-    """
-    lacking = sorted({"patched", "clean", "corrupted", "item", "metric"} - set(block.variables))
-    if lacking or block.attrs.get("base") not in ("clean", "corrupted"):
-        raise DataError(
-            f"The block of task {task!r} is not one of a causal method: expected patched, clean, corrupted, the "
-            f"coordinates metric and item, and base 'clean' or 'corrupted'; it lacks "
-            f"{', '.join(lacking) or 'a valid base'}."
-        )
-    metrics = block["metric"].values.tolist()
-    if metric not in metrics:
-        raise UnknownNameError(
-            unknown_name_message("metric of these results", metric, metrics) + _how_to_measure(metric, metrics)
-        )
-    block = block.sel(metric=metric)
-    patched = block["patched"].transpose("prompt", "layer", "head")
-    with np.errstate(invalid="ignore"), xr.set_options(arithmetic_join="exact"):
-        difference = patched - block["corrupted"] if block.attrs["base"] == "corrupted" else block["clean"] - patched
-        gap = (block["clean"] - block["corrupted"]).values.astype(np.float64)
-    effect = difference.transpose("prompt", "layer", "head").values.astype(np.float64).reshape(len(gap), -1)
-    distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
-    grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
-    return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
-
-
 def _how_to_add(method: str) -> str:
     """How to add a registered method to results; "" for an unknown one."""
     if method not in names("method"):
@@ -106,46 +70,21 @@ def _how_to_add(method: str) -> str:
     return f" To add it, repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder."
 
 
-def _how_to_measure(metric: str, present: list[str]) -> str:
-    """How to measure a registered metric; "" for an unknown one."""
-    if metric not in names("metric"):
+def instead_of_scores(results: xr.DataTree, method: str) -> str:
+    """What to call where scores of single tasks are asked of a method that has none; "" for any other method.
+
+    Args:
+        results: As `hc.load` returns them.
+        method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
+    """
+    name = Label.parse(method).name
+    tables = tables_of(name, suite_blocks(results))
+    by_name = {Label.parse(label).name: about for label, about in reversed(declarations(results).items())}
+    about = by_name.get(name) or registered(name)
+    if about.kind != "joint":
         return ""
-    metrics = [*present, metric]
-    return (
-        f" To measure it, run into a new folder: headcats run --metrics {','.join(metrics)}, or hc.run(..., "
-        f"metrics={metrics})."
-    )
-
-
-def first_exact(results: xr.DataTree) -> Label | None:
-    """The default method to map: the first exact one that is no control, else the first exact, else the first.
-
-    None if there is no causal method.
-    """
-    scored, declared = scored_labels(results), declarations(results)
-    exact = [label for label in scored if not approximation_of(results, label)]
-    causal = [label for label in exact if not declared[str(label)].control_of]
-    return next(iter([*causal, *exact, *scored]), None)
-
-
-def approximation_of(results: xr.DataTree, label: Label) -> str:
-    """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
-    blocks = (task[str(label)] for task in task_nodes(results).values() if str(label) in task.children)
-    return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
-
-
-def same_grid(grids: dict[str, Grid]) -> Grid:
-    """The heads that all tasks have.
-
-    Raises:
-        DataError: They differ.
-    """
-    first, expected = next(iter(grids.items()))
-    for task, grid in grids.items():
-        for axis in expected:
-            if not np.array_equal(grid[axis], expected[axis]):
-                raise DataError(
-                    f"Tasks of one table need the same heads: task {task!r} has {axis} {grid[axis].tolist()}, "
-                    f"task {first!r} has {expected[axis].tolist()}."
-                )
-    return expected
+    advice = f'It was not run: hc.run(model, methods=["{method}"], out=...) adds it to a results folder.'
+    if tables:
+        calls = [f"{about.reader}({table})" if about.reader else table for table in tables]
+        advice = f"Read {' or '.join(calls)}."
+    return f"{name!r} judges heads over the whole suite, so there are no scores of single tasks. {advice}"

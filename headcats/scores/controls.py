@@ -12,9 +12,10 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.declaration import controls_of, declarations, registered_declarations
+from headcats.results.declaration import controls_of, registered_declarations
 from headcats.results.label import Label
-from headcats.scores.blocks import prompt_effects
+from headcats.results.tree import declarations
+from headcats.scores.effects import prompt_effects
 from headcats.statistics.task import PromptEffects, estimate
 
 

@@ -6,16 +6,29 @@ unit of the metric.
 
 import json
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from headcats import statistics
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.scores.blocks import approximation, find_blocks, prompt_effects, same_grid
+from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
+from headcats.scores.effects import Grid, prompt_effects, same_grid
 from headcats.scores.reach import detectable, reach, weak_gap
-from headcats.scores.table import Scored, scores_table
+from headcats.statistics.task import Estimate, PromptEffects
+
+# Signs per distractor task are flagged for heads with at least this effect.
+FLAG_EFFECT = 0.1
+
+
+class _Scored(NamedTuple):
+    """One task: its prompts and the estimates from them."""
+
+    category: str
+    prompts: PromptEffects
+    estimate: Estimate
 
 
 def score(
@@ -104,7 +117,7 @@ def score(
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
     draws = statistics.draws_for(tests, alpha=alpha)
     scored = {
-        task: Scored(
+        task: _Scored(
             category=_category(results, task),
             prompts=prompts,
             estimate=statistics.estimate(prompts, task=task, seed=seed, draws=draws),
@@ -113,7 +126,7 @@ def score(
     }
     _warn_of_weak_gaps(scored, metric=metric)
     _warn_of_few_draws(scored, tests=tests, draws=draws, alpha=alpha)
-    table = scores_table(scored, grid)
+    table = _scores_table(scored, grid)
     table["detectable"] = ("task", [detectable(s.estimate, tests=tests, alpha=alpha) for s in scored.values()])
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
@@ -133,19 +146,6 @@ def score(
     return table
 
 
-def screen_label(table: xr.Dataset) -> str:
-    """What everything that shows the effects of an approximate method calls them; "" where they are exact.
-
-    Args:
-        table: Scores, or what `hc.categorize` and `hc.overlap` make of them.
-
-    Returns:
-        For example "screen (first order)".
-    """
-    approximation = table.attrs.get("approximation")
-    return f"screen ({approximation})" if approximation else ""
-
-
 def _warn_of_missing(tasks: list[str], control: str) -> None:
     if tasks:
         warnings.warn(
@@ -155,7 +155,7 @@ def _warn_of_missing(tasks: list[str], control: str) -> None:
         )
 
 
-def _warn_of_weak_gaps(scored: dict[str, Scored], *, metric: str) -> None:
+def _warn_of_weak_gaps(scored: dict[str, _Scored], *, metric: str) -> None:
     weak = [weak_gap(task, s.estimate) for task, s in scored.items() if not s.estimate.gap_low > 0]
     if weak:
         warnings.warn(
@@ -166,7 +166,7 @@ def _warn_of_weak_gaps(scored: dict[str, Scored], *, metric: str) -> None:
         )
 
 
-def _warn_of_few_draws(scored: dict[str, Scored], *, tests: int, draws: int, alpha: float) -> None:
+def _warn_of_few_draws(scored: dict[str, _Scored], *, tests: int, draws: int, alpha: float) -> None:
     needed = 2 * tests / alpha
     if draws >= needed or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
         return
@@ -207,3 +207,43 @@ def _categories(results: xr.DataTree, used: list[str]) -> str:
     if unlisted := sorted(set(used) - set(names)):
         raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(names)}.")
     return str(text)
+
+
+def _scores_table(scored: dict[str, _Scored], grid: Grid) -> xr.Dataset:
+    """Estimates of all tasks, labelled, with q values over heads x tasks and effects per distractor task."""
+    shape = (len(grid["layer"]), len(grid["head"]))
+    estimates = [s.estimate for s in scored.values()]
+    per_head = {
+        name: np.stack([getattr(e, name).reshape(shape) for e in estimates])
+        for name in ("effect", "low", "high", "p_value", "raw", "standard_error")
+    }
+    table = xr.Dataset(
+        {name: (("task", "layer", "head"), values) for name, values in per_head.items()}
+        | {
+            name: ("task", np.array([getattr(e, name) for e in estimates]))
+            for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p")
+        },
+        coords={
+            "task": list(scored),
+            "category": ("task", [s.category for s in scored.values()]),
+            "layer": grid["layer"],
+            "head": grid["head"],
+        },
+    )
+    for name, draw in (("resampled", "resample"), ("flipped", "flip")):
+        effects = np.stack([getattr(e, name).reshape(-1, *shape) for e in estimates], axis=1)
+        table[name] = ((draw, "task", "layer", "head"), effects)
+    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
+    distractors = sorted({str(d) for s in scored.values() for d in s.prompts.distractor} - {""})
+    by_distractor = np.full((len(scored), len(distractors), *shape), np.nan)
+    for row, s in enumerate(scored.values()):
+        for column, name in enumerate(distractors):
+            rows = s.prompts.distractor == name
+            if rows.any() and s.estimate.gap_low > 0:
+                by_distractor[row, column] = (s.prompts.effect[rows].mean(axis=0) / s.estimate.gap).reshape(shape)
+    differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
+    table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(per_head["effect"]) >= FLAG_EFFECT))
+    if distractors:
+        table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
+        table = table.assign_coords(distractor=distractors)
+    return table

@@ -8,6 +8,7 @@ from typing import Any
 from headcats.errors import DataError, pluralize
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.unreplayable import Unreplayable, check_replayable
+from headcats.results.declaration import approximation_label
 from headcats.results.manifest import Manifest
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation
@@ -74,7 +75,7 @@ def paths_used(manifest: Manifest, labels: list[str]) -> list[str]:
     for records in manifest.blocks.values():
         for label in labels:
             if label in records and records[label].path:
-                kind = f" (screen, {records[label].approximation})" if records[label].approximation else ""
+                kind = f" ({kind})" if (kind := approximation_label(records[label].approximation)) else ""
                 checks[label + kind, records[label].path].append(records[label].self_check)
     return [
         f"{label}: {pluralize(len(of_tasks), 'task')} by path {path!r}"

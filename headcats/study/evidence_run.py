@@ -18,10 +18,9 @@ from headcats.evidence.examination import HeldOut, Options, examine
 from headcats.evidence.selection import select
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
-from headcats.results.declaration import declarations
-from headcats.results.folder import table_bytes
+from headcats.results.folder import load, table_bytes
 from headcats.results.manifest import MANIFEST
-from headcats.results.tree import load, manifest_of, scored_labels
+from headcats.results.tree import declarations, manifest_of, scored_labels
 from headcats.results.whole_file import write_whole
 from headcats.rules import Rule
 from headcats.scores.items import first_half, of_items

@@ -9,8 +9,7 @@ import xarray as xr
 
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
-from headcats.results.folder import ResultsFolder
-from headcats.results.tree import load, tree
+from headcats.results.folder import ResultsFolder, load, tree
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.estimate import other_paths, paths_used
 from headcats.study.manifest import category_records, check_same_plan, new_manifest

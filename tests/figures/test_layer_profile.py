@@ -111,4 +111,4 @@ def test_a_screen_says_so() -> None:
     fig = layer_profile(by_hand().assign_attrs(approximation="first order"), title="Mine")
     assert fig.layout.title.text.startswith("Screen (first order)")
     assert set(data(fig).approximation) == {"first order"}
-    assert all("screen (first order)" in trace.hovertemplate for trace in fig.data)
+    assert all("first-order approximation" in trace.hovertemplate for trace in fig.data)

@@ -1,4 +1,4 @@
-"""The screen as a method: a plain function, a method of a study, and labelled wherever it is shown."""
+"""The approximation as a method: a plain function, a method of a study, and labelled wherever it is shown."""
 
 import json
 from pathlib import Path
@@ -21,8 +21,8 @@ from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
+from headcats.results.declaration import approximation_label
 from headcats.results.merging import merge
-from headcats.scores.scoring import screen_label
 from headcats.study.plan import plan
 from headcats.sweeps.runs import BaseRuns
 
@@ -43,8 +43,8 @@ def counting(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="module")
 def folder(counting: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished study of the screen beside the exact method; never written to."""
-    path = tmp_path_factory.mktemp("screen") / "results"
+    """A finished study of the approximation beside the exact method; never written to."""
+    path = tmp_path_factory.mktemp("attribution") / "results"
     hc.run(counting, methods=METHODS, out=path, **STUDY)
     return path
 
@@ -61,7 +61,7 @@ class TestCall:
         swept = hc.sweep(toy, batch, "denoising_patch", metrics=metrics)
         assert ds.patched.dims == swept.patched.dims
         assert ds.patched.dtype == swept.patched.dtype
-        # A sweep records its unpatched runs, a screen runs them: equal up to rounding.
+        # A sweep records its unpatched runs, the approximation runs them: equal up to rounding.
         xr.testing.assert_allclose(ds.drop_vars("patched"), swept.drop_vars("patched"), rtol=0, atol=1e-5)
         own = {
             "method": "attribution_patch", "path": "gradient", "approximation": "first order", "base": "corrupted",
@@ -193,31 +193,35 @@ class TestLabels:
 
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
     def test_tables_carry_the_approximation(self, results: xr.DataTree) -> None:
-        for method, kind in (("attribution_patch", "first order"), (IG, "integrated gradients, 2 steps")):
+        steps = "integrated gradients, 2 steps"
+        for method, kind, label in (
+            ("attribution_patch", "first order", "first-order approximation"),
+            (IG, steps, f"gradient approximation ({steps})"),
+        ):
             members = self.members(results, method)
             shared = hc.overlap(members)
             assert members.attrs["approximation"] == shared.attrs["approximation"] == kind
-            assert screen_label(shared) == f"screen ({kind})"
+            assert approximation_label(shared) == label
             heads = hc.categories.head_table(shared)
             assert len(heads)
             assert set(heads.approximation) == {kind}
         exact = hc.overlap(self.members(results, "denoising_patch"))
-        assert screen_label(exact) == ""
+        assert approximation_label(exact) == ""
         assert "approximation" not in hc.categories.head_table(exact)
 
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-    def test_figures_say_screen(self, results: xr.DataTree) -> None:
+    def test_figures_name_the_approximation(self, results: xr.DataTree) -> None:
         scores = hc.score(results, method="attribution_patch")
         shared = hc.overlap(self.members(results, "attribution_patch"))
         for drawn, table in ((hc.figures.overlap_map, shared), (hc.figures.head_grid, scores)):
-            assert drawn(table).layout.title.text == "Screen (first order)"
-            assert drawn(table, title="Mine").layout.title.text == "Screen (first order): Mine"
-            assert drawn(table, title="A screen (first order)").layout.title.text == "A screen (first order)"
+            assert drawn(table).layout.title.text == "First-order approximation"
+            assert drawn(table, title="Mine").layout.title.text == "First-order approximation: Mine"
+            assert drawn(table, title="A first-order approximation").layout.title.text == "A first-order approximation"
             hovers = [trace.hovertemplate for trace in drawn(table).data if trace.type == "heatmap"]
-            assert all("<br>screen (first order): estimated" in hover for hover in hovers)
+            assert all("<br>first-order approximation: estimated" in hover for hover in hovers)
             assert set(hc.figures.data(drawn(table)).approximation) == {"first order"}
         exact = hc.figures.head_grid(hc.score(results, method="denoising_patch"))
-        assert "screen" not in exact.to_json().lower()
+        assert "approximation" not in exact.to_json().lower()
         assert "approximation" not in hc.figures.data(exact)
 
     def test_estimates_are_not_mixed_with_exact_numbers(self, results: xr.DataTree) -> None:
@@ -245,27 +249,28 @@ class TestCommandLine:
 
     @pytest.mark.ci
     @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-    def test_map_and_compare_say_screen(self, counting: Any, folder: Path, tmp_path: Path, capfd: Any) -> None:
+    def test_map_and_compare_name_the_approximation(
+        self, counting: Any, folder: Path, tmp_path: Path, capfd: Any
+    ) -> None:
         hc.run(counting, methods=["denoising_patch"], out=tmp_path / "exact", **STUDY)
-        hc.run(counting, methods=["attribution_patch"], out=tmp_path / "screen", **STUDY)
-        said = self.said("map", tmp_path / "screen", "--csv", capfd=capfd)
-        assert "Heads by attribution_patch, screen (first order), at last" in said
-        assert "This is a screen (first order): estimates for choosing heads, no verdict." in said
-        assert "screen (first order)" in (tmp_path / "screen" / "overlap_map.html").read_text(encoding="utf-8")
-        assert (
-            (tmp_path / "screen" / "heads.csv").read_text(encoding="utf-8").splitlines()[0].endswith(",approximation")
-        )
-        hc.run(counting, methods=["denoising_patch"], out=tmp_path / "screen", **STUDY)
-        assert "Heads by denoising_patch at last" in self.said("map", tmp_path / "screen", capfd=capfd)
+        hc.run(counting, methods=["attribution_patch"], out=tmp_path / "attribution", **STUDY)
+        said = self.said("map", tmp_path / "attribution", "--csv", capfd=capfd)
+        assert "Heads by attribution_patch, first-order approximation, at last" in said
+        assert "This is a first-order approximation: estimates for choosing heads, no verdict." in said
+        mapped = tmp_path / "attribution"
+        assert "first-order approximation" in (mapped / "overlap_map.html").read_text(encoding="utf-8")
+        assert (mapped / "heads.csv").read_text(encoding="utf-8").splitlines()[0].endswith(",approximation")
+        hc.run(counting, methods=["denoising_patch"], out=tmp_path / "attribution", **STUDY)
+        assert "Heads by denoising_patch at last" in self.said("map", tmp_path / "attribution", capfd=capfd)
         said = self.said("map", tmp_path / "exact", capfd=capfd)
-        assert "screen" not in said.replace(str(tmp_path), "")
+        assert "approximation" not in said.replace(str(tmp_path), "")
         hc.run(counting, methods=["attribution_patch"], out=tmp_path / "only", **STUDY)
         said = self.said("compare", tmp_path / "exact", tmp_path / "only", capfd=capfd)
-        assert "Different kinds of numbers: the first exact and the second a screen (first order)." in said
+        assert "Different kinds of numbers: the first exact and the second a first-order approximation." in said
         said = self.said("compare", tmp_path / "only", tmp_path / "only", capfd=capfd)
-        assert "Both are a screen (first order)" in said
+        assert "Both are a first-order approximation" in said
         assert "kinds of numbers" not in self.said("compare", tmp_path / "exact", tmp_path / "exact", capfd=capfd)
 
-    def test_a_list_of_methods_calls_it_a_screen(self, capfd: Any) -> None:
-        assert "Screen for denoising_patch" in self.said("list", "methods", capfd=capfd)
+    def test_a_list_of_methods_calls_it_an_approximation(self, capfd: Any) -> None:
+        assert "First-order approximation of denoising_patch" in self.said("list", "methods", capfd=capfd)
         assert "attribution_patch" in registry.names("method")

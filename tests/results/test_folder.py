@@ -18,7 +18,8 @@ from results.folders import LABEL, block, files, folder, manifest
 import headcats as hc
 from headcats.errors import DataError, StorageError
 from headcats.results.folder import ResultsFolder, slug
-from headcats.results.tree import load, scored_labels, tree
+from headcats.results.folder import load, tree
+from headcats.results.tree import scored_labels
 from headcats.results import whole_file
 from headcats.results.whole_file import write_whole
 

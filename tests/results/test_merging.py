@@ -9,7 +9,8 @@ from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
 from headcats.results.folder import ResultsFolder
-from headcats.results.tree import load, manifest_of
+from headcats.results.folder import load
+from headcats.results.tree import manifest_of
 from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
 

@@ -12,10 +12,10 @@ from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
 from headcats.methods.options import WholeNumber
 from headcats.results.declaration import Declaration
-from headcats.results.folder import ResultsFolder
+from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import JointRecord
-from headcats.results.tree import load, manifest_of, suite_blocks, task_nodes
+from headcats.results.tree import manifest_of, suite_blocks, task_nodes
 from headcats.study.parts_clock import PartsClock
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from headcats.categories.argument_checks import MEMBERS, check_named
 from headcats.errors import DataError, OptionError
-from headcats.scores.scoring import screen_label
+from headcats.results.declaration import approximation_label
 
 SIGNS = {"helping": ("member", "effect"), "suppressing": ("suppressing", "suppressing_effect")}
 # Parts of a protocol that memberships may name in their attributes.
@@ -36,9 +36,9 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         Dims `category, protocol, other`: `jaccard`, `expected`, `spearman`, `both` (heads in both) and `n_heads` (heads
         with a number in both); `size, n_tasks (category, protocol)`: heads in, and tasks with numbers.
         `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
-        than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`: `screen` (""
-        where effects are exact), and those of `method, positions, metric, effect, rule, plan` that the memberships
-        name (`plan` as `hc.evidence.judge_protocols` gives it: JSON, part of the plan -> value).
+        than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`:
+        `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
+        the memberships name (`plan` as `hc.evidence.judge_protocols` gives it: JSON, part of the plan -> value).
 
     Raises:
         OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
@@ -96,7 +96,7 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
         n_tasks = [judged["n_tasks"].sel(category=categories) for judged in members.values()]
         table["n_tasks"] = (dims[:2], np.stack(n_tasks, 1))
     parts = {part: [str(judged.attrs.get(part, "")) for judged in members.values()] for part in PARTS}
-    parts = {"screen": [screen_label(judged) for judged in members.values()]} | {
+    parts = {"approximation": [approximation_label(judged) for judged in members.values()]} | {
         part: texts for part, texts in parts.items() if any(texts)
     }
     return table.assign_coords({part: ("protocol", texts) for part, texts in parts.items()})

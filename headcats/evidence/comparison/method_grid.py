@@ -11,9 +11,9 @@ import xarray as xr
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
-from headcats.results.declaration import Strength, declaration_of, declarations
+from headcats.results.declaration import Strength, declaration_of
 from headcats.results.label import Label
-from headcats.results.tree import scored_labels, suite_blocks, task_nodes
+from headcats.results.tree import declarations, scored_labels, suite_blocks, task_nodes
 from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")
@@ -54,7 +54,7 @@ def method_scores(
     Args:
         results: As `hc.load` returns them.
         methods: Names (`ov_relation`, `denoising_patch`, `mean_ablation@all`), in the order wanted; None takes all but
-            controls and screens.
+            controls and approximations.
         groups: Groups in the order wanted; None takes all.
         metric: Metric of the causal methods; None takes the study's first.
 
@@ -144,7 +144,7 @@ def _unasked(results: xr.DataTree, label: str) -> str:
         return "a control: it says what an effect is made of, not which heads serve a task"
     blocks = (node[label] for node in task_nodes(results).values() if label in node.children)
     if any(block.attrs.get("approximation") for block in blocks):
-        return "a screen: estimates, no patched effects; name the method to compare it"
+        return "an approximation: estimates, no patched effects; name the method to compare it"
     return ""
 
 

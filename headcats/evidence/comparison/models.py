@@ -9,7 +9,7 @@ import xarray as xr
 from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard
-from headcats.scores.scoring import screen_label
+from headcats.results.declaration import approximation_label
 
 
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -31,8 +31,8 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         beside the index of random sets of those sizes. `correlation, n_pairs (model, other_model)`: Pearson correlation
         over pairs of categories of their Jaccard indices, and how many pairs; NaN below 3 pairs or where one is
         constant. It rests on few pairs (6 for 4 categories) and says little alone. Categories that a model lacks, or
-        has no numbers in, are NaN there (sizes 0). Coordinate `screen (model)`: "" where effects are exact. Attributes:
-        the protocol, and `sign`: whose structure this is.
+        has no numbers in, are NaN there (sizes 0). Coordinate `approximation (model)`: "" where effects are exact.
+        Attributes: the protocol, and `sign`: whose structure this is.
 
     Raises:
         DataError: No overlaps, or overlaps that differ in method, positions, metric, rule, effect or sign.
@@ -71,8 +71,8 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
             counts[i, j] = both.sum()
             if counts[i, j] > 2 and np.ptp(first[both]) > 0 and np.ptp(second[both]) > 0:
                 correlation[i, j] = np.corrcoef(first[both], second[both])[0, 1]
-    screens = [screen_label(overlap) for overlap in overlaps.values()]
-    table = table.assign_coords(other_model=names, screen=("model", screens))
+    approximations = [approximation_label(overlap) for overlap in overlaps.values()]
+    table = table.assign_coords(other_model=names, approximation=("model", approximations))
     table["correlation"] = (("model", "other_model"), correlation)
     table["n_pairs"] = (("model", "other_model"), counts)
     table.attrs = {part: _part(next(iter(overlaps.values())), part) for part in _PROTOCOL}

@@ -13,13 +13,13 @@ from headcats.categories.argument_checks import RESULTS, check_named, check_rule
 from headcats.categories.membership import categorize
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
-from headcats.results.declaration import declarations
+from headcats.results.declaration import approximation_label
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.tree import find_manifest, scored_labels, task_nodes
+from headcats.results.tree import declarations, find_manifest, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores.controls import control_blocks
-from headcats.scores.scoring import score, screen_label
+from headcats.scores.scoring import score
 
 _log = logging.getLogger("headcats")
 
@@ -146,7 +146,7 @@ def judge_protocols(
             finally:
                 for warned in caught:
                     messages.setdefault(str(warned.message), {})[protocol.name] = None
-        approximation = screen_label(table)
+        approximation = approximation_label(table)
         name = f"{protocol.name}, {approximation}" if approximation else protocol.name
         plan = plans[protocol.folder]
         members[name] = table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
@@ -223,7 +223,7 @@ def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:
 
 
 def _approximations_beside_exact(members: Mapping[str, xr.Dataset], method: str | None) -> dict[str, str]:
-    approximate = [name for name, table in members.items() if screen_label(table)]
+    approximate = [name for name, table in members.items() if approximation_label(table)]
     if method is not None or len(members) - len(approximate) < 2:
         return {}
     return dict.fromkeys(approximate, "estimates, not patched effects: name the method to compare an approximation")

@@ -7,7 +7,7 @@ attribution_patch = declare(
     Declaration(
         name="attribution_patch",
         strength=Strength(),
-        caution="a screen: estimates, no patched effects; name the method to compare it",
+        caution="an approximation: estimates, no patched effects; name the method to compare it",
         paper="Nanda (2023), Attribution Patching; Kramar et al. (2024), AtP*, arXiv 2403.00745",
         cost="one backward pass per metric and batch",
     ),

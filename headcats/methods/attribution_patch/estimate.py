@@ -1,4 +1,4 @@
-"""Attribution patching: a screen for denoising patches, from one backward pass."""
+"""Attribution patching: a first-order approximation of denoising patches, from one backward pass."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,22 +25,22 @@ _IG_STEPS = WholeNumber(default=0)
 
 
 class AttributionPatch:
-    """Screen for denoising_patch: its effect to first order, for all heads from one backward pass; approximate.
+    """First-order approximation of denoising_patch: all heads from one backward pass.
 
     `patched = corrupted + sum over positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`. Nothing is
-    patched: results carry the attribute `approximation`, everything that shows them says "screen", and they are never
+    patched: results carry the attribute `approximation`, everything that shows them says so, and they are never
     combined with exact ones. Effect = (patched - corrupted) / gap as for denoising_patch, positive = the head helps.
 
     The gradient is taken at the corrupted run (`ig_steps=0`), or averaged over `ig_steps` runs on the straight path
     from the corrupted to the clean embeddings (integrated gradients).
 
-    A screen is for choosing heads to patch exactly, not for the verdict. Measured in this project: on trained toy
-    models it ranks patches well (Spearman .91 to .98 with the exact effects; on the bundled model at the last position
+    It is for choosing heads to patch exactly, not for the verdict. Measured in this project: on trained toy models it
+    ranks patches well (Spearman .91 to .98 with the exact effects; on the bundled model at the last position
     .97 in the middle of 40 tasks, .70 at worst). `ig_steps=4` halves the mean error of the bundled model's effects, but
     ranks them worse (.86 in the middle of 9 tasks), and more steps change nothing. A metric that is flat at the
-    corrupted run, such as a probability near 0, is seen with `ig_steps` only. There is no such screen for ablations:
+    corrupted run, such as a probability near 0, is seen with `ig_steps` only. Ablations have no such approximation:
     where the answer is nearly certain a gradient says nothing of them (Spearman .03 to .2). At the last position alone
-    the fast exact sweep costs less than this screen.
+    the fast exact sweep costs less than this one.
 
     Example:
         >>> import headcats as hc
@@ -70,7 +70,7 @@ class AttributionPatch:
         ig_steps: int = 0,
         memory: str | int | None = None,
     ) -> xr.Dataset:
-        """The screen on one batch of prompts.
+        """The approximation on one batch of prompts.
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
@@ -110,7 +110,7 @@ class AttributionPatch:
                 )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
-        """The screen over every batch of a task, joined along `prompt` in the order of the task's prompts.
+        """The approximation over every batch of a task, joined along `prompt` in the order of the task's prompts.
 
         Args:
             inputs: The task's batches and their base runs.

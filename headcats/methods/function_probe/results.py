@@ -16,7 +16,7 @@ from headcats.methods.function_probe.names import (
 )
 from headcats.methods.function_probe.seed import SeedResult
 from headcats.methods.function_probe.splits import task_of
-from headcats.results.one_table import refuse_results
+from headcats.results.tree import refuse_results
 from headcats.statistics.accuracy import Accuracy
 
 NAME = "function_probe"

@@ -11,12 +11,11 @@ from headcats.categories.reading import Reading, map_tables
 from headcats.errors import DataError, HeadcatsError, UnknownNameError, pluralize
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
-from headcats.results.declaration import declarations, default_methods, registered, registered_declarations
+from headcats.results.declaration import default_methods, registered, registered_declarations
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.tree import manifest_of, suite_blocks, task_nodes
+from headcats.results.tree import declarations, drop_untried_categories, manifest_of, suite_blocks, task_nodes
 from headcats.rules import Rule
-from headcats.scores.tried_categories import drop_untried_categories
 from headcats.study.evidence_run import resolve_tested
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}

@@ -19,9 +19,9 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Choice, Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Around, view_page
-from headcats.results.folder import slug
+from headcats.results.folder import load, slug
 from headcats.results.manifest import MANIFEST, Manifest
-from headcats.results.tree import load, manifest_of
+from headcats.results.tree import manifest_of
 from headcats.results.whole_file import TEMPORARY, write_whole
 from headcats.rules import Rule
 from headcats.study.preparation import Preparation

@@ -14,9 +14,9 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results.declaration import Declaration, declarations
+from headcats.results.declaration import Declaration
 from headcats.results.manifest import Manifest
-from headcats.results.tree import manifest_of, scored_labels, suite_blocks
+from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from headcats.reports.page.head_store import head_store
 from headcats.reports.page.markup import Head, document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
-from headcats.results.tree import load, task_nodes
+from headcats.results.folder import load
+from headcats.results.tree import drop_untried_categories, task_nodes
 from headcats.results.whole_file import write_whole
 from headcats.rules import Rule
-from headcats.scores.tried_categories import drop_untried_categories
 
 FILE = "report"
 

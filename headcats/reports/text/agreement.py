@@ -45,7 +45,7 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
         yield WHY_NOT_JUDGED
     for name, reason in left_out.items():
         yield f"Left out: {name}: {reason}"
-    if sentence := screens_sentence(agreement["screen"].values.tolist()):
+    if sentence := approximation_sentence(agreement["approximation"].values.tolist()):
         yield Paragraph(sentence)
     if len(names) < 2:
         yield Paragraph("There is no second protocol to compare it with.")
@@ -235,7 +235,7 @@ def scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
     return np.diagonal(heads, axis1=1, axis2=2).T > 0
 
 
-def screens_sentence(labels: Iterable[str]) -> str:
+def approximation_sentence(labels: Iterable[str]) -> str:
     """A sentence where some protocols are made of estimates; "" where all are exact."""
     labels = list(labels)
     if not any(labels):
@@ -248,7 +248,7 @@ def screens_sentence(labels: Iterable[str]) -> str:
         f"the {place} {f'a {label}' if label else 'exact'}" if len(labels) == 2 else f"{place} {label or 'exact'}"
         for place, label in zip(places, labels, strict=True)
     )
-    return f"Different kinds of numbers: {named}. This shows how far a screen can be trusted; it is no replication."
+    return f"Different kinds of numbers: {named}. This tests the approximation; it is no replication."
 
 
 def number_text(value: object) -> str:

@@ -7,9 +7,9 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup
 from headcats.reports.text.suggestions import how_to_add
-from headcats.results.declaration import declarations, registered, registered_declarations
+from headcats.results.declaration import registered, registered_declarations
 from headcats.results.label import Label
-from headcats.results.tree import manifest_of, suite_blocks
+from headcats.results.tree import declarations, manifest_of, suite_blocks
 
 
 def joint_block(

@@ -11,9 +11,8 @@ from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
 from headcats.reports.text.agreement import NOT_JUDGED, WHY_NOT_JUDGED
 from headcats.reports.text.table import Finding, Note, Paragraph, table
-from headcats.results.declaration import controls_of
+from headcats.results.declaration import approximation_label, controls_of
 from headcats.scores.reach import POWER, detectable_above, over_tasks
-from headcats.scores.scoring import screen_label
 
 LARGE_EFFECT = 0.1
 # A head that is in a category in fewer resamples than this is named.
@@ -162,9 +161,9 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
 
 
 def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:
-    if screen := screen_label(scores):
+    if label := approximation_label(scores):
         yield Paragraph(
-            f"This is a {screen}: estimates for choosing heads, no verdict. Patch them with an exact method."
+            f"This is a {label}: estimates for choosing heads, no verdict. Patch them with an exact method."
         )
     if "below_noise" in scores:
         yield Paragraph(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.reports.text.agreement import NOT_JUDGED, number_text, screens_sentence
+from headcats.reports.text.agreement import NOT_JUDGED, approximation_sentence, number_text
 from headcats.reports.text.table import Finding, Paragraph, table
 
 
@@ -19,7 +19,7 @@ def structure_findings(found: xr.Dataset) -> Iterator[Finding]:
     protocol = ", ".join(found.attrs[part] for part in ("method", "positions", "metric") if found.attrs[part])
     protocol += f", {found.attrs['sign']} heads"
     yield Paragraph(f"Different models: their heads do not correspond, so the structure is compared ({protocol}).")
-    if sentence := screens_sentence(found["screen"].values.tolist()):
+    if sentence := approximation_sentence(found["approximation"].values.tolist()):
         yield sentence
     rows = []
     for category in categories:

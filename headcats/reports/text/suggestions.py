@@ -9,12 +9,12 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
-from headcats.results.declaration import declarations, default_methods, registered, suite_methods
+from headcats.results.declaration import default_methods, registered, suite_methods
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.tree import scored_labels, suite_blocks
+from headcats.results.tree import declarations, scored_labels, suite_blocks
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite

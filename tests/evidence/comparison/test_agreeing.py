@@ -169,7 +169,7 @@ def test_pairs_say_what_they_differ_in():
     total, specific = (members_of(HEADS, attrs=attrs | {"effect": kind}) for kind in ("total", "task_specific"))
     assert pairs(hc.evidence.agreement({"a": total, "b": specific}))["differ_in"].tolist() == ["effect", "effect"]
     found = hc.evidence.agreement(members)
-    assert found["screen"].values.tolist() == ["", "", "screen (first order)"]
+    assert found["approximation"].values.tolist() == ["", "", "first-order approximation"]
     assert "plan" not in found.coords
     listed = pairs(found)
     assert listed.columns[:4].tolist() == ["category", "sign", "first", "second"]

@@ -136,7 +136,7 @@ def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
         "second_corruption_patch@last", "attribution_patch@last", "token_probe", "function_probe", "head_gating",
     }  # fmt: skip
     assert "control" in left_out["second_corruption_patch@last"]
-    assert "screen" in left_out["attribution_patch@last"]
+    assert "approximation" in left_out["attribution_patch@last"]
     assert "not above chance" in left_out["function_probe"]
     assert "no number per head" in left_out["token_probe"]
     assert "no 'facilitation' over seed, dataset, layer and head" in left_out["head_gating"]

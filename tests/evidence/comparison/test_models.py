@@ -109,10 +109,10 @@ def test_models_are_compared_under_one_protocol_and_screens_are_marked():
     assert hc.evidence.category_structure({"a": one}).attrs["effect"] == "total"
     with pytest.raises(DataError, match="no model"):
         hc.evidence.category_structure({})
-    screen = overlap_of(members((3, 4), CELLS), approximation="first order")
-    assert hc.evidence.category_structure({"a": one, "b": screen})["screen"].values.tolist() == [
+    approximation = overlap_of(members((3, 4), CELLS), approximation="first order")
+    assert hc.evidence.category_structure({"a": one, "b": approximation})["approximation"].values.tolist() == [
         "",
-        "screen (first order)",
+        "first-order approximation",
     ]
 
 

@@ -117,17 +117,19 @@ def test_controls_are_no_protocols(caplog):
 
 
 def test_screens_are_marked_and_never_mixed_silently():
-    screen = {"attribution_patch@last": {"approximation": "first order"}}
-    one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
-    marked = "attribution_patch@last, logit_diff, screen (first order)"
+    approximation = {"attribution_patch@last": {"approximation": "first order"}}
+    one = results_of({"denoising_patch@last": A, "attribution_patch@last": A}, attrs=approximation)
+    marked = "attribution_patch@last, logit_diff, first-order approximation"
     assert list(hc.evidence.judge_protocols({"r": one}).members) == [DENOISING, marked]
-    more = results_of({"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=screen)
+    more = results_of(
+        {"denoising_patch@last": A, "noising_patch@last": A, "attribution_patch@last": A}, attrs=approximation
+    )
     found = hc.evidence.judge_protocols({"r": more})
     assert marked not in found.members
     assert list(found.left_out) == [marked]
     named = hc.evidence.judge_protocols({"r": more}, method="attribution_patch")
     assert list(named.members) == [marked]
-    assert hc.evidence.agreement(named.members)["screen"].values.tolist() == ["screen (first order)"]
+    assert hc.evidence.agreement(named.members)["approximation"].values.tolist() == ["first-order approximation"]
 
 
 def test_what_cannot_be_judged_is_listed_with_the_reason():

@@ -9,9 +9,8 @@ from headcats.evidence.reading import LEAST_CONTROLS
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
 from headcats.reports.text.table import Note
-from headcats.results.declaration import controls_of
+from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.label import Label
-from headcats.scores.scoring import screen_label
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE, _NAMED = 0.5, 8
@@ -64,8 +63,8 @@ def _of_map(material: Material) -> Iterator[str]:
     yield from material.cautions
     if why := members.attrs.get("not_judged"):
         yield f"No head can be judged: {why}"
-    if screen := screen_label(scores):
-        yield f"This is a {screen}: its numbers are estimates for choosing heads, not a verdict."
+    if label := approximation_label(scores):
+        yield f"This is a {label}: its numbers are estimates for choosing heads, not a verdict."
     if material.declared[material.mapped].control_of:
         yield f"{scores.attrs['method']} is a control: the heads that stand out in it serve no category."
     controls = controls_of(scores.attrs["method"]).values()

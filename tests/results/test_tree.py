@@ -4,7 +4,7 @@ import json
 
 import xarray as xr
 
-from headcats.scores.tried_categories import drop_untried_categories, tried_categories
+from headcats.results.tree import drop_untried_categories, tried_categories
 
 NAMES = ["Algorithmic", "Knowledge", "Linguistic", "Translation"]
 
