@@ -24,16 +24,16 @@ T = TypeVar("T")
 Kind = Literal["task", "suite", "method", "metric", "rule", "figure", "model", "template", "preset"]
 
 # As text: the registry is below these modules in the import order.
-_BUILT_IN: dict[str, str] = {
-    "task": "headcats.tasks",
-    "suite": "headcats.tasks.suites",
-    "template": "headcats.prompts.template",
-    "model": "headcats.models.loading",
-    "metric": "headcats.metrics",
-    "method": "headcats.methods",
-    "rule": "headcats.rules",
-    "figure": "headcats.figures",
-    "preset": "headcats.methods",
+_BUILT_IN: dict[str, tuple[str, ...]] = {
+    "task": ("headcats.tasks",),
+    "suite": ("headcats.tasks.suites",),
+    "template": ("headcats.prompts.template",),
+    "model": ("headcats.models.loading",),
+    "metric": ("headcats.metrics",),
+    "method": ("headcats.methods",),
+    "rule": ("headcats.rules",),
+    "figure": ("headcats.figures", "headcats.methods"),
+    "preset": ("headcats.methods",),
 }
 
 
@@ -125,8 +125,8 @@ def _table(kind: Kind) -> dict[str, Any]:
 
 @functools.cache
 def _import_items(kind: str) -> None:
-    if kind in _BUILT_IN:
-        importlib.import_module(_BUILT_IN[kind])
+    for module in _BUILT_IN.get(kind, ()):
+        importlib.import_module(module)
     for point in importlib.metadata.entry_points(group=f"headcats.{kind}"):
         point.load()
 

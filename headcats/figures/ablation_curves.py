@@ -78,7 +78,7 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
             f"categories {', '.join(names) or 'none'}, {curves.sizes['k']} numbers of heads, sides "
             f"{', '.join(sides) or 'none'}. Pass what evidence/curves.nc holds."
         )
-    colours = named_palette(palette, suite_colours(curves, names)).categories
+    colours = named_palette(palette, suite_colours(curves)).categories
     frame = pd.DataFrame(
         [_row(curves, name, side, k) for name in colours for side in (OWN, OTHERS) for k in curves["k"].values.tolist()]
     )
@@ -120,13 +120,13 @@ def _row(curves: xr.Dataset, name: str, side: str, k: int) -> dict[str, object]:
     }
 
 
-def _random(known: pd.DataFrame) -> list[go.Scatter]:
+def _random(rows: pd.DataFrame) -> list[go.Scatter]:
     """Band and mean of the random heads; a single number of heads has no area, so it gets a bar."""
-    if not len(known):
+    if not len(rows):
         return []
-    k = known["k"].to_numpy() - 1
-    low, high = known["random_low"].to_numpy(), known["random_high"].to_numpy()
-    single = len(known) == 1
+    k = rows["k"].to_numpy() - 1
+    low, high = rows["random_low"].to_numpy(), rows["random_high"].to_numpy()
+    single = len(rows) == 1
     band = go.Scatter(
         x=np.concatenate([k, k[::-1]]),
         y=np.concatenate([high, low[::-1]]),
@@ -139,17 +139,17 @@ def _random(known: pd.DataFrame) -> list[go.Scatter]:
     )
     mean = go.Scatter(
         x=k,
-        y=known["random_mean"],
+        y=rows["random_mean"],
         mode="lines+markers" if single else "lines",
         line={"color": TEXT, "width": 1, "dash": "dot"},
         marker={"symbol": "line-ew", "size": 8, "line": {"color": TEXT, "width": 1}},
         name="random heads",
     )
-    return [trace.update(hoverinfo="skip", showlegend=False) for trace in (band, mean)]
+    return [band, mean]
 
 
-def _curve(here: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:
-    measured = here[here["damage"].notna()]
+def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Scatter | None:
+    measured = rows[rows["damage"].notna()]
     if not len(measured):
         return None
     fewer = measured["n_tasks"] < measured["n_tasks"].iloc[0]
@@ -169,15 +169,14 @@ def _curve(here: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
         line={"color": colour, "width": 2, "dash": dash},
         marker={"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour},
         name=f"{side} tasks",
-        showlegend=False,
         cliponaxis=False,
         **hover(template, measured.assign(compared=compared), y="damage"),
     )
 
 
-def _n_tasks(here: pd.DataFrame) -> str:
+def _n_tasks(rows: pd.DataFrame) -> str:
     """Over how many tasks the curves of a panel are means, at the first head."""
-    first = here[here["k"] == here["k"].min()].set_index("side")["n_tasks"]
+    first = rows[rows["k"] == rows["k"].min()].set_index("side")["n_tasks"]
     return f"{first[OWN]} own, {first[OTHERS]} other tasks" if first.sum() else "no task with these heads"
 
 

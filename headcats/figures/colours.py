@@ -69,6 +69,10 @@ DARK = {
 one of these keys has the figure in dark: colours of categories and scales are none of them."""
 
 
+# Name -> colours of categories in their order (None: those of the suite), and of counts.
+_PALETTES = {"headcats": (None, _COUNTS), COLOUR_BLIND: (_COLOUR_BLIND, _COLOUR_BLIND_COUNTS)}
+
+
 @dataclass(frozen=True)
 class Palette:
     """Colours as `#rrggbb`."""
@@ -99,15 +103,15 @@ def named_palette(name: str, categories: dict[str, str]) -> Palette:
             f"Expected at most {MOST_CATEGORIES} categories, the number that colours can tell apart; "
             f"got {len(categories)}: {', '.join(categories)}. Draw a selection: `.sel(category=[...])`."
         )
-    return _PALETTES[name](categories)
+    colours, counts = _PALETTES[name]
+    return Palette(
+        dict(zip(categories, colours or categories.values(), strict=False)),
+        {k: counts[k] for k in range(2, len(categories) + 1)},
+    )
 
 
 def check_palette(name: str) -> None:
-    """Refuse a palette that does not exist.
-
-    Raises:
-        UnknownNameError: the message lists near matches and every palette.
-    """
+    """Raise `UnknownNameError` for a palette that does not exist."""
     if name not in _PALETTES:
         raise UnknownNameError(unknown_name_message("palette", name, _PALETTES))
 
@@ -128,15 +132,15 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
         ) from None
 
 
-def suite_colours(data: xr.Dataset, names: list[str]) -> dict[str, str]:
-    """Name -> colour of these categories: of the attribute `categories`, in its order, where there is one.
+def suite_colours(data: xr.Dataset) -> dict[str, str]:
+    """Name -> colour of the categories along `category`: of the attribute `categories`, in its order.
 
-    Without it: standard categories have their standard colour, others spare ones, as a suite gives them, in the order
-    that they came in.
+    Without the attribute, standard categories have their standard colour and others spare ones, as a suite gives them.
 
     Raises:
-        DataError: there is no category, or there is an attribute that lacks one.
+        DataError: there is no category, or the attribute lacks one.
     """
+    names = [str(name) for name in data["category"].values]
     if not names:
         raise DataError("Expected at least one category; got none. Draw a table of some that were judged.")
     if "categories" not in data.attrs:
@@ -152,13 +156,10 @@ def suite_colours(data: xr.Dataset, names: list[str]) -> dict[str, str]:
     return {name: colour for name, colour in suite.items() if name in names}
 
 
-def _headcats(categories: dict[str, str]) -> Palette:
-    return Palette(categories=dict(categories), counts={k: _COUNTS[k] for k in range(2, len(categories) + 1)})
-
-
-def _colour_blind(categories: dict[str, str]) -> Palette:
-    colours = dict(zip(categories, _COLOUR_BLIND, strict=False))
-    return Palette(colours, counts={k: _COLOUR_BLIND_COUNTS[k] for k in range(2, len(categories) + 1)})
-
-
-_PALETTES = {"headcats": _headcats, COLOUR_BLIND: _colour_blind}
+def ink_on(colour: str) -> str:
+    """Black or white, whichever stands out more on `#rrggbb` (contrast as WCAG 2.2 defines it)."""
+    shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    luminance = sum(weight * share for weight, share in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    # Equal contrast with both at the root of .05 * 1.05, less the .05 of stray light.
+    return ON_LIGHT if luminance > 0.179 else ON_DARK

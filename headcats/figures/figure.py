@@ -7,6 +7,7 @@ import inspect
 import os
 import textwrap
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -14,55 +15,16 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from headcats.errors import DataError, OptionError, StorageError
-from headcats.figures.approximation import marked_as_approximation
 from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.text import escaped
 from headcats.registry import register
+from headcats.results.declaration import approximation_label
 from headcats.results.whole_file import write_whole
 
 P = ParamSpec("P")
 
 IMAGE_SUFFIXES = (".png", ".svg", ".pdf")
-_DIV_ID = "headcats-figure"  # fixed, so that the same figure gives the same bytes
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ margin: 0; background: white; }}
-main {{ overflow-x: auto; }}
-.plotly-graph-div {{ transform-origin: 0 0; }}
-</style>
-</head>
-<body>
-<main>
-{body}
-</main>
-<script>
-{fit}
-</script>
-</body>
-</html>
-"""
-
-# Everything in a figure has its place in pixels, so a window narrower than that shows all of it smaller, down to what
-# can still be read, and scrolls from there. By a transform, through which Plotly still finds the head below the
-# pointer; a transformed figure takes up as much of the page as before, unless the element around it is made smaller.
-_FIT = """const shown = document.getElementById("FIGURE"), around = shown.parentElement, own = around.style.cssText;
-function fit() {
-  around.style.cssText = own;
-  shown.style.transform = "";
-  const scale = Math.max(LEAST, document.querySelector("main").clientWidth / shown.offsetWidth);
-  if (scale < 1) {
-    shown.style.transform = `scale(${scale})`;
-    around.style.width = `${Math.floor(scale * shown.offsetWidth)}px`;
-    around.style.height = `${Math.ceil(scale * shown.offsetHeight)}px`;
-  }
-}
-addEventListener("resize", fit);
-fit();"""
-_LEAST = 0.6
+_PAGE = Path(__file__).with_name("page.html")
 
 
 def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFrame]]) -> Callable[P, go.Figure]:
@@ -93,31 +55,30 @@ def figure(draw: Callable[P, PanelGrid | go.Figure | tuple[go.Figure, pd.DataFra
     signature = inspect.signature(draw)
 
     @functools.wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
+    def draw_plotly(*args: P.args, **kwargs: P.kwargs) -> go.Figure:
         result = draw(*args, **kwargs)
         if isinstance(result, go.Figure):
             return result
         if isinstance(result, PanelGrid):
-            table = next(iter(signature.bind(*args, **kwargs).arguments.values()))
-            grid = marked_as_approximation(result, table)
+            grid = _mark_approximation(result, next(iter(signature.bind(*args, **kwargs).arguments.values())))
             result = grid.draw(), grid.frame
         fig, frame = result
         # plotly figures refuse unknown public attributes and are not hashable, so the frame rides on a private one.
         fig._headcats_frame = frame
         return fig
 
-    drawn.__signature__ = signature.replace(return_annotation=go.Figure)  # type: ignore[attr-defined]
-    drawn.__annotations__ = {**draw.__annotations__, "return": go.Figure}
-    drawn.is_headcats_figure = True  # type: ignore[attr-defined]
-    register("figure", draw.__name__, drawn)
-    return drawn
+    draw_plotly.__signature__ = signature.replace(return_annotation=go.Figure)  # type: ignore[attr-defined]
+    draw_plotly.__annotations__ = {**draw.__annotations__, "return": go.Figure}
+    draw_plotly.is_headcats_figure = True  # type: ignore[attr-defined]
+    register("figure", draw.__name__, draw_plotly)
+    return draw_plotly
 
 
-def reads(drawn: Callable[..., Any]) -> str:
+def reads(draw: Callable[..., Any]) -> str:
     """Name of the table that a figure takes: the name of its first parameter.
 
     Args:
-        drawn: A figure, or a function that `figure` is to register.
+        draw: A figure, or a function that `figure` is to register.
 
     Returns:
         For example `"overlap"`, `"scores"` or `"curves"`.
@@ -127,7 +88,7 @@ def reads(drawn: Callable[..., Any]) -> str:
         >>> hc.figures.reads(hc.figures.overlap_map)
         'overlap'
     """
-    return next(iter(inspect.signature(drawn).parameters))
+    return next(iter(inspect.signature(draw).parameters))
 
 
 def data(fig: go.Figure) -> pd.DataFrame:
@@ -199,13 +160,29 @@ def write(fig: go.Figure, path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
+    """Effects that are first-order approximations (attribute of the table) say so in title, hover and numbers."""
+    kind = getattr(table, "attrs", {}).get("approximation")
+    if not kind:
+        return grid
+    label, title = approximation_label(table), grid.title
+    if not title or label not in title:
+        # First: the end of a long title may not fit above a small figure.
+        start = escaped(f"{label[0].upper()}{label[1:]}")
+        title = f"{start}: {title}" if title else start
+    for trace in (trace for panel in grid.panels for plot in panel.plots for trace in plot.traces):
+        if trace is not None and trace.hovertemplate:
+            trace.hovertemplate = trace.hovertemplate.replace("<extra>", f"<br>{escaped(label)}: estimated<extra>")
+    return replace(grid, title=title, frame=grid.frame.assign(approximation=kind))
+
+
 def _page(fig: go.Figure) -> str:
-    title = fig.layout.title.text or "headcats figure"
-    # The button that sends a chart to plotly's server has no place on a page that works offline.
+    # The button that sends a chart to plotly's server has no place on a page that works offline. The name is fixed, so
+    # that the same figure gives the same bytes.
     config = {"displaylogo": False, "showSendToCloud": False}
-    body = fig.to_html(full_html=False, include_plotlyjs=True, div_id=_DIV_ID, config=config)
-    fit = _FIT.replace("FIGURE", _DIV_ID).replace("LEAST", str(_LEAST))
-    return _PAGE.format(title=html.escape(html.unescape(title)), body=body, fit=fit)
+    body = fig.to_html(full_html=False, include_plotlyjs=True, div_id="headcats-figure", config=config)
+    title = html.escape(html.unescape(fig.layout.title.text or "headcats figure"))
+    return _PAGE.read_text(encoding="utf-8").replace("[[title]]", title).replace("[[figure]]", body)
 
 
 def _image(fig: go.Figure, image_format: str) -> bytes:

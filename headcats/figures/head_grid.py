@@ -9,13 +9,12 @@ import xarray as xr
 from headcats.errors import DataError, OptionError
 from headcats.figures.colours import ON_LIGHT, category_colours
 from headcats.figures.figure import figure
-from headcats.figures.panels.axes import Axis, ticks
-from headcats.figures.panels.cells import MISSING, TINY, Cells, square_cells
+from headcats.figures.panels.cells import TINY, Cells, layer_head_cells
 from headcats.figures.panels.colour_scale import ColourScale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.text import escaped
-from headcats.figures.tables import NUMBERS, head_rows, n_cells, require
+from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.tables import NUMBERS, head_rows, require
 
 _SYMBOLS = {"helps": "circle", "hurts": "triangle-down", "below noise": "circle-open"}
 _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the noise of 16-bit numbers"}
@@ -64,24 +63,19 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
         )
     row = _row_dimension(scores)
     groups = _groups(scores, row)
+    order = [(category, name) for category, names in groups.items() for name in names]
     frame = pd.concat(
-        [
-            _rows(scores.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
-            for category, names in groups.items()
-            for name in names
-        ],
+        [_rows(scores.sel({row: name}), row, alpha=alpha).assign(panel=name, category=category or name)
+         for category, name in order],
         ignore_index=True,
-    )
-    layers, heads = (n_cells(scores, dim) for dim in ("layer", "head"))
-    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
-    cells = Cells(x, y, square_cells(x, y, within=(150, 150), least=(90, 60)))
+    )  # fmt: skip
+    cells = layer_head_cells(scores, within=(150, 150), least=(90, 60))
     scale = signed_scale(frame["effect"].to_numpy(), name="effect")
     # Empty for the many that are neither: at 80 x 64 heads and 30 tasks the word alone would be over a megabyte.
     spoken = frame.assign(spoken=frame["outcome"].map(_SPOKEN).fillna(""))
     panels = [
         Panel(name, [_plot(cells, spoken[spoken["panel"] == name], scale)], section=category)
-        for category, names in groups.items()
-        for name in names
+        for category, name in order
     ]
     frame = frame[["panel", "category", "layer", "head", "name", *NUMBERS, "outcome"]]
     caption = _caption(frame, row, alpha=alpha)
@@ -90,9 +84,7 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
 
 def _row_dimension(scores: xr.Dataset) -> str:
     row = "category" if isinstance(scores, xr.Dataset) and "task" not in scores.dims else "task"
-    variables = dict.fromkeys(NUMBERS, (row, "layer", "head"))
-    if row == "category":
-        variables["member"] = (row, "layer", "head")
+    variables = dict.fromkeys([*NUMBERS, *["member"] * (row == "category")], (row, "layer", "head"))
     source, table = "hc.score(results) or hc.categorize(scores)", "hc.score(results)"
     require(scores, variables, figure="head_grid", source=source, table=table)
     if row == "task" and "category" not in scores.coords:
@@ -110,42 +102,42 @@ def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     panels = [str(name) for name in scores[row].values]
     if not panels:
         raise DataError(f"head_grid expects at least one {row}; got none.")
-    belongs = [str(c) for c in np.broadcast_to(scores["category"].values, len(panels))]
-    unknown = sorted(set(belongs) - set(order))
-    if unknown:
+    category_of = dict(zip(panels, np.broadcast_to(scores["category"].values, len(panels)).tolist(), strict=True))
+    if unknown := sorted(set(category_of.values()) - set(order)):
         raise DataError(
             f"head_grid expects categories that the attribute `categories` lists ({', '.join(order)}); "
             f"got also {', '.join(unknown)}. Add them to the attribute."
         )
     if row == "category":
         return {"": [name for name in order if name in panels]}
-    groups = {c: [p for p, category in zip(panels, belongs, strict=True) if category == c] for c in order}
-    return {c: names for c, names in groups.items() if names}
+    groups = {category: [name for name in panels if category_of[name] == category] for category in order}
+    return {category: names for category, names in groups.items() if names}
 
 
-def _rows(here: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:
+def _rows(table: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:
     if row == "category":
-        helps = here["member"] == 1
-        hurts = here["suppressing"] == 1 if "suppressing" in here else xr.zeros_like(helps)
+        helps = table["member"] == 1
+        hurts = table["suppressing"] == 1 if "suppressing" in table else xr.zeros_like(helps)
     else:
-        helps = (here["q_value"] <= alpha) & (here["low"] > 0)
-        hurts = (here["q_value"] <= alpha) & (here["high"] < 0)
-    noisy = here["below_noise"] if "below_noise" in here else xr.zeros_like(helps)
-    heads = head_rows(here, {n: here[n].astype(float) for n in NUMBERS} | {"a": helps, "b": hurts, "c": noisy})
+        helps = (table["q_value"] <= alpha) & (table["low"] > 0)
+        hurts = (table["q_value"] <= alpha) & (table["high"] < 0)
+    noisy = table["below_noise"] if "below_noise" in table else xr.zeros_like(helps)
     # Noise first, because rounding can make an effect that looks certain: it is much the same for all prompts.
-    cases = {MISSING: heads["effect"].isna(), "below noise": heads["c"], "helps": heads["a"], "hurts": heads["b"]}
-    return heads.assign(outcome=np.select(list(cases.values()), list(cases), "neither")).drop(columns=["a", "b", "c"])
+    cases = {MISSING: table["effect"].isnull(), "below noise": noisy, "helps": helps, "hurts": hurts}
+    heads = head_rows(table, {name: table[name].astype(float) for name in NUMBERS} | cases)
+    outcome = np.select([heads.pop(name) for name in cases], list(cases), "neither")
+    return heads.assign(outcome=outcome)
 
 
-def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
-    name = str(here["panel"].iloc[0])
+def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale) -> Plot:
+    name = str(rows["panel"].iloc[0])
     template = (
         f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}%{{spoken}}<br>"
         "effect %{effect:.3f} [%{low:.3f}, %{high:.3f}], q %{q_value:.2g}"
     )
-    traces = [cells.heatmap(here, "effect", name=name, template=template)]
+    traces = [cells.heatmap(rows, "effect", name=name, template=template)]
     for outcome, symbol in _SYMBOLS.items():
-        marked = here[here["outcome"] == outcome]
+        marked = rows[rows["outcome"] == outcome]
         look: dict[str, Any] = {"share": 0.45, "colour": scale.ink(marked["effect"])}
         if cells.smallest < TINY:
             # A mark inside so small a cell cannot be seen, and one over it hides the colour: it takes the cell's.
@@ -154,16 +146,13 @@ def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
         # There may be many below the noise, and they matter least.
         look["opacity"] = 0.35 if outcome == "below noise" else 1
         traces.append(cells.symbols(marked, name=outcome, symbol=symbol, **look))
-    traces.append(cells.crosses(here[here["outcome"] == MISSING]))
-    return Plot(cells.x, cells.y, cells.pixels, traces)
+    return cells.plot([*traces, cells.crosses(rows[rows["outcome"] == MISSING])])
 
 
 def _caption(frame: pd.DataFrame, row: str, *, alpha: float) -> list[str]:
     parts = ["● in the category", "▼ suppressing"]
     if row == "task":
         parts = [f"● helps: q ≤ {alpha:g} and interval above 0", f"▼ hurts: q ≤ {alpha:g} and interval below 0"]
-    if (frame["outcome"] == MISSING).any():
-        parts.append("× no value")
     if (frame["outcome"] == "below noise").any():
         parts.append("○ below 16-bit noise")
     if not frame["outcome"].isin(["helps", "hurts"]).any():

@@ -62,12 +62,11 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     """
     table = "hc.categorize(hc.score(results))"
     require(members, _VARIABLES, figure="layer_profile", source="hc.categorize(scores)", table=table)
-    present = [str(name) for name in members["category"].values]
-    colours = named_palette(palette, suite_colours(members, present)).categories
+    colours = named_palette(palette, suite_colours(members)).categories
     frame = pd.concat([_profile(members.sel(category=name), name) for name in colours], ignore_index=True)
     layers = n_cells(members, "layer")
     cell = max(3, min(28, _WIDTH // layers))
-    width = max(170, cell * layers)
+    width, size = max(170, cell * layers), max(3, min(8, cell))
     most = max(1, int((frame["n_in"] + frame["n_undecided"]).max()))
     counts = Scale(0.0, 1.06 * most, "heads", format="d" if most > 4 else "")
     means = frame["mean_effect"]
@@ -75,10 +74,10 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
     x = Axis("layer", layers, "layer", ticks(layers))
     panels = []
     for name, colour in colours.items():
-        category_rows = frame[frame["category"] == name]
-        bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(category_rows, colour, cell))
-        line = Plot(x, effects, (width, _EFFECTS), [_line(category_rows, colour, cell)])
-        panels.append(Panel(name, [bars, line], notes=[_count(category_rows)]))
+        rows = frame[frame["category"] == name]
+        bars = Plot(Axis("layer", layers), counts, (width, _COUNTS), _bars(rows, colour, size))
+        line = Plot(x, effects, (width, _EFFECTS), [_line(rows, colour, size)])
+        panels.append(Panel(name, [bars, line], notes=[_count(rows)]))
     caption = ["bars: heads in the category", *(["hatched: undecided"] if frame["n_undecided"].any() else [])]
     caption.append("● mean effect of all heads of a layer (share of the gap)")
     return PanelGrid(panels, frame, title, caption, layout={"barmode": "stack", "bargap": 0.12 if cell >= 8 else 0})
@@ -87,63 +86,59 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
 def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
     table = table[[n for n in (*_VARIABLES, "suppressing") if n in table]].transpose("layer", "head")
     effect, member = table["effect"].to_numpy().astype(float), table["member"].to_numpy()
-    suppressing = table["suppressing"].to_numpy() == 1 if "suppressing" in table else np.zeros(member.shape, dtype=bool)
+    suppressing = table["suppressing"].to_numpy() == 1 if "suppressing" in table else np.zeros_like(member, dtype=bool)
     has_effect = ~np.isnan(effect)
-    rows = []
-    for i, layer in enumerate(table["layer"].values):
-        n = int(has_effect[i].sum())
-        counts = {column: int((has_effect[i] & (member[i] == code)).sum()) for column, code in _OUTCOMES.items()}
-        best = int(np.nanargmax(effect[i])) if n else -1
-        rows.append(
-            {"category": name, "layer": int(layer), "n_heads": n, **counts}
-            | {"n_suppressing": int((has_effect[i] & suppressing[i]).sum())}
-            | {f"share_{kind}": counts[f"n_{kind}"] / n if n else math.nan for kind in ("in", "undecided")}
-            | {"mean_effect": float(effect[i][has_effect[i]].mean()) if n else math.nan}
-            | {"strongest": head_name(int(layer), int(table["head"].values[best])) if n else ""}
-            | {"strongest_effect": float(effect[i, best]) if n else math.nan}
-        )
-    return pd.DataFrame(rows)
+    masks = {column: member == code for column, code in _OUTCOMES.items()} | {"n_suppressing": suppressing}
+    frame = pd.DataFrame({"category": name, "layer": table["layer"].to_numpy(), "n_heads": has_effect.sum(1)})
+    for column, mask in masks.items():
+        frame[column] = (has_effect & mask).sum(1)
+    for kind in ("in", "undecided"):
+        frame[f"share_{kind}"] = frame[f"n_{kind}"] / frame["n_heads"].where(frame["n_heads"] > 0)
+    strengths = [row[mask] for row, mask in zip(effect, has_effect, strict=True)]
+    frame["mean_effect"] = [row.mean() if len(row) else math.nan for row in strengths]
+    best = np.where(has_effect, effect, -np.inf).argmax(1)
+    heads = table["head"].to_numpy()[best]
+    names = pd.Series([head_name(layer, head) for layer, head in zip(frame["layer"], heads, strict=True)])
+    frame["strongest"] = names.where(frame["n_heads"] > 0, "")
+    frame["strongest_effect"] = effect[np.arange(len(effect)), best]
+    return frame
 
 
-def _bars(here: pd.DataFrame, colour: str, cell: int) -> list[go.Bar]:
-    looks: dict[str, dict[str, Any]] = {"n_in": {"color": colour}, "n_undecided": {"color": UNCLASSIFIED}}
-    looks["n_undecided"]["pattern"] = hatched(UNCLASSIFIED, HATCH, size=max(3, min(8, cell)))
+def _bars(rows: pd.DataFrame, colour: str, size: int) -> list[go.Bar]:
+    hatching = hatched(UNCLASSIFIED, HATCH, size=size)
+    looks: dict[str, dict[str, Any]] = {
+        "n_in": {"color": colour},
+        "n_undecided": {"color": UNCLASSIFIED, "pattern": hatching},
+    }
     template = (
-        f"<b>layer %{{layer}}</b> {escaped(here['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "
+        f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "
         "(%{share_in:.0%})<br>undecided: %{n_undecided}"
     )
+    axes, values = {"x": rows["layer"].to_numpy()}, hover(template, rows, x="layer")
     return [
-        go.Bar(
-            x=here["layer"].to_numpy(),
-            y=here[count].to_numpy(),
-            marker=marker,
-            name=count.removeprefix("n_"),
-            showlegend=False,
-            **hover(template, here, x="layer"),
-        )
+        go.Bar(y=rows[count].to_numpy(), marker=marker, name=count.removeprefix("n_"), **axes, **values)
         for count, marker in looks.items()
     ]
 
 
-def _line(here: pd.DataFrame, colour: str, cell: int) -> go.Scatter:
+def _line(rows: pd.DataFrame, colour: str, size: int) -> go.Scatter:
     template = (
-        f"<b>layer %{{layer}}</b> {escaped(here['category'].iloc[0])}<br>mean effect %{{mean_effect:.3f}}"
+        f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>mean effect %{{mean_effect:.3f}}"
         "<br>strongest: %{strongest} %{strongest_effect:.3f}"
     )
     return go.Scatter(
-        x=here["layer"].to_numpy(),
-        y=here["mean_effect"].to_numpy(),
+        x=rows["layer"].to_numpy(),
+        y=rows["mean_effect"].to_numpy(),
         mode="lines+markers",
         line={"color": TEXT, "width": 1},
-        marker={"color": colour, "size": max(3, min(8, cell)), "line": {"color": TEXT, "width": 0.8}},
+        marker={"color": colour, "size": size, "line": {"color": TEXT, "width": 0.8}},
         name="mean effect",
-        showlegend=False,
-        **hover(template, here, x="layer", y="mean_effect"),
+        **hover(template, rows, x="layer", y="mean_effect"),
     )
 
 
-def _count(here: pd.DataFrame) -> str:
-    n, members, undecided = (int(here[column].sum()) for column in ("n_heads", "n_in", "n_undecided"))
+def _count(rows: pd.DataFrame) -> str:
+    n, members, undecided = (int(rows[column].sum()) for column in ("n_heads", "n_in", "n_undecided"))
     if not n:
         return "not judged"
     text = f"{members or 'no'} {'head' if members == 1 else 'heads'} of {n}"

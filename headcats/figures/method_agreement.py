@@ -10,14 +10,13 @@ import xarray as xr
 from headcats.errors import DataError
 from headcats.figures.colours import DIVERGING
 from headcats.figures.figure import figure
-from headcats.figures.panel_order import panel_names
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import SMALL, escaped
-from headcats.figures.tables import head_rows, require
+from headcats.figures.tables import head_rows, panel_names, require
 
 _PAIR = ("group", "method", "other")
 _OPTIONAL = ("layer_correlation", "p_value", "q_value", "n_heads")
@@ -119,26 +118,27 @@ def _largest(values: np.ndarray) -> list[int]:
     return [int(place) for place in order if values[place] > 0]
 
 
-def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale) -> Plot:
-    correlated = here[here["rank_correlation"].notna()]
-    texts, who, more = [_text(row) for row in correlated.itertuples()], [], []
-    for row in here.itertuples():
+def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale) -> Plot:
+    correlated = rows[rows["rank_correlation"].notna()]
+    pairs, details = [], []
+    for row in rows.itertuples():
         pair = row.method if row.method == row.other else f"{row.method} and {row.other}"
-        who.append(f"<b>{escaped(pair)}</b> {escaped(row.group)}")
+        pairs.append(f"<b>{escaped(pair)}</b> {escaped(row.group)}")
         by_layers, q = getattr(row, "layer_correlation", math.nan), getattr(row, "q_value", math.nan)
         layers = "" if math.isnan(by_layers) else f"<br>by their layers alone {by_layers:.3f}, q {q:.2g}"
-        more.append(f"{layers}<br>ranks differ most: {row.disagree_on}" if row.disagree_on else layers)
+        details.append(f"{layers}<br>ranks differ most: {row.disagree_on}" if row.disagree_on else layers)
     template = (
-        "%{who}<br>rank correlation %{rank_correlation:.3f}<br>top heads in both, of those in either "
-        "%{top_overlap:.3f}, by chance %{top_chance:.3f}%{more}"
+        "%{pair}<br>rank correlation %{rank_correlation:.3f}<br>top heads in both, of those in either "
+        "%{top_overlap:.3f}, by chance %{top_chance:.3f}%{details}"
     )
-    name = str(here["group"].iloc[0])
+    pointed, name = rows.assign(pair=pairs, details=details), str(rows["group"].iloc[0])
+    texts, ink = [_text(row) for row in correlated.itertuples()], scale.ink(correlated["rank_correlation"])
     traces = [
-        cells.heatmap(here.assign(who=who, more=more), "rank_correlation", name=name, template=template),
-        cells.texts(correlated, texts, scale.ink(correlated["rank_correlation"]), name="numbers", size=SMALL),
-        cells.crosses(here[here["rank_correlation"].isna()]),
+        cells.heatmap(pointed, "rank_correlation", name=name, template=template),
+        cells.texts(correlated, texts, ink, name="numbers", size=SMALL),
+        cells.crosses(rows[rows["rank_correlation"].isna()]),
     ]
-    return Plot(cells.x, cells.y, cells.pixels, traces)
+    return cells.plot(traces)
 
 
 def _text(row: Any) -> str:
@@ -158,6 +158,4 @@ def _caption(agreement: xr.Dataset, frame: pd.DataFrame) -> list[str]:
     parts = ["bold: rank correlation of all heads", f"top: overlap of the top{size} heads (by chance)"]
     if "q_value" in frame and (frame["q_value"] <= _LEVEL).any():
         parts.append(f"* q ≤ {_LEVEL:g} beside what the heads' layers alone give")
-    if frame["rank_correlation"].isna().any():
-        parts.append("× no value")
     return parts

@@ -1,11 +1,30 @@
 """The category overlap map: which heads serve which categories of tasks, and which serve several."""
 
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
 import xarray as xr
 
+from headcats.errors import DataError
+from headcats.figures.colours import HATCH, Palette, category_colours, named_palette
 from headcats.figures.figure import figure
-from headcats.figures.overlap_panels import checked_overlap, overlap_frame, overlap_grid
+from headcats.figures.panels.cells import layer_head_cells
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.letters import AUTO, check_letters
+from headcats.figures.panels.layout import WIDEST, Panel
+from headcats.figures.panels.legend import AUTO, Entry, Legend, category_letters, check_letters, fits
+from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.tables import NUMBERS, head_rows, require
+
+ALL, UNCLASSIFIED, UNDECIDED, SUPPRESSING = "All Categories", "Unclassified", "Undecided", "Suppressing"
+_OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
+_GRID = ("layer", "head")
+_VARIABLES = {
+    **dict.fromkeys(("n_categories", "set", "undecided"), _GRID),
+    **dict.fromkeys(("member", *NUMBERS, "tasks"), ("category", *_GRID)),
+}
+_COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
+_WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
 
 
 @figure
@@ -61,3 +80,166 @@ def overlap_map(
     check_letters(letters, figure="overlap_map")
     overlap, colours = checked_overlap(overlap, palette)
     return overlap_grid(overlap, overlap_frame(overlap, colours), colours, title=title, letters=letters)
+
+
+def checked_overlap(overlap: xr.Dataset, palette: str) -> tuple[xr.Dataset, Palette]:
+    """The overlap with its categories in order, and its colours; errors are those of `overlap_map`."""
+    table = "hc.overlap(hc.categorize(hc.score(results)))"
+    require(overlap, _VARIABLES, figure="overlap_map", source="hc.overlap(members)", table=table)
+    present, colours = [str(name) for name in overlap["category"].values], category_colours(overlap)
+    if not present or set(present) - set(colours):
+        raise DataError(
+            f"overlap_map expects categories that the attribute `categories` lists with a colour "
+            f"({', '.join(colours)}); got {', '.join(present) or 'none'}. Add the missing ones to the attribute."
+        )
+    order = [name for name in colours if name in present]
+    overlap = overlap.sel(category=order)
+    if not ((overlap["member"] == 1).sum("category") == overlap["n_categories"]).all():
+        raise DataError(
+            "overlap_map expects `n_categories` to count the categories whose `member` is 1; they differ for some "
+            "heads. Make both from the same memberships with hc.overlap(members)."
+        )
+    return overlap, named_palette(palette, {name: colours[name] for name in order})
+
+
+def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
+    """One row per panel and head, as `overlap_map` documents it."""
+    names = np.array([str(name) for name in overlap["category"].values])
+    inside = (overlap["member"] == 1).transpose(*_GRID, "category").to_numpy().reshape(-1, len(names))
+    sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
+    exists = overlap["effect"].notnull().any("category")
+    heads = head_rows(overlap, sets | {"hatched": overlap["undecided"].astype(bool), "exists": exists})
+    n = heads["n_categories"]
+    label = np.select([n == 0, n == 1], [UNCLASSIFIED, names[inside.argmax(1)]], n.astype(str) + " categories")
+    first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
+    first["outcome"] = np.select([n > 0, heads["hatched"]], ["in", "undecided"], "out")
+    panels = [first]
+    for name in names:
+        table = overlap.sel(category=name)
+        suppresses = (table["suppressing"] if "suppressing" in table else table["member"] * 0) == 1
+        columns = {"member": table["member"].astype(int), "suppresses": suppresses}
+        columns |= {number: table[number].astype(float) for number in NUMBERS}
+        rows = head_rows(table, columns | {"tasks": table["tasks"].astype(str)})
+        member = rows.pop("member")
+        panels.append(
+            rows.assign(
+                panel=name,
+                set=heads["set"],
+                n_categories=n,
+                label=np.where(member == 1, name, UNCLASSIFIED),
+                hatched=member == 0,
+                outcome=member.map(_OUTCOMES),
+                exists=rows["effect"].notna(),
+            )
+        )
+    frame = pd.concat(panels, ignore_index=True)
+    # Rules call a NaN undecided, but a head that does not exist is not.
+    exists = frame["exists"]
+    frame["hatched"] &= exists
+    frame["outcome"] = frame["outcome"].where(exists, MISSING)
+    frame["label"] = frame["label"].where(exists, "")
+    frame["colour"] = frame["label"].map(_legend_colours(colours) | {"": ""})
+    return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks"]]
+
+
+def overlap_grid(
+    overlap: xr.Dataset,
+    frame: pd.DataFrame,
+    colours: Palette,
+    *,
+    title: str | None,
+    letters: str,
+    caption: Sequence[str] = (),
+    numbers: Callable[[int], str] = (
+        "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
+    ),
+) -> PanelGrid:
+    """The panels of an overlap map.
+
+    Args:
+        overlap: As `checked_overlap` returns it.
+        frame: As `overlap_frame` returns it.
+        colours: Of the categories.
+        title: Written above everything.
+        letters: `"auto"`: letters on the cells of the first panel, where they fit; `"none"`.
+        caption: Below the title.
+        numbers: What the pointer shows for the category of that place, as `hover` takes it.
+    """
+    entries = [Entry(name, colour) for name, colour in _legend_colours(colours).items()]
+    entries.append(Entry(UNDECIDED, colours.unclassified, hatch=HATCH))
+    if frame["suppresses"].any():
+        entries.append(Entry(SUPPRESSING, symbol="triangle-down"))
+    # Panels stay in one row: with many of them they are smaller.
+    legend = Legend(entries, letters={}).size
+    room = (WIDEST - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
+    cells = layer_head_cells(overlap, within=(min(_WIDE, room), _TALL), least=(110, legend[1]))
+    symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
+    symbols = symbols if letters == AUTO and fits(symbols, cells.size) else {}
+    panel_rows = {name: rows.reset_index(drop=True) for name, rows in frame.groupby("panel", sort=False)}
+    categories = {name: panel_rows[name] for name in colours.categories}
+    panels = []
+    for name, rows in panel_rows.items():
+        members = {name: rows} if name != ALL else categories
+        pointed, template = _pointed(rows, members, numbers)
+        traces = [
+            cells.heatmap(pointed, "label", name=name, template=template, colours=_legend_colours(colours)),
+            cells.hatching(rows[rows["hatched"]], name=UNDECIDED),
+            cells.letters(rows, symbols) if name == ALL else None,
+            cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),
+        ]
+        panels.append(Panel(name, [cells.plot(traces)], notes=[_count(rows, overlap)]))
+    caption = [*caption, *_nobody(overlap, frame)]
+    return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
+
+
+def _legend_colours(colours: Palette) -> dict[str, str]:
+    """Legend entry -> colour, from top to bottom: most categories first, then the categories from last to first."""
+    counts = {f"{k} categories": colours.counts[k] for k in sorted(colours.counts, reverse=True)}
+    single = {name: colours.categories[name] for name in reversed(colours.categories)}
+    return {**counts, **single, UNCLASSIFIED: colours.unclassified}
+
+
+def _pointed(
+    rows: pd.DataFrame, members: dict[str, pd.DataFrame], numbers: Callable[[int], str]
+) -> tuple[pd.DataFrame, str]:
+    """The rows of a panel with what the pointer shows of its categories, and its template."""
+    pointed, template = rows.copy(), ["<b>%{pointed}</b>"]
+    sets = rows["set"].map(lambda joined: escaped(joined).replace("+", " + ") or "no category")
+    undecided, suppressed = _mentioned(members, "hatched", "undecided"), _mentioned(members, "suppresses", "suppresses")
+    pointed["pointed"] = rows["name"] + ": " + sets + undecided + suppressed
+    pointed["tasks"] = ""
+    for i, (category, row) in enumerate(members.items()):
+        for number in NUMBERS:
+            pointed[f"{number}{i}"] = row[number]
+        has_numbers = row["effect"].notna().any()
+        template.append(f"{escaped(category)}: {numbers(i) if has_numbers else 'not judged'}")
+        tasks = row["tasks"].map(lambda joined: escaped(joined).replace(",", ", "))
+        pointed["tasks"] += (f"<br>tasks of {escaped(category)}: " + tasks).where(tasks != "", "")
+    return pointed, "<br>".join(template) + "%{tasks}"
+
+
+def _mentioned(members: dict[str, pd.DataFrame], mark: str, word: str) -> pd.Series:
+    """For every head the categories with a mark, such as " (undecided: Knowledge)"."""
+    names = [escaped(name) for name in members]
+    rows = np.stack([row[mark].to_numpy(dtype=bool) for row in members.values()], axis=1)
+    joined = [", ".join(name for name, marked in zip(names, row, strict=True) if marked) for row in rows]
+    return pd.Series([f" ({word}: {text})" if text else "" for text in joined])
+
+
+def _count(rows: pd.DataFrame, overlap: xr.Dataset) -> str:
+    n, total = int((rows["outcome"] == "in").sum()), int((rows["outcome"] != MISSING).sum())
+    return f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {total}" if total else "not judged"
+
+
+def _kind(overlap: xr.Dataset) -> str:
+    return "suppressing " if overlap.attrs.get("sign") == "suppressing" else ""
+
+
+def _nobody(overlap: xr.Dataset, frame: pd.DataFrame) -> list[str]:
+    if (overlap["member"] == 1).any():
+        return []
+    first = frame[frame["panel"] == ALL]
+    undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())
+    rest = f"{undecided} undecided (hatched)" if undecided else "none undecided"
+    rule = f"the rule {escaped(overlap.attrs.get('rule', ''))}".strip()
+    return [f"No {_kind(overlap)}head passed {rule} in any category; {rest} of {heads} heads."]

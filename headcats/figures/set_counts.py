@@ -79,7 +79,7 @@ def set_counts(
         raise OptionError(f"set_counts(at_least) is a number of heads, at least 0; got {at_least}.")
     table = "hc.overlap(hc.categorize(hc.score(results)))"
     require(overlap, _VARIABLES, figure="set_counts", source="hc.overlap(members)", table=table)
-    colours = named_palette(palette, suite_colours(overlap, [str(name) for name in overlap["category"].values]))
+    colours = named_palette(palette, suite_colours(overlap))
     order = list(colours.categories)
     sets = exact_sets(overlap.sel(category=order))
     categories = [str(name) for name in sets["category"].values]
@@ -91,10 +91,12 @@ def set_counts(
     tops = columns[["observed", "high", "high_within_layers"]].max(axis=1)
     most = max(1.0, float(tops.max())) * 1.05
     heads = Scale(0.0, most, "heads", format="d" if most > 5 else "")
-    pointed = columns.assign(pointed=[_pointed(row) for row in columns.itertuples()])
-    bars = [_bars(pointed), *(_chance(columns, suffix) for suffix in _CHANCES)]
+    hovertext = [_pointed(row) for row in columns.itertuples()]  # `text` would be written on bars
+    hover = {"hovertext": hovertext, "hovertemplate": "%{hovertext}<extra></extra>"}
+    bars = [_bars(columns, hover), *(_chance(columns, suffix) for suffix in _CHANCES)]
+    inside = sets["contains"].transpose("set", "category").to_numpy()[frame["shown"]].astype(bool)
     # Bars of no head have nothing to point at; their numbers have.
-    dots = [*_numbers(pointed), *_dots(np.array([_inside(joined, categories) for joined in columns["set"]]))]
+    dots = [*_numbers(columns, hover), *_dots(inside)]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
     caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least)
     return PanelGrid([Panel("", plots)], frame, title, caption)
@@ -133,56 +135,41 @@ def _pointed(row: Any) -> str:
     return f"<b>{escaped(row.set).replace('+', ' + ')}</b><br>{row.observed} observed{heads}{''.join(chances)}"
 
 
-def _bars(pointed: pd.DataFrame) -> go.Bar:
+def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> go.Bar:
     return go.Bar(
-        x=np.arange(len(pointed)) + _BAR_AT,
-        y=pointed["observed"].to_numpy(),
+        x=np.arange(len(columns)) + _BAR_AT,
+        y=columns["observed"].to_numpy(),
         width=_BAR,
-        marker={"color": list(pointed["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
+        marker={"color": list(columns["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
         name="heads observed",
-        showlegend=False,
-        **_hover(pointed),
+        **hover,
     )
 
 
-def _hover(pointed: pd.DataFrame) -> dict[str, object]:
-    # `text` would be written on bars.
-    return {"hovertext": pointed["pointed"].tolist(), "hovertemplate": "%{hovertext}<extra></extra>"}
-
-
-def _chance(shown: pd.DataFrame, suffix: str) -> go.Scatter:
+def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:
     name, symbol, at = _CHANCES[suffix]
-    mean, low, high = (shown[f"{column}{suffix}"].to_numpy(dtype=float) for column in ("expected", "low", "high"))
+    mean, low, high = (columns[f"{column}{suffix}"].to_numpy(dtype=float) for column in ("expected", "low", "high"))
     return go.Scatter(
-        x=np.arange(len(shown)) + at,
+        x=np.arange(len(columns)) + at,
         y=mean,
         mode="markers",
         marker={"symbol": symbol, "size": 7, "color": TEXT},
         error_y={"array": high - mean, "arrayminus": mean - low, "color": TEXT, "thickness": 1, "width": 3},
-        hoverinfo="skip",
-        showlegend=False,
         cliponaxis=False,  # a mean of 0 lies on the edge of the panel
         name=name,
     )
 
 
-def _numbers(pointed: pd.DataFrame) -> list[go.Scatter]:
+def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
     """The rows of numbers between bars and dots."""
-    texts = [[f"<b>{number}</b>" for number in pointed["observed"]]]
-    texts += [[_number(value) for value in pointed[f"expected{suffix}"]] for suffix in _CHANCES]
+    texts = [[f"<b>{number}</b>" for number in columns["observed"]]]
+    texts += [[_number(value) for value in columns[f"expected{suffix}"]] for suffix in _CHANCES]
+    places, font = np.arange(len(columns)), {"size": 11, "color": TEXT}
     return [
-        go.Scatter(
-            x=np.arange(len(pointed)),
-            y=np.full(len(pointed), row),
-            mode="text",
-            text=text,
-            textfont={"size": 11, "color": TEXT},
-            showlegend=False,
-            name=f"{name}, written",
-            **_hover(pointed),
-        )
+        go.Scatter(x=places, y=np.full(len(columns), row), mode="text", text=text, textfont=font,
+                   name=f"{name}, written", **hover)
         for row, (name, text) in enumerate(zip(_ROWS, texts, strict=True))
-    ]
+    ]  # fmt: skip
 
 
 def _dots(inside: np.ndarray) -> list[go.Scatter]:
@@ -197,16 +184,7 @@ def _dots(inside: np.ndarray) -> list[go.Scatter]:
             ("in the set", inside.nonzero(), TEXT),
         )
     ]
-    return [trace.update(hoverinfo="skip", showlegend=False) for trace in (line, *dots)]
-
-
-def _inside(joined: str, judged: list[str]) -> list[bool]:
-    """Which categories, in their order, a name joined by "+" is of; a category may have a "+" in its own name."""
-    rest, inside = f"{joined}+", []
-    for name in judged:
-        inside.append(rest.startswith(f"{name}+"))
-        rest = rest.removeprefix(f"{name}+")
-    return inside
+    return [line, *dots]
 
 
 def _first(heads: str, *, most: int = 12) -> str:

@@ -1,6 +1,7 @@
-"""What figures ask of the tables that they read, and one row per head from them."""
+"""What figures ask of the tables that they read, the order of their panels, and one row per head."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.results.tree import refuse_results
+from headcats.tasks.cognitive import FUNCTIONS
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
@@ -38,31 +40,20 @@ def require(
     Raises:
         DataError: with what was expected and what came.
     """
-    expected = "; ".join(f"`{name}` over ({', '.join(dims)})" for name, dims in _by_dims(variables).items())
-    refuse_results(data, by=figure, expected=expected, table=table)
-    _check_type(data, figure=figure, source=source)
+    by_dims: dict[tuple[str, ...], list[str]] = {}
+    for name, dims in variables.items():
+        by_dims.setdefault(dims, []).append(f"`{name}`")
+    expected = "; ".join(f"{', '.join(names)} over ({', '.join(dims)})" for dims, names in by_dims.items())
+    _check_dataset(data, figure=figure, expected=expected, source=source, table=table)
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
-            received = [f"{key} {_dims(var)}" for key, var in data.data_vars.items() if key == name or name not in data]
-            more = f" and {len(received) - _NAMED} more" if len(received) > _NAMED else ""
+            received = [name] if name in data else data.data_vars
             raise DataError(
                 f"{figure} expects `{name}` over ({', '.join(dims)}), as in what {source} returns: pass that; got "
-                f"{', '.join(received[:_NAMED]) or 'no variable'}{more}."
+                f"{_received(data, received)}."
             )
     for dim in counted:
         _check_counted(data, dim, figure=figure)
-
-
-def _by_dims(variables: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Names of variables over the same dimensions, joined -> dimensions."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for name, dims in variables.items():
-        names.setdefault(dims, []).append(name)
-    return {"`, `".join(those): dims for dims, those in names.items()}
-
-
-def _dims(values: xr.DataArray) -> str:
-    return f"({', '.join(map(str, values.dims))})"
 
 
 def pick_variable(
@@ -75,9 +66,9 @@ def pick_variable(
         names: Names of variables, the first present one is taken.
         grid: Dimensions of one panel, both needed.
         rows: Names of dimensions, of which one may come besides (one panel each); `seed` may, too.
-        figure: Name of the figure, for the message.
-        source: What makes such a dataset, for the message.
-        table: How to get it from `results` of a run, for the message.
+        figure: As in `require`, like `source` and `table`.
+        source: See there.
+        table: See there.
 
     Returns:
         Its name, and the dimension that gives panels, None where there is none.
@@ -85,24 +76,48 @@ def pick_variable(
     Raises:
         DataError: none of the variables is there over such dimensions.
     """
-    expected_variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
-    over = f"over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
-    refuse_results(data, by=figure, expected=f"{expected_variable} {over}", table=table)
-    _check_type(data, figure=figure, source=source)
+    variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
+    expected = f"{variable} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
+    _check_dataset(data, figure=figure, expected=expected, source=source, table=table)
     for name in names:
-        if name in data.data_vars:
-            extra_dims = [str(dim) for dim in data[name].dims if dim not in (*grid, "seed")]
-            if set(grid) <= set(data[name].dims) and len(extra_dims) <= 1 and set(extra_dims) <= set(rows):
-                for dim in grid:
-                    if dim in ("layer", "head"):
-                        _check_counted(data, dim, figure=figure)
-                return name, extra_dims[0] if extra_dims else None
-    received = [f"{name} {_dims(values)}" for name, values in data.data_vars.items()]
-    more = f" and {len(received) - _NAMED} more" if len(received) > _NAMED else ""
+        dims = [str(dim) for dim in data[name].dims] if name in data.data_vars else []
+        panels = [dim for dim in dims if dim not in (*grid, "seed")]
+        if set(grid) <= set(dims) and len(panels) <= 1 and set(panels) <= set(rows):
+            for dim in ("layer", "head"):
+                if dim in grid:
+                    _check_counted(data, dim, figure=figure)
+            return name, panels[0] if panels else None
     raise DataError(
-        f"{figure} expects {expected_variable} {over}, as in what {source} returns: pass that; got "
-        f"{', '.join(received[:_NAMED]) or 'no variable'}{more}."
+        f"{figure} expects {expected}, as in what {source} returns: pass that; got {_received(data, data.data_vars)}."
     )
+
+
+def panel_names(values: xr.DataArray, row: str, *, categories: object = None, figure: str) -> list[str]:
+    """Labels along `row` in the order of their panels.
+
+    The eight functions stand in the order of their scheme; other names in that of the attribute `categories`, with
+    those that it does not list after them as they come.
+
+    Args:
+        values: What is drawn.
+        row: Its dimension of panels.
+        categories: The dataset's attribute `categories`, if it has one: a JSON list of `{"name": ..., "colour": ...}`.
+        figure: Name of the figure, for messages.
+
+    Raises:
+        DataError: there is no label, or one comes twice.
+    """
+    labels = [str(label) for label in values[row].values] if row in values.coords else []
+    if not labels or len(set(labels)) < len(labels):
+        received = ", ".join(labels) or f"{values.sizes[row]} without labels"
+        raise DataError(f"{figure} expects distinct labels along `{row}`, one per panel; got {received}.")
+    order = list(FUNCTIONS)
+    if not set(labels) <= set(FUNCTIONS):
+        try:
+            order = [str(entry["name"]) for entry in json.loads(str(categories))]
+        except (TypeError, KeyError, ValueError):
+            order = []
+    return [name for name in order if name in labels] + [name for name in labels if name not in order]
 
 
 def n_cells(data: xr.Dataset, dim: str) -> int:
@@ -123,9 +138,17 @@ def head_name(layer: int, head: int) -> str:
     return f"L{layer}H{head}"
 
 
-def _check_type(data: Any, *, figure: str, source: str) -> None:
+def _check_dataset(data: Any, *, figure: str, expected: str, source: str, table: str) -> None:
+    refuse_results(data, by=figure, expected=expected, table=table)
     if not isinstance(data, xr.Dataset):
         raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
+
+
+def _received(data: xr.Dataset, names: Iterable[Any]) -> str:
+    """The first of these variables with their dimensions."""
+    variables = [f"{name} ({', '.join(map(str, data[name].dims))})" for name in names]
+    more = f" and {len(variables) - _NAMED} more" if len(variables) > _NAMED else ""
+    return f"{', '.join(variables[:_NAMED]) or 'no variable'}{more}"
 
 
 def _check_counted(data: xr.Dataset, dim: str, *, figure: str) -> None:

@@ -54,7 +54,8 @@ class Axis:
 
     def layout(self, *, named: bool) -> dict[str, Any]:
         """As plotly takes it, with or without its name."""
-        low, high = extent(self.n)
+        # The tick at `n` itself, which `ticks` may hold, is not drawn: room for it would read as an empty layer.
+        low, high = -0.5, self.n - 0.5
         layout = _plain(self.name if named and not self.slanted else "") | {
             "tickangle": -45 if self.slanted else 0,
             "range": [high, low] if self.reverse else [low, high],
@@ -106,15 +107,6 @@ def scale_over(low: float, high: float, name: str, *, room: float = 0.06, defaul
 def ticks(n: int) -> list[int]:
     """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
     return list(range(0, n + 1, max(1, n // 5)))
-
-
-def extent(n: int) -> tuple[float, float]:
-    """Range of an axis over `n` unit cells centred on 0 .. n - 1.
-
-    The tick at `n` itself, which `ticks` may hold, lies beyond it and is not drawn: blank room there would read as a
-    layer without attention heads.
-    """
-    return -0.5, n - 0.5
 
 
 def ticks_every(step: int, n: int, *, cell: int) -> list[int]:

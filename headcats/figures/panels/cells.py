@@ -1,26 +1,25 @@
 """A panel of unit cells, such as layers and heads, and what is drawn on them. Colour is never the only cue."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jaxtyping import Shaped, UInt8
+import xarray as xr
+from jaxtyping import Bool, Float, Shaped, UInt8
 
-from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, ON_LIGHT, QUIET_TEXT
-from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.hatch import hatch_lines
+from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, ON_LIGHT, QUIET_TEXT, ink_on
+from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.hover import hover
-from headcats.figures.panels.letters import ink_on
-from headcats.figures.panels.text import escaped
+from headcats.figures.panels.layout import Plot
+from headcats.figures.panels.text import MISSING, escaped
 
 TINY = 6  # pixels below which a symbol no longer fits into its cell
-MISSING = "no value"
+_SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 _NAN = np.float32(np.nan)
-_OVERLAY: dict[str, Any] = {"hoverinfo": "skip", "showlegend": False}
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,10 @@ class Cells:
     def gap(self) -> int:
         """Pixels between two cells."""
         return 0 if self.smallest < TINY else 1 if self.smallest < 24 else 2
+
+    def plot(self, traces: Sequence[go.Heatmap | go.Image | go.Scatter | None]) -> Plot:
+        """Traces over these cells."""
+        return Plot(self.x, self.y, self.pixels, traces)
 
     def places(self, frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
         """Row (y) and column (x) of each row's cell."""
@@ -134,10 +137,10 @@ class Cells:
             return None
         rows, columns = self.places(frame)
         marker |= {"symbol": symbol, "size": min(16.0, max(least, share * self.smallest)), "color": colour}
-        return go.Scatter(x=columns, y=rows, mode="markers", marker=marker, name=name, **_OVERLAY)
+        return go.Scatter(x=columns, y=rows, mode="markers", marker=marker, name=name)
 
     def crosses(self, frame: pd.DataFrame) -> go.Scatter | None:
-        """A thin cross on cells without a number; the panel's background makes them grey."""
+        """A thin cross on cells without a number, which the caption then explains; a grey panel makes them grey."""
         line = {"color": QUIET_TEXT, "width": 1}
         return self.symbols(frame, name=MISSING, symbol="x-thin", share=0.4, colour=QUIET_TEXT, line=line)
 
@@ -155,9 +158,9 @@ class Cells:
     def letters(self, frame: pd.DataFrame, letters: Mapping[str, str]) -> go.Scatter | None:
         """Its letters on every cell whose `label` has some, in black or white on its `colour`."""
         marked = frame[frame["label"].isin(list(letters))]
-        inks = [ink_on(colour) for colour in marked["colour"]]
         texts = [escaped(letters[label]) for label in marked["label"]]
-        return self.texts(marked, texts, inks, name="letters", size=min(14, max(10, int(0.55 * self.smallest))))
+        size = min(14, max(10, int(0.55 * self.smallest)))
+        return self.texts(marked, texts, [*map(ink_on, marked["colour"])], name="letters", size=size)
 
     def texts(self, frame: pd.DataFrame, texts: Any, colours: Any, *, name: str, size: int) -> go.Scatter | None:
         """HTML on every cell of the frame."""
@@ -165,7 +168,7 @@ class Cells:
             return None
         rows, columns = self.places(frame)
         font = {"size": size, "color": colours}
-        return go.Scatter(x=columns, y=rows, mode="text", text=texts, textfont=font, name=name, **_OVERLAY)
+        return go.Scatter(x=columns, y=rows, mode="text", text=texts, textfont=font, name=name)
 
     def box(self, first: int, last: int, *, name: str) -> go.Scatter:
         """A rectangle around neighbouring columns; drawn over the edge of the panel, not cut at it."""
@@ -195,5 +198,43 @@ def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int,
     return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
 
 
+def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int]) -> Cells:
+    """Square cells of layers across and heads down, head 0 on top; see `square_cells`."""
+    # Layers without attention heads leave a gap.
+    layers, heads = (int(table[dim].max()) + 1 for dim in ("layer", "head"))
+    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
+    return Cells(x, y, square_cells(x, y, within=within, least=least))
+
+
+def hatch_lines(
+    mask: Bool[np.ndarray, "head layer"], *, cell: tuple[int, int]
+) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, " point"]]:
+    """Line segments "/" over the cells of a mask, at least one through every cell.
+
+    Args:
+        mask: Cells to hatch, heads downwards, layers to the right, one unit wide and centred on their index.
+        cell: Width and height of a cell in pixels; large cells get several lines.
+
+    Returns:
+        x (layer) and y (head) of the points, segments separated by NaN. Segments that continue each other
+        from cell to cell are joined, so a fully hatched 80 x 64 panel is 143 lines.
+    """
+    per_x, per_y = (max(1, round(size / _SPACING)) for size in cell)
+    fine = np.kron(mask, np.ones((per_y, per_x), dtype=bool)).astype(bool)
+    rows, columns = fine.shape
+    xs: list[float] = []
+    ys: list[float] = []
+    # "/" steps one row up for each column to the right: such cells share row + column, the index of a diagonal of
+    # the upside-down grid.
+    for offset in range(-(rows - 1), columns):
+        run = np.diagonal(fine[::-1], offset).astype(np.int8)
+        edges = np.diff(np.concatenate([[0], run, [0]]))
+        first_column, bottom_row = max(offset, 0), rows - 1 - max(-offset, 0)
+        for start, stop in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+            xs += [(first_column + start) / per_x - 0.5, (first_column + stop) / per_x - 0.5, np.nan]
+            ys += [(bottom_row - start + 1) / per_y - 0.5, (bottom_row - stop + 1) / per_y - 0.5, np.nan]
+    return np.asarray(xs, dtype=np.float32), np.asarray(ys, dtype=np.float32)
+
+
 def _lines(xs: Any, ys: Any, *, name: str, line: dict[str, Any], **more: Any) -> go.Scatter:
-    return go.Scatter(x=xs, y=ys, mode="lines", line=line, name=name, **_OVERLAY, **more)
+    return go.Scatter(x=xs, y=ys, mode="lines", line=line, name=name, **more)

@@ -16,7 +16,7 @@ from headcats.figures.panels.colour_scale import ColourScale
 from headcats.figures.panels.colour_square import ColourSquare
 from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, arranged, name_size
 from headcats.figures.panels.legend import Legend
-from headcats.figures.panels.text import LARGE, SMALL, TITLE, escaped, fold_caption, line_height, text_width
+from headcats.figures.panels.text import LARGE, MISSING, SMALL, TITLE, escaped, fold_caption, line_height, text_width
 
 _LEAST, _RIGHT, _BOTTOM = 720, 26, 12
 _TITLE_ROOM, _CAPTION_LINE = 28, 18
@@ -59,7 +59,11 @@ class PanelGrid:
         bar_left = places.right + max(18, places.lean + 6)
         right = places.right if legend_within or not self.beside else bar_left + beside[0]
         width = max(right + _RIGHT, _LEAST, title_width)
-        caption = fold_caption(self.caption, width=width - 2 * EDGE)
+        traces = [trace for panel in self.panels for plot in panel.plots for trace in plot.traces if trace is not None]
+        parts = list(self.caption)
+        if any(trace.name == MISSING for trace in traces) and not any(part.startswith("×") for part in parts):
+            parts.append(f"× {MISSING}")
+        caption = fold_caption(parts, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
         below_caption = caption_top + _CAPTION_LINE * len(caption) + 8
         top = below_caption + places.corners[0][1]
@@ -107,7 +111,14 @@ class PanelGrid:
             axes = canvas.add_axes((left, top), plot.size, x=plot.x, y=plot.y, named=axis_names)
             for trace in plot.traces:
                 if trace is not None:
-                    canvas.fig.add_trace(trace.update(axes))
+                    canvas.fig.add_trace(_silent(trace).update(axes))
             top += plot.size[1] + APART
             if isinstance(plot.x, Axis) and plot.x.slanted and plot.x.name:
                 canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")
+
+
+def _silent(trace: Any) -> Any:
+    """Without an entry in the legend, which is made of swatches, and without a hover where none was written."""
+    if isinstance(trace, go.Scatter | go.Bar):
+        trace.showlegend = False
+    return trace if trace.hovertemplate else trace.update(hoverinfo="skip")

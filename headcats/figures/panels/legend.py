@@ -1,4 +1,4 @@
-"""The legend of a figure: what its colours, hatching and symbols mean."""
+"""The legend of a figure, and the letters on cells by which a category is told without its colour."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from headcats.errors import UnknownNameError
 from headcats.figures.colours import MARK, OUTLINE
-from headcats.figures.panels.letters import with_letter
 from headcats.figures.panels.text import MEDIUM, escaped, text_width
+from headcats.registry import unknown_name_message
 
+AUTO, NONE = "auto", "none"
 _SWATCH = 44  # pixels of a swatch and the spaces around it
 _ENTRY = 20
+_LONGEST = 3  # letters on a cell
+# Pixels: height of a cell that holds a readable letter, and width of a letter at that size.
+_HEIGHT, _WIDTH = 13, 7
 
 
 @dataclass(frozen=True)
@@ -46,20 +51,47 @@ class Legend:
         for entry in self.entries:
             letter = self.letters.get(entry.name)
             fig.add_trace(_swatch(entry, with_letter(entry.name, letter) if letter else escaped(entry.name)))
-        fig.update_layout(
-            legend={
-                "x": at[0],
-                "y": at[1],
-                "xanchor": "left",
-                "yanchor": "top",
-                "traceorder": "normal",
-                "font": {"size": MEDIUM},
-                "borderwidth": 0,
-                # The entries explain colours; nothing would be hidden by clicking them.
-                "itemclick": False,
-                "itemdoubleclick": False,
-            }
-        )
+        # The entries explain colours; nothing would be hidden by clicking them.
+        fixed = {"itemclick": False, "itemdoubleclick": False, "traceorder": "normal", "borderwidth": 0}
+        place = {"x": at[0], "y": at[1], "xanchor": "left", "yanchor": "top"}
+        fig.update_layout(legend=place | fixed | {"font": {"size": MEDIUM}})
+
+
+def check_letters(letters: str, *, figure: str) -> None:
+    """Raise `UnknownNameError` for anything but `"auto"` and `"none"`."""
+    if letters not in (AUTO, NONE):
+        raise UnknownNameError(unknown_name_message(f"choice of letters of {figure}", letters, (AUTO, NONE)))
+
+
+def category_letters(names: Sequence[str]) -> dict[str, str]:
+    """Category -> its shortest unique prefix, or a letter by its place where three letters do not suffice.
+
+    Example:
+        >>> category_letters(["Knowledge", "Linguistic", "Logical Reasoning"])
+        {'Knowledge': 'K', 'Linguistic': 'Li', 'Logical Reasoning': 'Lo'}
+        >>> category_letters(["category 1", "category 2"])
+        {'category 1': 'a', 'category 2': 'b'}
+    """
+    letters = {name: _prefix(name, [rival for rival in names if rival != name]) for name in names}
+    if all(letter and not letter.isspace() for letter in letters.values()):
+        return letters
+    return {name: chr(ord("a") + place) for place, name in enumerate(names)}
+
+
+def fits(letters: Mapping[str, str], cell: tuple[int, int]) -> bool:
+    """Whether every letter can be read on a cell of that width and height in pixels."""
+    return cell[1] >= _HEIGHT and cell[0] >= 4 + _WIDTH * max(map(len, letters.values()))
+
+
+def with_letter(label: str, letter: str) -> str:
+    """A legend entry as HTML with its letter in bold: its beginning, or in front of it."""
+    rest = label[len(letter) :] if label.startswith(letter) else f" {label}"
+    return f"<b>{escaped(letter)}</b>{escaped(rest)}"
+
+
+def hatched(colour: str, lines: str, *, size: int = 5) -> dict[str, Any]:
+    """Diagonal lines on a bar or swatch, as plotly's `marker.pattern` takes them."""
+    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
 
 
 def _swatch(entry: Entry, name: str) -> go.Bar | go.Scatter:
@@ -74,6 +106,6 @@ def _swatch(entry: Entry, name: str) -> go.Bar | go.Scatter:
     return go.Bar(marker=marker, **common)
 
 
-def hatched(colour: str, lines: str, *, size: int = 5) -> dict[str, Any]:
-    """Diagonal lines on a bar or swatch, as plotly's `marker.pattern` takes them."""
-    return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
+def _prefix(name: str, rivals: Sequence[str]) -> str:
+    starts = (name[:n] for n in range(1, _LONGEST + 1))
+    return next((s for s in starts if not any(rival.casefold().startswith(s.casefold()) for rival in rivals)), "")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 SMALL, MEDIUM, LARGE, TITLE = 11, 12, 14, 16
 """Sizes in pixels: notes of a panel, captions and axes, names of panels, the title."""
+MISSING = "no value"
 _BETWEEN = "&nbsp;&nbsp;&nbsp;"
 
 

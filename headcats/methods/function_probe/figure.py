@@ -10,14 +10,13 @@ import xarray as xr
 from headcats.errors import OptionError
 from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
-from headcats.figures.panel_order import panel_names
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import TINY, Cells, square_cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, n_cells, pick_variable
+from headcats.figures.tables import head_rows, n_cells, panel_names, pick_variable
 from headcats.methods.function_probe.figure_text import accuracies, function_tasks, refuse_chance, titled
 
 # Variable -> what the colour bar calls it. The first that a dataset has is drawn.
@@ -193,6 +192,4 @@ def _caption(frame: pd.DataFrame, limit: float, *, least: bool) -> list[str]:
     parts = [f"○ largest of a panel{reach}, named above it"]
     if _strongly_negative(frame, limit).any():
         parts.append("▼ negative, by at least half of the scale")
-    if frame["shown"].isna().any():
-        parts.append("× no value")
     return parts

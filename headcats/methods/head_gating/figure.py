@@ -6,7 +6,6 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError, pluralize
 from headcats.figures.colours import COLOUR_BLIND, check_palette
 from headcats.figures.figure import figure
-from headcats.figures.panel_order import panel_names
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
@@ -14,7 +13,7 @@ from headcats.figures.panels.colour_square import ColourSquare, composite, hex_c
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, n_cells, require
+from headcats.figures.tables import head_rows, n_cells, panel_names, require
 from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
 from headcats.registry import unknown_name_message
 
@@ -181,5 +180,4 @@ def _caption(frame: pd.DataFrame, score: str, *, threshold: float, planned: int)
     if least < most:
         parts.append("Always shrinks and Any grows with seeds, so these rows cannot be compared")
     parts += [f"{abbreviation} = {name}" for name, abbreviation in SHORT.items() if name in seeds.index]
-    parts.append(f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}")
-    return parts + (["× no value"] if frame["facilitation"].isna().any() else [])
+    return [*parts, f"hatched: {'interference' if score == COMPOSITE else score} ≥ {threshold:g}"]

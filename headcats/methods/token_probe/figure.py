@@ -10,14 +10,13 @@ import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.figure import figure
-from headcats.figures.panel_order import panel_names
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.cells import MISSING, Cells
+from headcats.figures.panels.cells import Cells
 from headcats.figures.panels.colour_scale import ColourScale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.text import escaped
-from headcats.figures.tables import n_cells, pick_variable
+from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.tables import n_cells, panel_names, pick_variable
 from headcats.methods.token_probe.figure_caption import EXACT, caption, title_of
 from headcats.methods.token_probe.figure_scale import QUANTITIES, quantity_scale
 from headcats.registry import unknown_name_message

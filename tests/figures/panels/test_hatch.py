@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headcats.figures.panels.hatch import hatch_lines
+from headcats.figures.panels.cells import hatch_lines
 
 
 @given(
