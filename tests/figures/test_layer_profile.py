@@ -107,8 +107,8 @@ def test_long_names_are_folded_into_the_figure() -> None:
     assert all(text.x * fig.layout.width + 7.7 * len(text.text) <= fig.layout.width for text in titles)
 
 
-def test_a_screen_says_so() -> None:
+def test_an_approximation_is_named() -> None:
     fig = layer_profile(by_hand().assign_attrs(approximation="first order"), title="Mine")
-    assert fig.layout.title.text.startswith("Screen (first order)")
+    assert fig.layout.title.text.startswith("First-order approximation")
     assert set(data(fig).approximation) == {"first order"}
     assert all("first-order approximation" in trace.hovertemplate for trace in fig.data)
