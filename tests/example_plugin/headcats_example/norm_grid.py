@@ -1,0 +1,42 @@
+"""A figure that is drawn like the built-in ones: panels of cells, laid out by `PanelGrid`."""
+
+import pandas as pd
+import xarray as xr
+
+from headcats.figures import figure
+from headcats.figures.panels.axes import Axis, ticks
+from headcats.figures.panels.cells import Cells, square_cells
+from headcats.figures.panels.colour_scale import rising_scale
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.tables import head_rows, n_cells
+
+
+@figure
+def norm_grid(norms: xr.Dataset, *, title: str | None = None) -> PanelGrid:
+    """Norms of head outputs, x = layer, y = head, one panel per category.
+
+    Args:
+        norms: A block of `output_norm`.
+        title: Heading.
+
+    Returns:
+        The figure; `hc.figures.data(fig)` has one row per category and head: `panel, layer, head, name, norm`.
+    """
+    mean = norms["norm"].groupby("category").mean()
+    frame = pd.concat(
+        [
+            head_rows(norms, {"norm": mean.sel(category=name)}).assign(panel=str(name))
+            for name in mean["category"].values
+        ]
+    )
+    layers, heads = (n_cells(norms, dim) for dim in ("layer", "head"))
+    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
+    cells = Cells(x, y, square_cells(x, y, within=(150, 150)))
+    scale = rising_scale(frame["norm"].to_numpy(), colours="viridis", name="norm")
+    template = "<b>L%{layer}H%{head}</b><br>norm %{norm:.2f}"
+    panels = [
+        Panel(name, [Plot(x, y, cells.pixels, [cells.heatmap(rows, "norm", name=name, template=template)])])
+        for name, rows in frame.groupby("panel", sort=False)
+    ]
+    return PanelGrid(panels, frame, title, beside=scale, grey=True)
