@@ -59,7 +59,7 @@ def answers(site: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[
         "again": [*run, "--methods", "halved_head", "--seed", "1", "--out", "b"],
         "map": ["map", "a", "--method", "halved_head", "--rule", "above_median:factor=4", "--json"],
         "joint map": ["map", "a", "--method", "output_norm", "--json"],
-        "layer_means": ["figure", "layer_means", "a", "--method", "halved_head", "--out", "layer_means.html", "--json"],
+        "layer_means": ["figure", "layer_means", "a", "--out", "layer_means.html", "--json"],
         "norm_grid": ["figure", "norm_grid", "a", "--out", "norm_grid.html", "--json"],
         "report": ["report", "a"],
         "compare": ["compare", "a", "b", "--json"],
@@ -112,7 +112,7 @@ def test_the_command_for_a_map_of_a_method_without_one_names_its_figure(answers:
 
 def test_the_report_shows_both_methods_with_their_figures(answers: tuple[dict[str, str], Path]) -> None:
     page = (answers[1] / "a" / "report.html").read_text(encoding="utf-8")
-    for part in ("halved_head", "output_norm", "writes most", "layer_means", "norm_grid"):
+    for part in ("halved_head", "output_norm", "writes most", "figure layer_means", "figure norm_grid"):
         assert part in page, part
 
 

@@ -15,6 +15,7 @@ from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
 from headcats.results.declaration import Declaration
+from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
 
@@ -105,6 +106,11 @@ class Material:
     def not_scored(self) -> dict[str, str]:
         """Method@positions that has no scores in the map's metric -> why."""
         return self._scored[1]
+
+    def title_of(self, label: str) -> str:
+        """One line on what scores of a method@positions are of."""
+        reading = Reading(Label.parse(label), self.reading.metric)
+        return f"{reading.scores_title}, model {self.manifest.model.name}"
 
     @cached_property
     def _scored(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:

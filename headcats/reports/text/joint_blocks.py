@@ -29,7 +29,8 @@ def joint_block(
     blocks, declared = suite_blocks(results), declarations(results)
     if method is None:
         labels = [label for label in blocks if declared[label].figure == figure]
-        missing = [name for name, about in registered_declarations().items() if not labels and about.figure == figure]
+        of_figure = [name for name, about in registered_declarations().items() if about.figure == figure]
+        missing = [name for name in of_figure if not labels and registered(name).kind == "joint"]
     else:
         name = Label.parse(method).name
         labels = [label for label in blocks if Label.parse(label).name == name]

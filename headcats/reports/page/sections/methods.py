@@ -23,15 +23,20 @@ def methods(material: Material) -> Iterator[Part]:
     for place, (label, block) in enumerate(material.blocks.items()):
         yield Heading(label)
         yield from suite_findings(block)
-        yield from _figure(label, block, place, material.declared[label])
+        yield from _figure(label, block, suite_title(block), material.declared[label], place=place)
+    for place, (label, scores) in enumerate(material.scores.items(), len(material.blocks)):
+        if material.declared[label].figure:
+            yield Heading(label)
+            yield from _figure(label, scores, material.title_of(label), material.declared[label], place=place)
     yield from _together(material)
 
 
-def _figure(label: str, block: xr.Dataset, place: int, about: Declaration) -> Iterator[Part]:
+def _figure(label: str, table: xr.Dataset, title: str, about: Declaration, *, place: int) -> Iterator[Part]:
+    """The figure that a method declares: of the block of a joint method, of the scores of another one."""
     if not (name := about.figure):
         return
     try:
-        drawn = lookup("figure", name)(block, title=suite_title(block))
+        drawn = lookup("figure", name)(table, title=title)
     except (DataError, UnknownNameError) as error:
         yield f"Not drawn: {error}"  # a probe at chance, or a figure of a package that is not installed
         return
