@@ -1,37 +1,57 @@
-"""From questions to answers that a probe can read: generated, judged, with the exact answer found in the tokens."""
+"""A model's own answers to questions: generated, judged, with the exact answer located among their tokens."""
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.token_probe.generation import LineEnds, generate
 from headcats.methods.token_probe.question import Question, find_exact, same_answer
-from headcats.methods.token_probe.roles import AnswerShape, coinciding
-from headcats.methods.token_probe.settings import TokenProbeSettings
+from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.tokens import bos_of, unknown_id
 
-_NO_EXACT = "no exact answer in the output"
 # Characters of a question and of an answer in a message.
-_SHOWN = 60
+_EXAMPLE = 60
+
+
+@dataclass(frozen=True)
+class AnswerShape:
+    """Tokens of a question (`q_len`, with the beginning of sequence), of question and answer (`length`), and the places
+    of the first and last token of the exact answer.
+    """
+
+    q_len: int
+    length: int
+    first: int
+    last: int
+
+    def position(self, role: str) -> int:
+        """Position of a role; below 0 for a role from the end that needs a longer text."""
+        after = min(self.length - 1, self.last + 1)
+        places = (self.q_len - 1, self.q_len, self.q_len + 1, self.first - 1, self.first, self.last, after)
+        return places[NAMED_ROLES.index(role)] if role in NAMED_ROLES else self.length + int(role)
+
+    def problem(self, settings: TokenProbeSettings) -> str:
+        """Why roles would coincide; "" if they stay apart."""
+        if self.length - self.q_len < settings.min_answer_tokens:
+            return f"answer of fewer than {settings.min_answer_tokens} tokens"
+        if self.last - self.first + 1 < settings.min_exact_tokens:
+            return f"exact answer of fewer than {settings.min_exact_tokens} tokens"
+        if self.first == self.q_len:
+            return "exact answer at the start of the answer"
+        if self.last == self.length - 1:
+            return "exact answer at the end of the answer"
+        return "" if min(map(self.position, settings.roles)) >= 0 else "text shorter than the roles from its end need"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One question with what the model answered.
-
-    Attributes:
-        question: The question.
-        tokens: Question and answer, the beginning-of-sequence token in front where there is one.
-        shape: Where the parts lie in `tokens`.
-        generated: The answer as text.
-        exact: The exact answer in it.
-        wrong: It is not the right one.
-        cut: The answer was ended by a limit and not by the model.
-    """
+    """One question and the model's answer; `cut` if a limit ended the answer, not the model."""
 
     question: Question
     tokens: tuple[int, ...]
@@ -50,21 +70,16 @@ def answer_questions(
     preset: str = "",
     advance: Callable[[float], None] = lambda share: None,
 ) -> tuple[list[Answer], DropReport]:
-    """The model's own answers, greedily generated, those left whose token roles stay apart.
+    """The model's own greedy answers, without those whose token roles coincide.
 
-    An answer is wrong if its exact answer differs from that of the right answer, spaces aside.
+    An answer is wrong if its exact answer differs from that of the right answer, ignoring spaces.
 
     Args:
         model: A model with its tokenizer.
-        questions: What is asked; of two questions with the same prompt the first is kept.
-        settings: Lengths that are needed, and the limit of an answer.
+        questions: Of questions with the same prompt the first is kept.
+        settings: Minimum lengths, and the limit of an answer.
         preset: Name of the settings, for messages.
         advance: Called with the share that is done.
-
-    Returns:
-        The answers in the order of the questions, and the report with the reasons "asked before", "word unknown to the
-        tokenizer", "longer than the context", "the tokenizer does not keep the exact answer", "no exact answer in the
-        output", and those of `AnswerShape.problem`.
 
     Raises:
         ModelError: The model has no tokenizer.
@@ -72,40 +87,44 @@ def answer_questions(
     """
     report = DropReport()
     encoded = _encoded(model, questions, report)
-    ends = LineEnds(model.tokenizer)
     prompts = [tokens for _, tokens in encoded]
-    continuations = generate(model, prompts, ends=ends, limit=settings.max_new_tokens, advance=advance)
+    ends, limit = LineEnds(model.tokenizer), settings.max_new_tokens
     answers: list[Answer] = []
-    refused: list[AnswerShape] = []
-    for (question, tokens), generated in zip(encoded, continuations, strict=True):
-        text, stops = written(model.tokenizer, generated.tokens)
+    coinciding: list[AnswerShape] = []
+    continuations = generate(model, prompts, ends=ends, limit=limit, advance=advance)
+    for (question, prompt), generated in zip(encoded, continuations, strict=True):
+        text, stops = decoded(model.tokenizer, generated.tokens)
         span = find_exact(question.exact, text)
-        inside = [] if span is None else tokens_of(span, stops)
+        inside = tokens_of(span, stops) if span else []
+        excerpts = (textwrap.shorten(part, _EXAMPLE, placeholder=" ...") for part in (question.prompt, text))
+        example = " -> ".join(map(repr, excerpts))
         if span is None or not inside:
-            report.drop(_NO_EXACT, _example(question, text))
+            report.drop("no exact answer in the output", example)
             continue
-        n = len(tokens)
+        n = len(prompt)
         shape = AnswerShape(n, n + len(stops), n + inside[0], n + inside[-1])
         if problem := shape.problem(settings):
-            report.drop(problem, _example(question, text))
-            refused.append(shape)
+            report.drop(problem, example)
+            coinciding.append(shape)
             continue
-        exact = text[span[0] : span[1]]
+        exact = text[slice(*span)]
         wrong = not same_answer(exact, question.exact_answer)
-        answers.append(Answer(question, (*tokens, *generated.tokens), shape, text, exact, wrong, generated.cut))
+        answers.append(Answer(question, (*prompt, *generated.tokens), shape, text, exact, wrong, generated.cut))
     report.kept = len(answers)
-    if len(refused) > len(answers):
-        raise DataError(_coinciding_message(refused, len(answers), settings, preset))
+    if len(coinciding) > len(answers):
+        pairs = coinciding_roles(coinciding).most_common(4)
+        counts = ", ".join(f"{first} = {second} in {count}" for (first, second), count in pairs) or "texts are short"
+        raise DataError(
+            f"Token roles coincide in {len(coinciding)} of {len(coinciding) + len(answers)} answers ({counts}). Preset "
+            f"{preset!r} needs answers of {settings.min_answer_tokens} tokens, {settings.min_exact_tokens} of them in "
+            "an exact answer inside: ask for answers in a sentence, like the suite 'sentences'."
+        )
     if not answers:
         raise DataError(f"No answer is left to probe: {report.summary()}.")
     return answers, report
 
 
-def _example(question: Question, text: str) -> str:
-    return " -> ".join(repr(textwrap.shorten(quoted, _SHOWN, placeholder=" ...")) for quoted in (question.prompt, text))
-
-
-def written(tokenizer: Any, tokens: Sequence[int]) -> tuple[str, list[int]]:
+def decoded(tokenizer: Any, tokens: Sequence[int]) -> tuple[str, list[int]]:
     """An answer as the tokenizer writes it, and where each of its tokens ends in that text."""
     texts = [_decode(tokenizer, tokens[: count + 1]) for count in range(len(tokens))]
     return (texts[-1] if texts else ""), [len(text) for text in texts]
@@ -113,18 +132,20 @@ def written(tokenizer: Any, tokens: Sequence[int]) -> tuple[str, list[int]]:
 
 def tokens_of(span: tuple[int, int], stops: Sequence[int]) -> list[int]:
     """Places of the tokens with at least one character in the span."""
-    starts = [0, *stops[:-1]]
-    return [
-        place
-        for place, (start, stop) in enumerate(zip(starts, stops, strict=True))
-        if max(start, span[0]) < min(stop, span[1])
-    ]
+    ends = enumerate(zip([0, *stops[:-1]], stops, strict=True))
+    return [place for place, (start, stop) in ends if max(start, span[0]) < min(stop, span[1])]
+
+
+def coinciding_roles(shapes: Iterable[AnswerShape]) -> Counter[tuple[str, str]]:
+    """Pairs of named roles at the same position -> in how many answers."""
+    pairs = list(combinations(NAMED_ROLES, 2))
+    return Counter(pair for shape in shapes for pair in pairs if shape.position(pair[0]) == shape.position(pair[1]))
 
 
 def _encoded(
     model: HookedModel, questions: Sequence[Question], report: DropReport
 ) -> list[tuple[Question, tuple[int, ...]]]:
-    """The questions that can be asked, with the tokens of their prompts."""
+    """The questions that can be asked, and the tokens of their prompts."""
     tokenizer = model.tokenizer
     if tokenizer is None:
         raise ModelError(
@@ -134,25 +155,25 @@ def _encoded(
         raise DataError("No question was given; a token probe needs some hundred.")
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
     prompts = tokenizer([question.prompt for question in questions], add_special_tokens=False)["input_ids"]
-    rights = tokenizer([question.answer for question in questions], add_special_tokens=False)["input_ids"]
-    seen: set[str] = set()
+    right_answers = tokenizer([question.answer for question in questions], add_special_tokens=False)["input_ids"]
+    prompts_before: set[str] = set()
     encoded = []
-    for question, prompt, right in zip(questions, prompts, rights, strict=True):
-        exact = find_exact(question.exact, text := _decode(tokenizer, right))
-        if question.prompt in seen:
+    for question, prompt, right in zip(questions, prompts, right_answers, strict=True):
+        span = find_exact(question.exact, text := _decode(tokenizer, right))
+        problem = ""
+        if question.prompt in prompts_before:
             problem = "asked before"
         elif unknown is not None and unknown in (*prompt, *right):
             problem = UNKNOWN_WORD
         elif len(bos) + len(prompt) + len(right) > model.n_ctx:
             problem = "longer than the context"
-        elif exact is None or not same_answer(text[exact[0] : exact[1]], question.exact_answer):
+        elif span is None or not same_answer(text[slice(*span)], question.exact_answer):
             problem = "the tokenizer does not keep the exact answer"
-        else:
-            problem = ""
-            encoded.append((question, (*bos, *prompt)))
+        prompts_before.add(question.prompt)
         if problem:
             report.drop(problem, repr(question.prompt))
-        seen.add(question.prompt)
+        else:
+            encoded.append((question, (*bos, *prompt)))
     if not encoded:
         raise DataError(f"None of the {len(questions)} questions can be asked: {report.summary()}.")
     return encoded
@@ -160,13 +181,3 @@ def _encoded(
 
 def _decode(tokenizer: Any, tokens: Sequence[int]) -> str:
     return str(tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))
-
-
-def _coinciding_message(refused: list[AnswerShape], kept: int, settings: TokenProbeSettings, preset: str) -> str:
-    pairs = coinciding(refused).most_common(4)
-    counts = ", ".join(f"{first_role} = {second_role} in {count}" for (first_role, second_role), count in pairs)
-    return (
-        f"Token roles coincide in {len(refused)} of {len(refused) + kept} answers ({counts or 'texts are short'}). "
-        f"Preset {preset!r} needs answers of at least {settings.min_answer_tokens} tokens with an exact answer of at "
-        f"least {settings.min_exact_tokens} tokens inside: ask for answers in a sentence, like the suite 'sentences'."
-    )

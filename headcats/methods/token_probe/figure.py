@@ -1,4 +1,4 @@
-"""Layer x token role: where a probe sees that an answer is wrong, what patching does there, where attention goes."""
+"""Layer x token role: where a probe sees that an answer is wrong, what a patch does there, where attention goes."""
 
 import math
 from collections.abc import Sequence
@@ -12,19 +12,16 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells
-from headcats.figures.panels.colour_scale import ColourScale
+from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells, panel_names, pick_variable
-from headcats.methods.token_probe.figure_caption import EXACT, caption, title_of
-from headcats.methods.token_probe.figure_scale import QUANTITIES, quantity_scale
+from headcats.methods.token_probe.figure_caption import EXACT, QUANTITIES, Quantity, caption, map_title
 from headcats.registry import unknown_name_message
 
 PANELS = ("representation", "task", "category", "function", "method")
 TICKS = 2
-# The same quantity of labels that say nothing.
-_CONTROLS = {"auc": "shuffled", "within_task": "shuffled_within"}
 _SIZE = (440, 420)  # pixels of a panel, about
 # Mark -> symbol, size in shares of a cell and in pixels at least.
 _SYMBOLS = {"above": ("circle", 0.28, 2.5), "below": ("triangle-down", 0.36, 3.0)}
@@ -38,30 +35,28 @@ def layer_token(
     highlight: Sequence[str] | None = None,
     title: str | None = None,
 ) -> PanelGrid:
-    """A quantity of every layer at every token role, a black rectangle around the exact answer.
+    """A quantity at every layer and token role, with a black rectangle around the exact answer.
 
-    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2, as in the paper (on every
-    layer of up to 16, whose numbers have room).
-    AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red = hurts, as far as
-    the largest of them. Attention: Blues from 0, clipped at the 99th percentile, with "+" behind the last tick where
-    values lie beyond. Dots mark cells whose interval lies above chance (.5 for AUCs, 0 for effects), triangles below
-    it; a ring the largest value of the map, which the line above it names. The rectangle holds, as in the paper, the
-    token before the exact answer and the one after it, too; the caption says what it holds, and what roles mean.
+    x = Token, its roles named above the map; y = Layer, layer 0 on top, ticks every 2, as in the paper (on every layer
+    of up to 16). AUCs: Blues from 0.5 (and below) to 1.0. Effects of patches: one signed scale, blue = helps, red =
+    hurts, as far as the largest of them. Attention: Blues from 0, clipped at the 99th percentile; "+" behind the last
+    tick if values lie beyond. Dots mark cells whose interval lies above chance (.5 for AUCs, 0 for effects), triangles
+    those below it, a ring the largest value, which the line above the map names. As in the paper, the rectangle
+    includes the tokens before and after the exact answer. The caption explains it and the roles.
 
     Args:
         token_map: `auc (layer, role)` with `low, high`, as `hc.methods.token_probe` returns it; or `effect` with `low,
-            high`; or `attention`: the first that is there. With one further dimension (`representation`, `task`,
-            `category`, `function`, `method`): one panel each. Roles stand in their order.
-        variable: Another of the dataset's variables: `"within_task"` or `"shuffled"` (AUCs, too).
-        highlight: Roles inside the rectangle (or one of them); if not given, those of the attribute `exact_roles` (one
-            per line), or without it those whose names begin with `exact_answer_`. Roles that are not neighbours get
-            several.
-        title: Written above the map; if none is given, what the map shows, and of which task and model.
+            high`; or `attention`: the first of these. With one further dimension (`representation`, `task`, `category`,
+            `function`, `method`): one panel each. Roles stand in their order.
+        variable: Another variable: `"within_task"` or `"shuffled"` (also AUCs).
+        highlight: Role or roles inside the rectangle; by default those of the attribute `exact_roles` (one per line),
+            or those whose names begin with `exact_answer_`. Roles that are not neighbours get several rectangles.
+        title: Written above the map; by default what it shows, of which task and model.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel, layer and role: `panel, layer, role, variable, value,
         low, high` (NaN without an interval), `mark` ("above", "below", "neither", "no value"), `highlighted, largest`,
-        and `within_task`, `shuffled` where the probe has them.
+        and `within_task`, `shuffled` if the probe has them.
 
     Raises:
         DataError: no such variable over layer and role.
@@ -83,10 +78,9 @@ def layer_token(
     """
     if variable is not None and variable not in QUANTITIES:
         raise OptionError(f"layer_token shows one of {', '.join(QUANTITIES)}; got variable={variable!r}.")
-    names = (variable,) if variable else ("auc", "effect", "attention")
     name, row = pick_variable(
         token_map,
-        names,
+        (variable,) if variable else ("auc", "effect", "attention"),
         grid=("layer", "role"),
         rows=PANELS,
         figure="layer_token",
@@ -97,7 +91,7 @@ def layer_token(
     inside = _inside(token_map, roles, highlight)
     frames = _frames(token_map, name, row, inside)
     frame = pd.concat(frames, ignore_index=True)
-    scale = quantity_scale(frame["value"].to_numpy(), QUANTITIES[name])
+    scale = _scale(frame["value"].to_numpy(), QUANTITIES[name])
     layers = n_cells(token_map, "layer")
     # Wide enough for a slanted name, the map neither flat nor endless.
     width, height = max(16, min(40, _SIZE[0] // len(roles))), max(4, min(26, _SIZE[1] // layers))
@@ -106,11 +100,20 @@ def layer_token(
     cells = Cells(x, Axis("layer", layers, "Layer", reverse=True).every(TICKS, size[1]), size)
     places = [roles.index(role) for role in inside]
     panels = [
-        Panel(str(panel_rows["panel"].iloc[0]), [_plot(cells, panel_rows, scale, places)], notes=[_largest(panel_rows)])
-        for panel_rows in frames
+        Panel(str(rows["panel"].iloc[0]), [_plot(cells, rows, scale, places)], notes=[_note(rows)]) for rows in frames
     ]
-    title = title_of(token_map, name) if title is None else title
+    title = map_title(token_map, name) if title is None else title
     return PanelGrid(panels, frame, title, caption(token_map, frame, name, inside=inside), beside=scale, grey=True)
+
+
+def _scale(values: np.ndarray, quantity: Quantity) -> ColourScale:
+    if quantity.scale == "auc":
+        clipped = (bool(np.nanmin(values, initial=1.0) < 0.5), False)
+        return fixed_scale((0.5, 1.0), clipped=clipped, colours="Blues", name=quantity.label)
+    if quantity.scale == "signed":
+        # Not clipped: a few cells of such a map hold nearly all of the effect.
+        return signed_scale(values, name=quantity.label, quantile=1.0)
+    return rising_scale(values, colours="Blues", name=quantity.label)
 
 
 def _inside(token_map: xr.Dataset, roles: list[str], highlight: Sequence[str] | None) -> list[str]:
@@ -126,57 +129,54 @@ def _inside(token_map: xr.Dataset, roles: list[str], highlight: Sequence[str] | 
 
 def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]) -> list[pd.DataFrame]:
     quantity = QUANTITIES[name]
-    columns = {"value": name}
-    if quantity.interval and set(quantity.interval) <= set(token_map.data_vars):
-        columns |= dict(zip(("low", "high"), quantity.interval, strict=True))
-    columns |= {"within_task": "within_task"} if name == "auc" and "within_task" in token_map else {}
-    columns |= {"shuffled": _CONTROLS[name]} if _CONTROLS.get(name) in token_map else {}
-    table = token_map[list(columns.values())].reset_coords(drop=True)
+    low, high = quantity.interval
+    sources = {"value": name, "low": low, "high": high, "shuffled": quantity.control}
+    sources["within_task"] = "within_task" if name == "auc" else ""
+    table = xr.Dataset({column: token_map[source] for column, source in sources.items() if source in token_map})
+    table = table.reset_coords(drop=True).astype(float)
     if "seed" in table.dims:
         table = table.mean("seed")
     if row is None:
         row, table = "panel", table.expand_dims(panel=[""])
     labels = [str(label) for label in table[row].values]
+    controls = [column for column in ("within_task", "shuffled") if column in table]
+    columns = ["panel", "layer", "role", "variable", "value", "low", "high", *controls]
     frames = []
-    for panel in panel_names(table[name], row, categories=token_map.attrs.get("categories"), figure="layer_token"):
-        panel_rows = table.isel({row: labels.index(panel)}).transpose("layer", "role")
-        rows = pd.DataFrame({"panel": panel, "layer": np.repeat(panel_rows["layer"].values, panel_rows.sizes["role"])})
-        rows["role"] = np.tile(panel_rows["role"].values.astype(str), panel_rows.sizes["layer"])
-        rows["variable"] = name
-        for column in dict.fromkeys(("value", "low", "high", *columns)):
-            rows[column] = panel_rows[columns[column]].to_numpy().ravel().astype(float) if column in columns else np.nan
+    for panel in panel_names(table["value"], row, categories=token_map.attrs.get("categories"), figure="layer_token"):
+        cells = table.isel({row: labels.index(panel)}, drop=True).to_dataframe(dim_order=["layer", "role"])
+        rows = cells.reset_index().assign(panel=panel, variable=name).reindex(columns=columns)
         above, below = rows["low"] > quantity.chance, rows["high"] < quantity.chance
         rows["mark"] = np.select([rows["value"].isna(), above, below], [MISSING, "above", "below"], "neither")
         rows["highlighted"] = rows["role"].isin(inside)
-        rows["largest"] = rows.index == (rows["value"].idxmax() if rows["value"].notna().any() else -1)
+        rows["largest"] = rows["value"].rank(ascending=False, method="first") == 1
         frames.append(rows)
     return frames
 
 
-def _plot(cells: Cells, here: pd.DataFrame, scale: ColourScale, inside: list[int]) -> Plot:
-    name, panel = str(here["variable"].iloc[0]).replace("_", " "), str(here["panel"].iloc[0])
+def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, inside: list[int]) -> Plot:
+    name, panel = str(rows["variable"].iloc[0]).replace("_", " "), str(rows["panel"].iloc[0])
     controls = "".join(
-        f"<br>{column.replace('_', ' ')} %{{{column}:.3f}}" for column in ("within_task", "shuffled") if column in here
+        f"<br>{column.replace('_', ' ')} %{{{column}:.3f}}" for column in ("within_task", "shuffled") if column in rows
     )
-    interval = " [%{low:.3f}, %{high:.3f}]" if here["low"].notna().any() else ""
+    interval = " [%{low:.3f}, %{high:.3f}]" if rows["low"].notna().any() else ""
     template = f"<b>layer %{{layer}}, %{{token}}</b> {escaped(panel)}<br>{name} %{{value:.3f}}{interval}{controls}"
-    pointed = here.assign(token=here["role"].map(escaped))
+    pointed = rows.assign(token=rows["role"].map(escaped))
     traces = [cells.heatmap(pointed, "value", name=panel, template=template)]
     for mark, (symbol, share, least) in _SYMBOLS.items():
-        marked = here[here["mark"] == mark]
+        marked = rows[rows["mark"] == mark]
         ink = scale.ink(marked["value"])
         traces.append(cells.symbols(marked, name=mark, symbol=symbol, share=share, least=least, colour=ink))
-    best = here[here["largest"]]
+    best = rows[rows["largest"]]
     ring: dict[str, Any] = {"symbol": "circle-open", "share": 0.7, "least": 8, "line": {"width": 1.6}}
     traces.append(cells.symbols(best, name="largest", colour=scale.ink(best["value"]), **ring))
-    traces.append(cells.crosses(here[here["mark"] == MISSING]))
+    traces.append(cells.crosses(rows[rows["mark"] == MISSING]))
     runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
     traces += [cells.box(int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
     return Plot(cells.x, cells.y, cells.pixels, traces)
 
 
-def _largest(here: pd.DataFrame) -> str:
-    for cell in here[here["largest"]].itertuples():
+def _note(rows: pd.DataFrame) -> str:
+    for cell in rows[rows["largest"]].itertuples():
         interval = "" if math.isnan(cell.low) else f" [{cell.low:.3f}, {cell.high:.3f}]"
         return f"largest: {cell.value:.3f}{interval}, layer {cell.layer}, {escaped(cell.role)}"
     return "no value"

@@ -2,23 +2,26 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
-from headcats.methods.token_probe.convergence import not_converged
+from headcats.methods.token_probe.answers import answer_questions
 from headcats.methods.token_probe.question import Question
 from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
+from headcats.methods.token_probe.summary import not_converged
 from headcats.methods.token_probe.token_map import token_map
-from headcats.methods.token_probe.validation import answers_entry
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
+from headcats.statistics.accuracy import clustered_accuracy
 from headcats.statistics.random_streams import stream
 
-# Of each task. Fewer leave too few pairs of one task where tasks are very easy or very hard.
+# Per task: fewer leave too few pairs of one task where tasks are very easy or very hard.
 _QUESTIONS = WholeNumber(default=1000, least=1)
 _MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 
@@ -26,23 +29,22 @@ _MAX_ITER = WholeNumber(default=PRESETS["orgad2025"].max_iter, least=1)
 class TokenProbe:
     """Layer x token role: how well a linear probe tells wrong answers from right ones (ROC-AUC of the error class).
 
-    The model answers every question itself, greedily, in a sentence. Its answer is wrong if the exact answer in it is.
-    For each layer and each token role a logistic regression on standardised activations is fitted on 80 % of the query
-    items and judged on the others: AUC .5 is chance, 1 means that every wrong answer scores above every right one.
+    The model answers every question itself, greedily, in a sentence; the answer is wrong if the exact answer in it is.
+    For each layer and token role a logistic regression on standardised activations is fitted to 80 % of the query items
+    and judged on the rest: an AUC of .5 is chance, 1 means that every wrong answer scores above every right one.
 
-    Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the
-    tokens before, first in, last in and after the exact answer; and the eighth to the last token of the text, counted
-    from its end (-8 to -1), which lie in the question where the answer is shorter (`in_question`). Two roles may still
-    be one token in many answers (`same_position`). Answers without an exact answer are left
-    out and counted, like those of fewer than 5 tokens or with an exact answer of fewer than 2 tokens or at an end of
-    the answer, whose roles coincide.
+    Roles align answers of different length. last_q: last token of the question; first_answer, second_answer; the tokens
+    before, first in, last in and after the exact answer; and -8 to -1, counted from the end of the text, which lie in
+    the question if the answer is shorter (`in_question`). Two roles may still be one token in many answers
+    (`same_position`). Answers without an exact answer are left out and counted, like those whose roles coincide: fewer
+    than 5 tokens, an exact answer of fewer than 2, or one at an end of the answer.
 
-    What to hold the map against: `within_task`, the same probe on pairs of answers of one task, since a probe may know
-    the hard task rather than the wrong answer; `task_baseline`, the AUC of knowing the task and nothing else; and
-    `shuffled`, probes fitted to labels permuted within tasks. These are at chance within tasks (`shuffled_within`, .5),
-    and over all pairs at what the task alone gives away, which is .5 only where tasks are equally hard. The column
-    last_q stands before any token of the answer: it shows what the question gives away (that it is hard, or that the
-    model does not know it). The best cell of a map is the best of many, so its own AUC flatters it.
+    Three controls. `within_task`: the same probe on pairs of answers of one task, since a probe may know the hard task
+    rather than the wrong answer. `task_baseline`: the AUC of knowing the task alone. `shuffled`: probes fitted to
+    labels permuted within tasks; they are at chance within tasks (`shuffled_within`), and over all pairs at what the
+    task alone gives away, which is .5 only if tasks are equally hard. The column last_q precedes the answer: it shows
+    what the question gives away (that it is hard, or that the model does not know). The best cell of a map is the best
+    of many, so its own AUC flatters it.
 
     Example:
         >>> import headcats as hc
@@ -51,9 +53,9 @@ class TokenProbe:
         >>> tasks = hc.suite("sentences").tasks[:3]
         >>> pairs = [(task, pair) for task in tasks for pair in task.pairs(12, seed=0)[:12]]
         >>> Question = hc.methods.token_probe.Question
-        >>> asked = [Question(f"{word} →", answer, task.exact, task.name) for task, (word, answer) in pairs]
-        >>> found = hc.methods.token_probe(hc.load_model("mini-cognitive"), asked, preset=few)
-        >>> found.auc.dims, bool(0 <= found.auc.min() and found.auc.max() <= 1)
+        >>> questions = [Question(f"{word} →", answer, task.exact, task.name) for task, (word, answer) in pairs]
+        >>> token_map = hc.methods.token_probe(hc.load_model("mini-cognitive"), questions, preset=few)
+        >>> token_map.auc.dims, bool(0 <= token_map.auc.min() and token_map.auc.max() <= 1)
         (('layer', 'role'), True)
 
     References:
@@ -94,14 +96,14 @@ class TokenProbe:
 
         Returns:
             Over `(layer, role)`: `auc, low, high`; `within_task, within_low, within_high`; `shuffled, ..._low,
-            ..._high` and `shuffled_within, ..._low, ..._high`; 95 % intervals by resampled query items of the held-out
-            part. `same_position (role, other_role)`: share of the answers in which two roles are one token;
+            ..._high` and `shuffled_within, ..._low, ..._high`, with 95 % intervals over resampled query items of the
+            held-out part. `same_position (role, other_role)`: share of answers in which two roles are one token;
             `in_question (role)`: share in which the role is a token of the question. Numbers `task_baseline` (with
             `_low`, `_high`), `n`, `n_wrong`, `n_test`, `n_left_out`, `n_cut` (answers ended by the limit),
             `n_not_converged` (their cells are NaN, and named in the attribute `not_converged`), `n_tasks_of_one_class`
-            (they have no pairs within). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`,
-            `right_answer`, `question`, `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the
-            four roles of the exact answer, one per line.
+            (without pairs inside). Along `prompt`: `wrong` (1 or 0), `generated`, `exact`, `right_answer`, `question`,
+            `split`, and the coordinates `task` and `item`. Attribute `exact_roles`: the four roles of the exact answer,
+            one per line.
 
         Raises:
             DataError: Nothing to predict (fewer than 20 right or wrong answers), token roles that coincide in most
@@ -110,84 +112,63 @@ class TokenProbe:
             UnknownNameError, OptionError: An unknown preset or representation, or one that the model does not have.
 
         Warns:
-            StatisticsWarning: Questions that are left out, and probes that did not converge, where others are left.
+            StatisticsWarning: Questions that are left out, and probes that did not converge, if others are left.
         """
         if max_iter is not None:
             check_whole(_MAX_ITER, max_iter, name="max_iter", method=self.name)
-        adapted = adapt(model)
+        adapted, questions = adapt(model), list(questions)
         check_model(adapted)
-        listed = list(questions)
-        wrong_kind = next((one for one in listed if not isinstance(one, Question)), None)
-        if wrong_kind is not None:
-            raise DataError(
-                f"token_probe takes Question(prompt, answer, exact, task, item); got {type(wrong_kind).__name__}."
-            )
-        found = token_map(adapted, listed, preset=preset, representation=representation, seed=seed, max_iter=max_iter)
-        for said in (_left_out(found), not_converged(found)):
-            if said:
-                warnings.warn(said, StatisticsWarning, stacklevel=2)
-        return found
+        for question in questions:
+            if not isinstance(question, Question):
+                raise DataError(
+                    f"token_probe takes a list of Question; got one with a {type(question).__name__} in it."
+                )
+        block = token_map(
+            adapted, questions, preset=preset, representation=representation, seed=seed, max_iter=max_iter
+        )
+        n_left_out, n = int(block.n_left_out), int(block.n_left_out) + int(block.n)
+        left_out = f"{n_left_out} of {pluralize(n, 'question')} left out: {block.attrs['left_out']}."
+        for message in (left_out if n_left_out else "", not_converged(block)):
+            if message:
+                warnings.warn(message, StatisticsWarning, stacklevel=2)
+        return block
 
     def parts(
-        self,
-        inputs: SuiteInputs,
-        *,
-        preset: str = "orgad2025",
-        representation: str = "mlp_post",
-        questions: int = _QUESTIONS.default,
-        max_iter: int | None = None,
+        self, inputs: SuiteInputs, *, representation: str = "mlp_post", **options: Any
     ) -> dict[str, tuple[str, ...]]:
-        """One part, named after the representation: all tasks that say how an exact answer is found."""
-        return {representation: tuple(t.name for t in inputs.tasks if _exact_of(t) and t.name in inputs.pairs)}
+        """One part, named after the representation, with all tasks that say how an exact answer is found."""
+        return {representation: tuple(_expressions(inputs))}
 
     def on_part(
-        self,
-        inputs: SuiteInputs,
-        part: str,
-        *,
-        preset: str = "orgad2025",
-        representation: str = "mlp_post",
-        questions: int = _QUESTIONS.default,
-        max_iter: int | None = None,
+        self, inputs: SuiteInputs, part: str, *, questions: int = _QUESTIONS.default, **options: Any
     ) -> xr.Dataset:
-        """The map of the tasks that say how an exact answer is found, up to `questions` of each; the others are named.
+        """The map of the tasks that say how an exact answer is found, up to `questions` of each.
 
         Raises:
             DataError: No task says how an exact answer is found, or as in a call.
         """
-        asked = self.ask(inputs, questions=questions)
-        if not asked:
+        selected = self.ask(inputs, questions=questions)
+        if not selected:
             raise DataError(
                 "token_probe needs tasks that are answered in a sentence and say how the exact answer is found in it "
                 "(`exact=` of hc.task); none of these tasks does. The suite 'sentences' has such tasks."
             )
-        found = token_map(
-            inputs.model,
-            asked,
-            preset=preset,
-            representation=part,
-            seed=inputs.seed,
-            max_iter=max_iter,
-            advance=inputs.advance,
-        )
-        used = {question.task for question in asked}
-        skipped = [task.name for task in inputs.tasks if task.name not in used]
-        return found.assign_attrs(tasks_without_exact="\n".join(skipped))
+        options |= {"representation": part, "seed": inputs.seed, "advance": inputs.advance}
+        block = token_map(inputs.model, selected, **options)
+        skipped = [task.name for task in inputs.tasks if task.name not in {question.task for question in selected}]
+        return block.assign_attrs(tasks_without_exact="\n".join(skipped))
 
     def ask(self, inputs: SuiteInputs, *, questions: int = _QUESTIONS.default) -> list[Question]:
         """Up to `questions` of every task that says how an exact answer is found, drawn by the study's seed."""
-        asked = []
-        for task in inputs.tasks:
-            exact = _exact_of(task)
-            if not exact or task.name not in inputs.pairs:
-                continue
-            pairs = inputs.pairs[task.name]
-            order = stream(inputs.seed, self.name, "questions", task.name).permutation(len(pairs))[:questions]
-            asked += [
-                Question(inputs.template.query(given), output, exact, task=task.name, item=given)
-                for given, output in (pairs[place] for place in sorted(order.tolist()))
+        selected = []
+        for task, exact in _expressions(inputs).items():
+            pairs = inputs.pairs[task]
+            order = stream(inputs.seed, self.name, "questions", task).permutation(len(pairs))[:questions]
+            selected += [
+                Question(inputs.template.query(word), output, exact, task=task, item=word)
+                for word, output in (pairs[place] for place in sorted(order.tolist()))
             ]
-        return asked
+        return selected
 
     def validate(
         self,
@@ -198,8 +179,24 @@ class TokenProbe:
         questions: int = _QUESTIONS.default,
         **options: Any,
     ) -> dict[str, Any]:
-        """What `hc.validate` says of one task: the model answers the first `n_prompts` of a run's questions."""
-        return answers_entry(inputs.model, lambda: self.ask(inputs, questions=min(n_prompts, questions)), preset=preset)
+        """What `hc.validate` says of one task: the model answers the first `n_prompts` of a run's questions.
+
+        Returns:
+            `refusal` and `needed` (answers of either kind that a probe needs); and if answers are left `questions`
+            (kept, dropped by reason, an example of each), `n_right`, `n_wrong` and `right` (share of right answers)
+            with `low` and `high` (95 % interval).
+        """
+        settings = PRESETS[preset]
+        entry: dict[str, Any] = {"refusal": "", "needed": settings.min_class}
+        try:
+            selected = self.ask(inputs, questions=min(n_prompts, questions))
+            answers, report = answer_questions(inputs.model, selected, settings, preset=preset)
+        except DataError as problem:
+            return entry | {"refusal": str(problem)}
+        right = np.array([not answer.wrong for answer in answers])
+        share, low, high = clustered_accuracy(right, np.array([answer.question.item for answer in answers], dtype=str))
+        entry |= {"questions": asdict(report), "n_right": int(right.sum()), "n_wrong": int((~right).sum())}
+        return entry | {"right": share, "low": low, "high": high}
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The only part."""
@@ -207,10 +204,6 @@ class TokenProbe:
         return block
 
 
-def _left_out(found: xr.Dataset) -> str:
-    n, of = int(found.n_left_out), int(found.n_left_out) + int(found.n)
-    return f"{n} of {pluralize(of, 'question')} left out: {found.attrs['left_out']}." if n else ""
-
-
-def _exact_of(task: Any) -> str | None:
-    return getattr(task, "exact", None)
+def _expressions(inputs: SuiteInputs) -> dict[str, str]:
+    """Task of word pairs -> how its exact answer is found, for the tasks that say so."""
+    return {task.name: task.exact for task in inputs.tasks if task.exact and task.name in inputs.pairs}

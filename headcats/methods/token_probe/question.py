@@ -1,4 +1,4 @@
-"""A question that a model answers in its own words, with the right answer and how to find it in them."""
+"""A question that a model answers in its own words, and how to find the exact answer in them."""
 
 import re
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ class Question:
     Attributes:
         prompt: What the model reads; it answers from there on.
         answer: A right answer, such as "the sum is 8 5 now".
-        exact: Regular expression for the exact answer in an answer, such as `r"\d(?: \d)*"`. Its first match counts,
-            or the first group in it.
+        exact: Regular expression for the exact answer, such as `r"\d(?: \d)*"`: its first match, or the first group of
+            that match.
         task: Task it belongs to, or "".
-        item: What is asked. Questions of one item are one cluster in every split and interval. "" takes the prompt.
+        item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
 
     Raises:
         DataError: An empty prompt, or `exact` finds nothing in `answer`.
-        OptionError: `exact` is no regular expression.
+        OptionError: `exact` is not a regular expression.
 
     Example:
         >>> import headcats as hc
@@ -43,11 +43,11 @@ class Question:
         try:
             re.compile(self.exact)
         except re.error as error:
-            raise OptionError(f"{self.exact!r}, for the exact answer, is no regular expression: {error}.") from None
+            raise OptionError(f"{self.exact!r}, for the exact answer, is not a regular expression: {error}.") from None
         if find_exact(self.exact, self.answer) is None:
             raise DataError(
                 f"The expression {self.exact!r} finds no exact answer in the right answer {self.answer!r} of "
-                f"{self.prompt!r}: one of them has to change."
+                f"{self.prompt!r}: change one of them."
             )
         if not self.item:
             object.__setattr__(self, "item", self.prompt)
@@ -60,15 +60,14 @@ class Question:
 
 
 def find_exact(exact: str, text: str) -> tuple[int, int] | None:
-    """Characters `[start, stop)` of the first match of `exact` in a text, of its first group if it has one; or None."""
+    """Characters `[start, stop)` of the first match of `exact`, of its first group if it has one; None without text."""
     match = re.search(exact, text)
     if match is None:
         return None
-    group = 1 if match.re.groups and match.group(1) is not None else 0
-    start, stop = match.span(group)
+    start, stop = match.span(1 if match.re.groups and match.group(1) is not None else 0)
     return (start, stop) if text[start:stop].strip() else None
 
 
-def same_answer(one: str, other: str) -> bool:
-    """Whether two exact answers are the same, spaces aside: tokenizers do not all write them back."""
-    return "".join(one.split()) == "".join(other.split())
+def same_answer(first: str, second: str) -> bool:
+    """Whether two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
+    return "".join(first.split()) == "".join(second.split())

@@ -12,14 +12,15 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe.answers import Answer, answer_questions
-from headcats.methods.token_probe.generation import TOKENS_AT_ONCE, by_length
+from headcats.methods.token_probe.generation import equal_lengths
 from headcats.methods.token_probe.question import Question
 from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
-from headcats.methods.token_probe.settings import EXACT_ROLES, TokenProbeSettings, settings_of
+from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.patterns import attention_patterns
 from headcats.prompts.batch import PromptBatch
+from headcats.registry import preset_of
 
 _PRESET = "orgad2025"
 
@@ -33,8 +34,8 @@ def attention_by_role(
 ) -> xr.Dataset:
     """How much of its attention the last token gives to each role: the pattern's last row, mean over heads and texts.
 
-    Of a `PromptBatch` the clean prompts are run. A role has the sum over its tokens, so that all roles that the prompts
-    have, left-out ones included, sum to 1.
+    The clean prompts of a `PromptBatch` are run. A role has the sum over its tokens, so that all roles of the prompts,
+    including those left out, sum to 1.
 
     A `Question` is answered by the model itself, greedily, and question and answer are run together; the last token is
     that of the answer, at which the model decides to end it. A role is one token. Two roles may be the same one, and
@@ -44,9 +45,9 @@ def attention_by_role(
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns; for questions with tokenizer.
-        prompts: Prompts with named roles, as `hc.task_prompts` makes them, whose lengths may differ between batches; or
-            questions, as `token_probe` takes them. Right and wrong answers count alike.
-        roles: Roles such as "y1" or "last", None takes those that every prompt has; of questions, roles such as
+        prompts: Prompts with named roles, as `hc.task_prompts` returns them, whose lengths may differ between batches;
+            or questions, as `token_probe` takes them. Right and wrong answers count alike.
+        roles: Roles such as "y1" or "last", None takes those that every prompt has; for questions, roles such as
             "last_q" or "-1", None takes those of the preset.
         preset: For questions only: "orgad2025", or `hc.methods.token_probe.TokenProbeSettings`, for roles, lengths and
             limit of answers.
@@ -78,59 +79,56 @@ def attention_by_role(
     References:
         Token roles of questions: Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707.
     """
-    listed: list[Any] = [prompts] if isinstance(prompts, PromptBatch | Question) else list(prompts)
-    kind = next((kind for kind in (PromptBatch, Question) if all(isinstance(one, kind) for one in listed)), None)
-    if not listed or kind is None:
-        came = " and ".join(sorted({type(one).__name__ for one in listed})) or "none of either"
-        raise DataError(f"Expected one or several PromptBatch with named roles, or only Question; got {came}.")
-    if kind is PromptBatch and preset != _PRESET:
+    texts: list[Any] = [prompts] if isinstance(prompts, PromptBatch | Question) else list(prompts)
+    kinds = {type(text) for text in texts}
+    if kinds not in ({PromptBatch}, {Question}):
+        received = " and ".join(sorted(kind.__name__ for kind in kinds)) or "none of either"
+        raise DataError(f"Expected one or several PromptBatch with named roles, or only Question; got {received}.")
+    if kinds == {PromptBatch} and preset != _PRESET:
         raise OptionError(
             f"preset is about the answers to questions, and these are prompts; got preset={preset!r:.80}."
         )
     adapted = adapt(model)
     check_model(adapted)
-    return _of_prompts(adapted, listed, roles) if kind is PromptBatch else _of_answers(adapted, listed, roles, preset)
+    return _to_prompts(adapted, texts, roles) if kinds == {PromptBatch} else _to_answers(adapted, texts, roles, preset)
 
 
-def _of_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[str] | None) -> xr.Dataset:
-    used, left_out = shared_roles(batches, roles)
+def _to_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[str] | None) -> xr.Dataset:
+    roles, left_out = shared_roles(batches, roles)
     attrs = {"method": "attention", "left_out": "\n".join(left_out), **tasks_of(batches)}
     parts = (
-        (part.clean, torch.stack([part.positions(role) for role in used]))
+        (part.clean, torch.stack([part.positions(role) for role in roles]))
         for batch in batches
         for part in batch.in_parts()
     )
-    values = _mean_attention(model, parts, n_roles=len(used))
-    return by_layer_and_role(model, used, values, attrs)
+    return by_layer_and_role(model, roles, _mean_attention(model, parts, n_roles=len(roles)), attrs)
 
 
-def _of_answers(
+def _to_answers(
     model: HookedModel, questions: list[Question], roles: Sequence[str] | None, preset: str | TokenProbeSettings
 ) -> xr.Dataset:
-    settings, name = settings_of(preset), preset if isinstance(preset, str) else "custom"
+    settings, name = preset_of("token_probe", preset, PRESETS), preset if isinstance(preset, str) else "custom"
     if roles is not None:
         settings = replace(settings, roles=(roles,) if isinstance(roles, str) else tuple(roles))
     # Answers take long: a model without patterns is to fail before them.
     _last_rows(model, torch.zeros((1, 1), dtype=torch.long))
     answers, report = answer_questions(model, questions, settings, preset=name)
-    values = _mean_attention(model, _answered(answers, settings.roles), n_roles=len(settings.roles))
-    numbers = {"n_left_out": sum(report.dropped.values()), "n_cut": sum(one.cut for one in answers)}
+    values = _mean_attention(model, _with_roles(answers, settings.roles), n_roles=len(settings.roles))
+    values |= {"n_left_out": sum(report.dropped.values()), "n_cut": sum(answer.cut for answer in answers)}
     attrs = {"method": "attention", "preset": name, "exact_roles": "\n".join(EXACT_ROLES), "left_out": report.summary()}
     provenance = {"settings": asdict(settings), "questions": len(questions), "left_out": report.dropped}
-    return by_layer_and_role(model, settings.roles, values | numbers, attrs, provenance=provenance)
+    return by_layer_and_role(model, settings.roles, values, attrs, **provenance)
 
 
-def _answered(
+def _with_roles(
     answers: Sequence[Answer], roles: Sequence[str]
 ) -> Iterator[tuple[Int[Tensor, "prompt pos"], Bool[Tensor, "role prompt pos"]]]:
-    """Answered texts of one length at a time, never padded, and where their roles are."""
-    for group in by_length([one.tokens for one in answers]):
-        length = len(answers[group[0]].tokens)
-        size = max(1, TOKENS_AT_ONCE // length)
-        for start in range(0, len(group), size):
-            part = [answers[place] for place in group[start : start + size]]
-            where = torch.tensor([[one.shape.position(role) for one in part] for role in roles])
-            yield torch.tensor([one.tokens for one in part]), torch.nn.functional.one_hot(where, length).bool()
+    """Texts of one length at a time, and where their roles are."""
+    for places in equal_lengths([len(answer.tokens) for answer in answers]):
+        part = [answers[place] for place in places]
+        positions = torch.tensor([[answer.shape.position(role) for answer in part] for role in roles])
+        masks = torch.nn.functional.one_hot(positions, len(part[0].tokens)).bool()
+        yield torch.tensor([answer.tokens for answer in part]), masks
 
 
 def _mean_attention(
@@ -144,10 +142,10 @@ def _mean_attention(
     for row, layer in enumerate(model.layers):
         total[row, : model.n_heads[layer]] = 0
     for tokens, masks in parts:
-        rows = _last_rows(model, tokens)
-        for place, layer in enumerate(model.layers):
-            found = torch.einsum("phk,rpk->hr", rows[layer], masks.double())
-            total[place, : len(found)] += found.numpy()
+        last_rows = _last_rows(model, tokens)
+        for row, layer in enumerate(model.layers):
+            by_role = torch.einsum("phk,rpk->hr", last_rows[layer], masks.double())
+            total[row, : len(by_role)] += by_role.numpy()
         n += len(tokens)
     by_head = total / n
     return {
@@ -158,9 +156,5 @@ def _mean_attention(
 
 
 def _last_rows(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> dict[int, Float[Tensor, "prompt _head pos"]]:
-    """Layer -> what the last token of every text attends to."""
-    return attention_patterns(model, tokens, dict.fromkeys(model.layers, _last_row))[1]
-
-
-def _last_row(pattern: Tensor) -> Tensor:
-    return pattern[:, :, -1]
+    """Layer -> attention of the last token of every text."""
+    return attention_patterns(model, tokens, dict.fromkeys(model.layers, lambda pattern: pattern[:, :, -1]))[1]

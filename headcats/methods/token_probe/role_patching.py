@@ -1,9 +1,8 @@
 """Layer x token role: what patching the residual stream or the attention output does there."""
 
-import itertools
 import json
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,11 @@ from headcats.errors import DataError, OptionError
 from headcats.metrics import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
-from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import PromptEffects, estimate
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
-# Tokens of one forward pass.
-_AT_ONCE = 4096
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def patching_by_role(
@@ -38,21 +33,21 @@ def patching_by_role(
 ) -> xr.Dataset:
     """Denoising patches of a layer's residual stream or attention output at the tokens of one role.
 
-    In the corrupted run, the value at every token of the role is set to that of the clean run. Effect = mean(patched -
-    corrupted) / mean(clean - corrupted): 1 restores the clean answer, positive = what stands there helps the task. At
-    layer 0 the residual stream is the embedding, so a role whose tokens are the same in both prompts has 0 there.
+    In the corrupted run, the value at every token of the role is replaced by that of the clean run. Effect =
+    mean(patched - corrupted) / mean(clean - corrupted): 1 restores the clean answer, positive = the value helps the
+    task. At layer 0 the residual stream is the embedding, so a role with the same tokens in both prompts has 0 there.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
-        batches: Clean and corrupted prompts with named roles at the same places, as `hc.task_prompts` makes them;
+        batches: Clean and corrupted prompts with named roles at the same places, as `hc.task_prompts` returns them;
             lengths may differ between batches.
         quantity: "resid" (`hook_resid_pre`) or "attn_out" (`hook_attn_out`).
         metric: Name of a metric.
-        roles: Roles such as "y1" or "last"; None takes, in the order of the text, those that every prompt has.
+        roles: Roles such as "y1" or "last"; None takes those that every prompt has, in the order of the text.
         seed: Seed of the intervals.
 
     Returns:
-        `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals by resampled query items; `gap`, and
+        `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals over resampled query items; `gap`,
         `n`, `n_items`. Attribute `left_out`: roles that some prompts lack, one per line.
 
     Raises:
@@ -78,36 +73,35 @@ def patching_by_role(
     """
     if quantity not in PATCHED:
         raise OptionError(f"Expected quantity {' or '.join(map(repr, PATCHED))}; got {quantity!r}.")
-    listed = [batches] if isinstance(batches, PromptBatch) else list(batches)
-    if not listed or not all(isinstance(one, PromptBatch) for one in listed):
+    batches = [batches] if isinstance(batches, PromptBatch) else list(batches)
+    if not batches or not all(isinstance(batch, PromptBatch) for batch in batches):
         raise DataError(f"Expected one or several PromptBatch with named roles; got {batches!r:.80}.")
     adapted = adapt(model)
     check_model(adapted)
-    used, left_out = shared_roles(listed, roles)
+    roles, left_out = shared_roles(batches, roles)
     names = [f"blocks.{layer}.{PATCHED[quantity]}" for layer in adapted.layers]
-    changes, gaps = [], []
-    for batch in itertools.chain.from_iterable(batch.in_parts(max_tokens=_AT_ONCE) for batch in listed):
-        change, gap = _patched(adapted, batch, names, used, metric)
-        changes.append(change)
-        gaps.append(gap)
-    change, gap = np.concatenate(changes), np.concatenate(gaps)
+    parts = [part for batch in batches for part in batch.in_parts()]
+    changes, gaps = zip(*(_patched(adapted, part, names, roles, metric) for part in parts), strict=True)
+    change = np.concatenate(changes)
     prompts = PromptEffects(
         change.reshape(len(change), -1),
-        gap,
-        np.array([item for batch in listed for item in batch.items], dtype=object).astype(str),
-        np.array([name for batch in listed for name in batch.distractor_tasks], dtype=object).astype(str),
+        np.concatenate(gaps),
+        np.array([item for batch in batches for item in batch.items], dtype=object).astype(str),
+        np.array([task for batch in batches for task in batch.distractor_tasks], dtype=object).astype(str),
     )
-    found = estimate(prompts, task=f"layer_role {listed[0].task}", seed=seed, draws=None)
-    if not found.gap_low > 0:
+    effects = estimate(prompts, task=f"layer_role {batches[0].task}", seed=seed, draws=None)
+    if not effects.gap_low > 0:
         raise DataError(
-            f"The prompts show no clear gap between clean and corrupted ({metric} {found.gap:.2f}, 95 % interval from "
-            f"{found.gap_low:.2f}), so no share of it means anything: take a task that the model solves."
+            f"The prompts show no clear gap between clean and corrupted ({metric} {effects.gap:.2f}, 95 % interval "
+            f"from {effects.gap_low:.2f}), so no share of it means anything: take a task that the model solves."
         )
-    shape = (len(adapted.layers), len(used))
-    values = {name: (("layer", "role"), getattr(found, name).reshape(shape)) for name in ("effect", "low", "high")}
+    values: dict[str, Any] = {
+        name: (("layer", "role"), getattr(effects, name).reshape(change.shape[1:]))
+        for name in ("effect", "low", "high")
+    }
+    values |= {"gap": effects.gap, "n": effects.n, "n_items": effects.n_items}
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}
-    attrs |= tasks_of(listed)
-    return by_layer_and_role(adapted, used, {**values, "gap": found.gap, "n": found.n, "n_items": found.n_items}, attrs)
+    return by_layer_and_role(adapted, roles, values, attrs | tasks_of(batches))
 
 
 def _patched(
@@ -115,73 +109,65 @@ def _patched(
 ) -> tuple[Float[np.ndarray, "prompt layer role"], Float[np.ndarray, " prompt"]]:
     """Change of the metric by every patch, and the gap."""
     clean: dict[str, Tensor] = {}
-    clean_logits = model.run(batch.clean, hooks={name: _keeping(clean, name) for name in names})
+    clean_logits = model.run(batch.clean, hooks={name: partial(_keep, clean, name) for name in names})
     device = clean_logits.device
     targets = Targets(batch.answer.to(device), batch.distractor.to(device), clean_logits)
 
-    def of(logits: Tensor) -> np.ndarray:
+    def measured(logits: Tensor) -> np.ndarray:
         return np.asarray(measure((metric,), logits, targets)[0].cpu().double())
 
-    corrupted = of(model.run(batch.corrupted, hooks={}))
+    corrupted = measured(model.run(batch.corrupted, hooks={}))
     change = np.empty((len(batch), len(names), len(roles)))
     for column, role in enumerate(roles):
         mask = batch.positions(role)
         for row, name in enumerate(names):
-            change[:, row, column] = of(model.run(batch.corrupted, hooks={name: _setting(clean[name], mask)}))
-    return change - corrupted[:, None, None], of(clean_logits) - corrupted
+            patched = model.run(batch.corrupted, hooks={name: partial(_set, clean[name], mask)})
+            change[:, row, column] = measured(patched) - corrupted
+    return change, measured(clean_logits) - corrupted
 
 
-def _keeping(kept: dict[str, Tensor], name: str) -> Edit:
-    def keep(value: Tensor) -> Tensor:
-        kept[name] = value.detach().clone()
-        return value
-
-    return keep
+def _keep(values: dict[str, Tensor], name: str, value: Tensor) -> Tensor:
+    values[name] = value.detach().clone()
+    return value
 
 
-def _setting(clean: Tensor, mask: Bool[Tensor, "prompt pos"]) -> Callable[[Tensor], Tensor]:
-    return lambda value: torch.where(mask.to(value.device)[..., None], clean, value)
+def _set(clean: Tensor, mask: Bool[Tensor, "prompt pos"], value: Tensor) -> Tensor:
+    return torch.where(mask.to(value.device)[..., None], clean, value)
 
 
-def shared_roles(batches: Sequence[PromptBatch], asked: Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The roles to show, and those that are left out because some prompts lack them."""
-    if asked is not None:
-        if not asked:
+def shared_roles(batches: Sequence[PromptBatch], roles: Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The roles to show: `roles`, or those that every prompt has; and those that some prompts lack."""
+    if roles is not None:
+        if not roles:
             raise DataError("roles must name at least one role, or be None for those that every prompt has.")
-        return [asked] if isinstance(asked, str) else list(asked), []
+        return [roles] if isinstance(roles, str) else list(roles), []
     prompts = [labels for batch in batches for labels in batch.labels or ()]
     if any(batch.labels is None for batch in batches) or not prompts:
         raise DataError(
-            "These prompts have no named roles, so there is nothing to put beside the layers. "
-            "hc.task_prompts(model, task) makes those of a task, with roles."
+            "These prompts have no named roles. hc.task_prompts(model, task) makes those of a task, with roles."
         )
-    owned = [list(dict.fromkeys(label.split("[")[0] for label in labels)) for labels in prompts]
-    known = list(dict.fromkeys(role for own in owned for role in own))
-    shared = [role for role in known if all(role in own for own in map(set, owned))]
+    roles_by_prompt = [dict.fromkeys(label.split("[")[0] for label in labels) for labels in prompts]
+    all_roles = list(dict.fromkeys(role for prompt_roles in roles_by_prompt for role in prompt_roles))
+    shared = [role for role in all_roles if all(role in prompt_roles for prompt_roles in roles_by_prompt)]
     if not shared:
-        raise DataError(f"No role is in every prompt; roles of some: {', '.join(known)}.")
-    return shared, [role for role in known if role not in shared]
+        raise DataError(f"No role is in every prompt; roles of some: {', '.join(all_roles)}.")
+    return shared, [role for role in all_roles if role not in shared]
 
 
 def tasks_of(batches: Sequence[PromptBatch]) -> dict[str, str]:
-    """The attribute `task`: names of the tasks of the prompts, where they have names."""
+    """The attribute `task`: names of the tasks of the prompts, if they have names."""
     names = list(dict.fromkeys(batch.task for batch in batches if batch.task))
     return {"task": ", ".join(names)} if names else {}
 
 
 def by_layer_and_role(
-    model: HookedModel,
-    roles: Sequence[str],
-    values: Mapping[str, Any],
-    attrs: Mapping[str, str],
-    *,
-    provenance: Mapping[str, Any] = _NOTHING,
+    model: HookedModel, roles: Sequence[str], values: Mapping[str, Any], attrs: Mapping[str, str], **provenance: Any
 ) -> xr.Dataset:
-    """Values over layers, roles and, where there are `attention_by_head`, heads; `provenance` beside the attributes."""
-    made = {**attrs, **provenance, "model": model.name, "model_class": model.model_class}
+    """Values over layers, roles and perhaps heads; `provenance` goes into the attribute of that name alone."""
+    provenance = {**attrs, **provenance, "model": model.name, "model_class": model.model_class}
     return xr.Dataset(
         values,
         coords={"layer": list(model.layers), "role": list(roles)}
         | ({"head": list(range(model.max_heads))} if "attention_by_head" in values else {}),
-        attrs={**attrs, "model": model.name, "provenance": json.dumps(made, ensure_ascii=False)},
+        attrs={**attrs, "model": model.name, "provenance": json.dumps(provenance, ensure_ascii=False)},
     )

@@ -1,20 +1,14 @@
-"""What a token probe is made of: roles of tokens, representations, and every constant of a preset."""
+"""Settings of the token probe: token roles, representations, and the constants of a preset."""
 
 import re
 from dataclasses import dataclass
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.registry import preset_of, unknown_name_message
+from headcats.registry import unknown_name_message
 
-LAST_Q, FIRST_ANSWER, SECOND_ANSWER = "last_q", "first_answer", "second_answer"
-BEFORE, FIRST, LAST, AFTER = (
-    "exact_answer_before_first",
-    "exact_answer_first",
-    "exact_answer_last",
-    "exact_answer_after_last",
-)
-EXACT_ROLES = (BEFORE, FIRST, LAST, AFTER)
-NAMED_ROLES = (LAST_Q, FIRST_ANSWER, SECOND_ANSWER, *EXACT_ROLES)
+LAST_Q = "last_q"
+EXACT_ROLES = ("exact_answer_before_first", "exact_answer_first", "exact_answer_last", "exact_answer_after_last")
+NAMED_ROLES = (LAST_Q, "first_answer", "second_answer", *EXACT_ROLES)
 FROM_THE_END = tuple(str(place) for place in range(-8, 0))
 
 REPRESENTATIONS = {
@@ -23,27 +17,23 @@ REPRESENTATIONS = {
     "resid_post": "hook_resid_post",
     "head_z": "attn.hook_z",
 }
-"""Short name -> hook inside a block: what the MLP feeds its down projection (the default), what it adds to the residual
-stream, the residual stream after the block, and the outputs of all heads of the layer side by side.
-
-Both model classes have all four, with the same values."""
+"""Short name -> hook inside a block: MLP activations before the down projection (the default), what the MLP adds to the
+residual stream, the residual stream after the block, and the outputs of all heads of the layer."""
 
 
 @dataclass(frozen=True)
 class TokenProbeSettings:
-    """Every constant of a token probe: roles and split of the paper, lengths that keep its roles apart, and ours.
+    """Every constant of a token probe. Roles, split and minimum lengths are the paper's.
 
     Attributes:
         roles: Token roles in the order of the map; "-8" is the eighth token from the end.
         test_share: Share of the query items that are held out, in (0, 1).
-        min_answer_tokens: Shorter answers are left out: roles would coincide.
-        min_exact_tokens: Likewise for the exact answer, which must also stand inside: a token of the answer before it
-            and one after it.
-        penalty_strength: Inverse strength of the probe's L2 penalty on standardised features (scikit-learn's `C` and
-            its default).
+        min_answer_tokens: Answers with fewer tokens are left out, because their roles would coincide.
+        min_exact_tokens: Likewise for the exact answer, which must also have a token of the answer on either side.
+        penalty_strength: Inverse strength of the L2 penalty on standardised features (scikit-learn's `C`, its default).
         max_iter: Steps of the solver (lbfgs) after which a probe counts as not converged.
-        max_new_tokens: Longest answer; one that is cut there, or where the model's context ends, is kept and counted.
-        min_class: With fewer right or fewer wrong answers there is nothing to predict.
+        max_new_tokens: Limit of an answer; one that is cut there, or at the end of the context, is kept and counted.
+        min_class: Right answers, and wrong ones, that a probe needs at least.
         resamples: Bootstrap draws of test items behind every interval.
 
     Raises:
@@ -88,12 +78,3 @@ class TokenProbeSettings:
 
 PRESETS = {"orgad2025": TokenProbeSettings()}
 """`orgad2025`: Orgad et al. (2025), arXiv 2410.02707."""
-
-
-def settings_of(preset: str | TokenProbeSettings) -> TokenProbeSettings:
-    """The settings of a preset; settings themselves come back unchanged.
-
-    Raises:
-        UnknownNameError: No such preset.
-    """
-    return preset_of("token_probe", preset, PRESETS)

@@ -1,9 +1,10 @@
-"""Which answers a probe learns from, which it is judged on, and labels that say nothing."""
+"""Which answers a probe is fitted to, which it is judged on, and shuffled labels as a control."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Shaped
 
 from headcats.statistics.random_streams import stream
@@ -18,28 +19,22 @@ def held_out(
 
     Items are drawn evenly (every fifth of a random order) from those with and those without a wrong answer, task by
     task, so that both sides have the same classes and tasks as nearly as numbers allow.
-
-    Args:
-        items: Query item of each prompt.
-        tasks: Its task.
-        wrong: Whether it was answered wrongly.
-        share: Share of the items, in (0, 1).
-        seed: Seed of the study.
     """
-    kinds: dict[str, tuple[bool, str]] = {}
-    for item, task, failed in zip(items, tasks, wrong.tolist(), strict=True):
-        before = kinds.get(item, (False, task))
-        kinds[item] = (before[0] or failed, before[1])
-    names = sorted(kinds)
+    answers = (
+        pd.DataFrame({"item": items, "wrong": wrong, "task": tasks})
+        .groupby("item")
+        .agg({"wrong": "any", "task": "first"})
+    )
+    names, strata = answers.index.tolist(), list(answers.itertuples(index=False, name=None))
     draws = stream(seed, _STREAM, "split")
-    order = sorted(draws.permutation(len(names)).tolist(), key=lambda place: kinds[names[place]])
+    order = sorted(draws.permutation(len(names)).tolist(), key=strata.__getitem__)
     offset = draws.random()
-    items_held_out = {
+    test_items = {
         names[place]
         for rank, place in enumerate(order)
         if math.floor((rank + 1) * share + offset) > math.floor(rank * share + offset)
     }
-    return np.array([item in items_held_out for item in items], dtype=bool)
+    return np.array([item in test_items for item in items], dtype=bool)
 
 
 def shuffled_labels(
@@ -47,7 +42,7 @@ def shuffled_labels(
 ) -> Bool[np.ndarray, " prompt"]:
     """The labels in a random order within each task and side of the split.
 
-    Every task keeps its share of wrong answers on both sides, so what a task as such gives away stays; what an answer
+    Every task keeps its share of wrong answers on both sides, so what the task gives away stays and what the answer
     gives away is gone.
     """
     shuffled = wrong.copy()
@@ -61,12 +56,6 @@ def shuffled_labels(
 def task_error_rates(
     wrong: Bool[np.ndarray, " prompt"], tasks: Sequence[str], test: Bool[np.ndarray, " prompt"]
 ) -> Shaped[np.ndarray, " prompt"]:
-    """What a probe would say that knows the task alone: the share of wrong answers of the task's training prompts."""
-    names = np.array(tasks, dtype=object)
-    overall = float(wrong[~test].mean())
-    rates = np.full(len(names), overall)
-    for task in set(tasks):
-        learned = (names == task) & ~test
-        if learned.any():
-            rates[names == task] = float(wrong[learned].mean())
-    return rates
+    """Score of a probe that knows the task alone: the share of wrong answers among the task's training prompts."""
+    rates = pd.Series(wrong[~test]).groupby(np.array(tasks, dtype=object)[~test]).mean()
+    return pd.Series(tasks, dtype=object).map(rates).fillna(wrong[~test].mean()).to_numpy(dtype=float)

@@ -1,31 +1,31 @@
 """The map of a token probe: how well each layer and token role tells wrong answers from right ones."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Float32
 
-from headcats.errors import DataError
-from headcats.methods.token_probe.answers import Answer, answer_questions
-from headcats.methods.token_probe.auc import Area, JudgedPrompts
-from headcats.methods.token_probe.coincidence import role_places
-from headcats.methods.token_probe.convergence import Probe, check_converged
-from headcats.methods.token_probe.logistic import probe_scores
+from headcats.errors import DataError, pluralize
+from headcats.methods.token_probe.answers import AnswerShape, answer_questions
+from headcats.methods.token_probe.probe import JudgedPrompts, probe_scores
 from headcats.methods.token_probe.question import Question
 from headcats.methods.token_probe.representations import hook_name, representations
-from headcats.methods.token_probe.settings import EXACT_ROLES, REPRESENTATIONS, TokenProbeSettings, settings_of
+from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.split import held_out, shuffled_labels, task_error_rates
+from headcats.methods.token_probe.summary import RAISE_MAX_ITER, probe_name
 from headcats.models.adapter import HookedModel
 from headcats.prompts.encode import DropReport
+from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream
 
 Advance = Callable[[float, str], None]
+Labels = tuple[Bool[np.ndarray, " prompt"], JudgedPrompts]
 
-# Variables of a cell: the probe over all pairs and within tasks, and the same for shuffled labels.
-_CELLS = (
+# The probe over all pairs and within tasks, then the same for shuffled labels.
+_AREAS = (
     "auc", "low", "high", "within_task", "within_low", "within_high",
     "shuffled", "shuffled_low", "shuffled_high", "shuffled_within", "shuffled_within_low", "shuffled_within_high",
 )  # fmt: skip
@@ -35,14 +35,15 @@ def token_map(
     model: HookedModel,
     questions: Sequence[Question],
     *,
-    preset: str | TokenProbeSettings,
+    preset: str | TokenProbeSettings = "orgad2025",
     representation: str,
     seed: int,
     max_iter: int | None = None,
-    advance: Advance = lambda share, what: None,
+    advance: Advance = lambda share, step: None,
 ) -> xr.Dataset:
     """See `headcats.methods.token_probe`."""
-    settings, preset = settings_of(preset), preset if isinstance(preset, str) else "custom"
+    settings = preset_of("token_probe", preset, PRESETS)
+    preset = preset if isinstance(preset, str) else "custom"
     settings = settings if max_iter is None else replace(settings, max_iter=max_iter)
     for layer in model.layers:
         hook_name(model, layer, representation)
@@ -53,94 +54,19 @@ def token_map(
     tasks, items = [answer.question.task for answer in answers], [answer.question.item for answer in answers]
     _check_classes(wrong, settings, report)
     test = held_out(items, tasks, wrong, share=settings.test_share, seed=seed)
-    for side, name in ((test, "held-out"), (~test, "training")):
-        _check_side(wrong[side], name, items)
-    cells, failed, judged_prompts = _cells(
-        model, answers, wrong, test, settings, representation=representation, seed=seed, advance=advance
-    )
-    check_converged(failed, cells[0].size, max_iter=settings.max_iter)
-    baseline = judged_prompts.area(task_error_rates(wrong, tasks, test)[test])
-    layers, roles = list(model.layers), list(settings.roles)
-    provenance = {
-        "method": "token_probe",
-        "preset": preset,
-        "settings": asdict(settings),
-        "representation": REPRESENTATIONS[representation],
-        "model": model.name,
-        "model_class": model.model_class,
-        "seed": seed,
-        "questions": len(questions),
-        "left_out": report.dropped,
-        "cut": sum(answer.cut for answer in answers),
-        "not_converged": [str(probe) for probe in failed],
-    }
-    return xr.Dataset(
-        {
-            **{name: (("layer", "role"), values) for name, values in zip(_CELLS, cells, strict=True)},
-            **role_places([answer.shape for answer in answers], roles),
-            "task_baseline": baseline.value,
-            "task_baseline_low": baseline.low,
-            "task_baseline_high": baseline.high,
-            "n": len(answers),
-            "n_wrong": int(wrong.sum()),
-            "n_test": int(test.sum()),
-            "n_cut": sum(answer.cut for answer in answers),
-            "n_left_out": sum(report.dropped.values()),
-            "n_not_converged": len(failed),
-            "n_tasks_of_one_class": len(judged_prompts.one_class),
-            "wrong": ("prompt", wrong.astype(np.int8)),
-            "generated": _words([answer.generated for answer in answers]),
-            "exact": _words([answer.exact for answer in answers]),
-            "right_answer": _words([answer.question.answer for answer in answers]),
-            "question": _words([answer.question.prompt for answer in answers]),
-            "split": _words(["test" if is_test else "train" for is_test in test]),
-        },
-        coords={
-            "layer": layers,
-            "role": roles,
-            "other_role": roles,
-            "task": _words(tasks),
-            "item": _words(items),
-        },
-        attrs={
-            "method": "token_probe",
-            "representation": representation,
-            "hook": REPRESENTATIONS[representation],
-            "preset": preset,
-            "exact_roles": "\n".join(EXACT_ROLES),
-            "model": model.name,
-            "left_out": report.summary(),
-            "not_converged": "\n".join(map(str, failed)),
-            "tasks_of_one_class": "\n".join(judged_prompts.one_class),
-            "provenance": json.dumps(provenance, ensure_ascii=False),
-        },
-    )
-
-
-def _cells(
-    model: HookedModel,
-    answers: Sequence[Answer],
-    wrong: Bool[np.ndarray, " prompt"],
-    test: Bool[np.ndarray, " prompt"],
-    settings: TokenProbeSettings,
-    *,
-    representation: str,
-    seed: int,
-    advance: Advance,
-) -> tuple[np.ndarray, list[Probe], JudgedPrompts]:
-    """`(variable, layer, role)`, the probes that did not converge, and the held-out prompts."""
-    tasks, items = [answer.question.task for answer in answers], [answer.question.item for answer in answers]
-    judged_prompts = JudgedPrompts(
+    if any(len(set(wrong[side].tolist())) < 2 for side in (test, ~test)):
+        raise DataError(
+            f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
+            "sides. Ask about more items."
+        )
+    held_out_prompts = JudgedPrompts(
         wrong[test],
-        [task for task, is_test in zip(tasks, test, strict=True) if is_test],
-        [item for item, is_test in zip(items, test, strict=True) if is_test],
+        np.array(tasks, dtype=object)[test].tolist(),
+        np.array(items, dtype=object)[test].tolist(),
         resamples=settings.resamples,
         draws=stream(seed, "token_probe", "bootstrap"),
     )
-    mixed = shuffled_labels(wrong, tasks, test, seed=seed)
-    sides = ((False, wrong, judged_prompts), (True, mixed, judged_prompts.relabelled(mixed[test])))
-    values = np.full((len(_CELLS), len(model.layers), len(settings.roles)), np.nan)
-    failed: list[Probe] = []
+    shuffled = shuffled_labels(wrong, tasks, test, seed=seed)
     features = representations(
         model,
         [answer.tokens for answer in answers],
@@ -148,44 +74,118 @@ def _cells(
         representation=representation,
         advance=lambda share: advance(0.0, f"representations {share:.0%}"),
     )
-    for row, (layer, layer_features) in enumerate(features):
-        for column, role in enumerate(settings.roles):
-            areas: list[Area] = []
-            for shuffled, labels, items_judged in sides:
-                scores = probe_scores(layer_features[:, column], labels, test, settings)
-                if scores is None:
-                    failed.append(Probe(layer, role, shuffled))
-                    areas += [Area(np.nan, np.nan, np.nan)] * 2
-                else:
-                    areas += [items_judged.area(scores), items_judged.area_within(scores)]
-            values[:, row, column] = np.concatenate(areas)
-            share = (row * len(settings.roles) + column + 1) / values[0].size
-            # Shares are those of the probes: how long answering takes beside them, nobody knows before.
-            advance(share, f"probes, layer {layer}")
-    return values, failed, judged_prompts
-
-
-def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
-    n, bad = len(wrong), int(wrong.sum())
-    if min(bad, n - bad) >= settings.min_class:
-        return
-    few, harder = ("wrong", "harder") if bad < n - bad else ("right", "easier")
-    balance = f"all {n} answers are {'right' if not bad else 'wrong'}" if bad in (0, n) else f"{bad} of {n} are wrong"
-    left = f" ({report.summary()})" if report.dropped else ""
-    raise DataError(
-        f"There is nothing to predict: {balance}{left}, and a probe of errors needs at least {settings.min_class} "
-        f"right and {settings.min_class} wrong answers. Ask {harder} questions, or more of them: too few are {few}."
+    labels = (wrong, held_out_prompts), (shuffled, held_out_prompts.relabelled(shuffled[test]))
+    areas, failed = _areas(features, labels, test, settings, n_layers=len(model.layers), advance=advance)
+    _check_converged(areas[0], settings.max_iter)
+    baseline = held_out_prompts.area(task_error_rates(wrong, tasks, test)[test])
+    n_cut = sum(answer.cut for answer in answers)
+    source = {"method": "token_probe", "preset": preset, "model": model.name}
+    provenance = source | {
+        "settings": asdict(settings),
+        "representation": REPRESENTATIONS[representation],
+        "model_class": model.model_class,
+        "seed": seed,
+        "questions": len(questions),
+        "left_out": report.dropped,
+        "cut": n_cut,
+        "not_converged": failed,
+    }
+    return xr.Dataset(
+        {
+            **{name: (("layer", "role"), values) for name, values in zip(_AREAS, areas, strict=True)},
+            **role_places([answer.shape for answer in answers], settings.roles),
+            **dict(zip(("task_baseline", "task_baseline_low", "task_baseline_high"), baseline, strict=True)),
+            "n": len(answers),
+            "n_wrong": int(wrong.sum()),
+            "n_test": int(test.sum()),
+            "n_cut": n_cut,
+            "n_left_out": sum(report.dropped.values()),
+            "n_not_converged": len(failed),
+            "n_tasks_of_one_class": len(held_out_prompts.one_class),
+            "wrong": ("prompt", wrong.astype(np.int8)),
+            "generated": _texts(answer.generated for answer in answers),
+            "exact": _texts(answer.exact for answer in answers),
+            "right_answer": _texts(answer.question.answer for answer in answers),
+            "question": _texts(answer.question.prompt for answer in answers),
+            "split": ("prompt", np.where(test, "test", "train")),
+        },
+        coords={
+            "layer": list(model.layers),
+            "role": list(settings.roles),
+            "other_role": list(settings.roles),
+            "task": _texts(tasks),
+            "item": _texts(items),
+        },
+        attrs=source
+        | {
+            "representation": representation,
+            "hook": REPRESENTATIONS[representation],
+            "exact_roles": "\n".join(EXACT_ROLES),
+            "left_out": report.summary(),
+            "not_converged": "\n".join(failed),
+            "tasks_of_one_class": "\n".join(held_out_prompts.one_class),
+            "provenance": json.dumps(provenance, ensure_ascii=False),
+        },
     )
 
 
-def _check_side(wrong: Bool[np.ndarray, " prompt"], name: str, items: Sequence[str]) -> None:
-    if len(set(wrong.tolist())) < 2:
-        kind = "no" if not len(wrong) else "only wrong" if wrong.all() else "only right"
+def role_places(shapes: Sequence[AnswerShape], roles: Sequence[str]) -> dict[str, tuple[tuple[str, ...], np.ndarray]]:
+    """`same_position (role, other_role)`, shares of answers in which two roles are one token; `in_question (role)`."""
+    places = np.array([[shape.position(role) for role in roles] for shape in shapes])
+    q_lens = np.array([shape.q_len for shape in shapes])
+    return {
+        "same_position": (("role", "other_role"), (places[:, :, None] == places[:, None, :]).mean(0)),
+        "in_question": (("role",), (places < q_lens[:, None]).mean(0)),
+    }
+
+
+def _areas(
+    features: Iterable[tuple[int, Float32[np.ndarray, "prompt role width"]]],
+    labels: Sequence[Labels],
+    test: Bool[np.ndarray, " prompt"],
+    settings: TokenProbeSettings,
+    *,
+    n_layers: int,
+    advance: Advance,
+) -> tuple[Float[np.ndarray, "variable layer role"], list[str]]:
+    """`_AREAS`, and the probes that did not converge."""
+    areas = np.full((len(_AREAS), n_layers, len(settings.roles)), np.nan)
+    failed: list[str] = []
+    for row, (layer, layer_features) in enumerate(features):
+        for column, role in enumerate(settings.roles):
+            for first, (wrong, held_out_prompts) in zip((0, 6), labels, strict=True):
+                scores = probe_scores(layer_features[:, column], wrong, test, settings)
+                if scores is None:
+                    failed.append(probe_name(layer, role, shuffled=first > 0))
+                else:
+                    values = *held_out_prompts.area(scores), *held_out_prompts.area_within(scores)
+                    areas[first : first + 6, row, column] = values
+            # Shares are those of the probes: how long answering takes beside them is not known before.
+            advance((row * len(settings.roles) + column + 1) / areas[0].size, f"probes, layer {layer}")
+    return areas, failed
+
+
+def _check_classes(wrong: Bool[np.ndarray, " prompt"], settings: TokenProbeSettings, report: DropReport) -> None:
+    n, n_wrong = len(wrong), int(wrong.sum())
+    if min(n_wrong, n - n_wrong) >= settings.min_class:
+        return
+    dropped = f" ({report.summary()})" if report.dropped else ""
+    raise DataError(
+        f"There is nothing to predict: {n_wrong} of {n} answers are wrong{dropped}, and a probe of errors needs at "
+        f"least {settings.min_class} right and {settings.min_class} wrong ones. Ask more questions, or "
+        f"{'harder' if n_wrong < n - n_wrong else 'easier'} ones."
+    )
+
+
+def _check_converged(auc: Float[np.ndarray, "layer role"], max_iter: int) -> None:
+    """Refuse a map of which fewer than half of the cells have a value: it would pass for a finished result."""
+    converged = int(np.isfinite(auc).sum())
+    if 2 * converged < auc.size:
         raise DataError(
-            f"The {name} part has {kind} answers: the {len(set(items))} query items cannot be split so that right and "
-            "wrong answers are on both sides. Ask about more items."
+            f"{converged} of {pluralize(auc.size, 'probe')} converged within max_iter={max_iter}, too few for a map. "
+            f"{RAISE_MAX_ITER.format(max_iter)}"
         )
 
 
-def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:
-    return "prompt", np.array(texts, dtype=object).astype(str)
+def _texts(texts: Iterable[str]) -> tuple[str, np.ndarray]:
+    return "prompt", np.array(list(texts), dtype=object).astype(str)

@@ -1,13 +1,21 @@
 """From questions to judged answers: what is kept, what is left out and why."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted import EXACT, ScriptedModel, spaced_tokenizer
 from toys import tiny_model
 
 from headcats.errors import DataError, ModelError, OptionError
-from headcats.methods.token_probe.answers import answer_questions, tokens_of, written
+from headcats.methods.token_probe.answers import (
+    AnswerShape,
+    answer_questions,
+    coinciding_roles,
+    decoded,
+    tokens_of,
+)
 from headcats.methods.token_probe.question import Question, find_exact, same_answer
-from headcats.methods.token_probe.settings import PRESETS
+from headcats.methods.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
 from headcats.models.adapter import HookedModel
 
 PAPER = PRESETS["orgad2025"]
@@ -27,11 +35,12 @@ def model_saying(*answers: str) -> tuple[ScriptedModel, list[Question]]:
 
 
 def test_answers_are_judged_by_their_exact_part() -> None:
-    model, questions = model_saying(RIGHT, "surely the sum is 8 5 then", "the sum is 8 6 now", "the sum is 1 8 5 now")
+    surely = "surely the sum is 8 5 then"
+    model, questions = model_saying(RIGHT, surely, "the sum is 8 6 now", "the sum is 1 8 5 now")
     answers, report = answer_questions(model, questions, PAPER)
     assert [one.wrong for one in answers] == [False, False, True, True]
     assert [one.exact for one in answers] == ["8 5", "8 5", "8 6", "1 8 5"]
-    assert [one.generated for one in answers][1] == "surely the sum is 8 5 then"
+    assert answers[1].generated == surely
     # <bos> 1 0 0 plus 1 →: seven tokens; "the sum is" stands before the exact answer.
     assert [(one.shape.q_len, one.shape.first, one.shape.last, one.shape.length) for one in answers] == [
         (7, 10, 11, 13),
@@ -52,24 +61,18 @@ def test_what_is_left_out_is_counted_by_reason() -> None:
     questions += [first, Question("1 plus unheard →", RIGHT, EXACT), Question("1 " * 60 + "→", RIGHT, EXACT)]
     answers, report = answer_questions(model, questions, PAPER)
     assert len(answers) == report.kept == 6
-    assert report.dropped == {
-        "asked before": 1,
-        "word unknown to the tokenizer": 1,
-        "longer than the context": 1,
-        "no exact answer in the output": 1,
-        "answer of fewer than 5 tokens": 1,
-        "exact answer of fewer than 2 tokens": 1,
-        "exact answer at the start of the answer": 1,
-        "exact answer at the end of the answer": 1,
-    }
-    assert "'the sum is now then'" in report.summary()
+    reasons = ["asked", "unknown", "context", "in the output", "than 5 tokens", "than 2 tokens", "start", "end of"]
+    assert len(report.dropped) == len(reasons)
+    for reason in reasons:
+        assert [count for key, count in report.dropped.items() if reason in key] == [1], reason
+    assert "'the sum is" in report.summary()
 
 
 def test_long_answers_are_cut_short_where_they_are_an_example() -> None:
     model, questions = model_saying(RIGHT, "the sum is " + "now " * 30)
     _, report = answer_questions(model, questions, PAPER)
     example = report.summary().partition(" -> ")[2]
-    assert example.startswith("'the sum is now now")
+    assert example.startswith("'the sum is")
     assert example.endswith("now ...')")
     assert len(example) < 70
 
@@ -79,9 +82,9 @@ def test_roles_that_coincide_in_most_answers_are_refused_by_name() -> None:
     with pytest.raises(DataError, match="2 of 3 answers") as problem:
         answer_questions(model, questions, PAPER, preset="orgad2025")
     message = str(problem.value)
-    assert "first_answer = exact_answer_first in 2" in message
-    assert "'orgad2025' needs answers of at least 5 tokens" in message
-    assert "ask for answers in a sentence" in message
+    assert "answer_first in 2" in message
+    assert "'orgad2025'" in message
+    assert "5 tokens" in message
 
 
 def test_an_answer_that_never_ends_is_cut_and_counted() -> None:
@@ -133,15 +136,15 @@ def test_tokens_of_a_span_are_those_with_a_character_in_it() -> None:
 def test_tokens_are_found_in_what_the_tokenizer_writes() -> None:
     tokenizer = spaced_tokenizer()
     ids = tokenizer(RIGHT, add_special_tokens=False)["input_ids"]
-    text, stops = written(tokenizer, ids)
+    text, stops = decoded(tokenizer, ids)
     assert (text, stops) == (RIGHT, [3, 7, 10, 12, 14, 18])
     assert tokens_of(find_exact(EXACT, text) or (0, 0), stops) == [3, 4]
-    assert written(tokenizer, []) == ("", [])
+    assert decoded(tokenizer, []) == ("", [])
 
 
 def test_the_exact_answer_is_the_first_match_or_its_group() -> None:
     assert find_exact(r"\d+", "a 12 b 3") == (2, 4)
-    assert find_exact(r"sum is (\d+)", "the sum is 12 of 3") == (11, 13)
+    assert find_exact(r"is (\d+)", "sum is 12 of 3") == (7, 9)
     assert find_exact(r"\d*", "none") is None
     assert same_answer("8 5", "85")
     assert not same_answer("8 5", "8 6")
@@ -156,3 +159,54 @@ def test_questions_that_cannot_be_judged_are_refused() -> None:
         Question(" ", RIGHT, EXACT)
     with pytest.raises(OptionError, match="regular expression"):
         Question("1 →", RIGHT, "(")
+
+
+def test_positions_of_a_sentence() -> None:
+    # <bos> 4 7 plus 3 8 → the sum is 8 5 now then: question 0-6, answer 7-13, exact answer 10-11.
+    shape = AnswerShape(q_len=7, length=14, first=10, last=11)
+    assert [shape.position(role) for role in NAMED_ROLES] == [6, 7, 8, 9, 10, 11, 12]
+    assert [shape.position(role) for role in FROM_THE_END] == [6, 7, 8, 9, 10, 11, 12, 13]
+    assert [NAMED_ROLES.index(role) for role in EXACT_ROLES] == [3, 4, 5, 6]
+
+
+def test_after_stays_inside_a_text_that_ends_with_the_exact_answer() -> None:
+    shape = AnswerShape(q_len=3, length=8, first=6, last=7)
+    assert shape.position(EXACT_ROLES[-1]) == 7
+    assert "at the end" in shape.problem(PAPER)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem", "pairs"),
+    [
+        # Four tokens: the third is exact, so three roles are one token.
+        ((6, 10, 8, 8), "answer of fewer than 5 tokens", {("exact_answer_first", "exact_answer_last")}),
+        ((6, 12, 9, 9), "exact answer of fewer than 2 tokens", {("exact_answer_first", "exact_answer_last")}),
+        (
+            (6, 12, 6, 8),
+            "exact answer at the start of the answer",
+            {("last_q", "exact_answer_before_first"), ("first_answer", "exact_answer_first")},
+        ),
+        ((6, 12, 10, 11), "exact answer at the end of the answer", {("exact_answer_last", "exact_answer_after_last")}),
+        ((1, 7, 3, 4), "text shorter than the roles from its end need", set()),
+        ((6, 11, 8, 9), "", set()),
+    ],
+)
+def test_shapes_whose_roles_coincide(values: tuple[int, ...], problem: str, pairs: set[tuple[str, str]]) -> None:
+    shape = AnswerShape(*values)
+    assert shape.problem(PAPER) == problem
+    assert pairs <= set(coinciding_roles([shape]))
+    if not problem:
+        # The shortest answer allowed: the token before the exact answer is also the second of the answer.
+        assert set(coinciding_roles([shape])) == {(NAMED_ROLES[2], NAMED_ROLES[3])}
+
+
+@given(st.integers(1, 20), st.integers(0, 6), st.integers(1, 5), st.integers(0, 6))
+def test_every_position_lies_in_the_text_and_exact_roles_are_apart(q: int, before: int, size: int, after: int) -> None:
+    shape = AnswerShape(q, q + before + size + after, q + before, q + before + size - 1)
+    if shape.problem(PAPER):
+        return
+    places = {role: shape.position(role) for role in PAPER.roles}
+    assert all(0 <= place < shape.length for place in places.values())
+    exact = [places[role] for role in EXACT_ROLES]
+    assert exact == sorted(set(exact))
+    assert places["last_q"] < places["first_answer"] <= exact[0]

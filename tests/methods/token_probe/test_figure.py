@@ -59,50 +59,45 @@ def test_every_layer_of_few_is_labelled(n: int, labelled: range) -> None:
 
 def test_the_caption_says_what_the_rectangle_holds() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    assert "rectangle: exact answer with the token before it and the token after it" in texts_of(layer_token(table))
-    before = layer_token(table, highlight=ROLES[2:5])
-    assert "rectangle: exact answer with the token before it" in texts_of(before)
-    assert "after it" not in texts_of(before)
-    exact = layer_token(table, highlight=["exact_answer_first", "exact_answer_last"])
-    assert "rectangle: exact answer" in texts_of(exact)
-    assert "exact answer with" not in texts_of(exact)
+    exact = ["exact_answer_first", "exact_answer_last"]
+    for highlight, before, after in ((None, True, True), (ROLES[2:5], True, False), (exact, False, False)):
+        text = texts_of(layer_token(table, highlight=highlight))
+        assert "rectangle: exact answer" in text
+        assert ("token before" in text, "token after" in text) == (before, after)
 
 
 def test_the_caption_explains_roles_whose_names_do_not() -> None:
     table = token_map_of(np.full((4, len(ROLES)), 0.7))
-    said = texts_of(layer_token(table))
-    assert "last_q: last token of the question" in said
-    assert "-2 … -1: tokens counted from the end of the text, -1 is the last" in said
-    assert "-1: tokens counted from the end of the text" in texts_of(layer_token(table.sel(role=["-1"])))
+    text = texts_of(layer_token(table))
+    assert "last_q: last token" in text
+    assert "-2 … -1: tokens counted" in text
+    assert "-1: tokens counted" in texts_of(layer_token(table.sel(role=["-1"])))
     without = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
-    assert "counted from the end" not in without
+    assert "counted" not in without
     assert "last_q" not in without
 
 
 def test_the_caption_says_which_roles_are_the_same_token() -> None:
     roles = ["last_q", "exact_answer_last", "-2", "-1"]
     same = np.eye(4)
-    for one, other, share in ((1, 2, 0.66), (0, 2, 0.2), (1, 3, 0.002)):
-        same[one, other] = same[other, one] = share
+    for first, second, share in ((1, 2, 0.66), (0, 2, 0.2), (1, 3, 0.002)):
+        same[first, second] = same[second, first] = share
     table = token_map_of(np.full((4, 4), 0.7), roles=roles).assign_coords(other_role=roles)
     table["same_position"] = (("role", "other_role"), same)
-    assert "the same token: exact_answer_last is -2 in 66 % of the answers, last_q is -2 in 20 %" in texts_of(
-        layer_token(table)
-    )
+    assert all(phrase in texts_of(layer_token(table)) for phrase in ("last is -2 in 66 %", "last_q is -2 in 20 %"))
     table["in_question"] = ("role", [1, 0, 0.4, 0])
-    said = texts_of(layer_token(table)).replace("&nbsp;", " ")
-    assert "-2 lies in the question in 40 % of the answers" in said
-    assert "the same token: exact_answer_last is -2 in 66 %, exact_answer_last is -1 in under 1 %" in said
-    assert "last_q is" not in said
+    text = texts_of(layer_token(table)).replace("&nbsp;", " ")
+    assert all(phrase in text for phrase in ("question: -2 in 40 %", "last is -2 in 66 %", "is -1 in under 1 %"))
+    assert "last_q is" not in text
     alone = texts_of(layer_token(table.sel(role=["last_q", "-1"])))
-    assert "the same token" not in alone
-    assert "in the question in" not in alone
+    assert "same token" not in alone
+    assert "in the question" not in alone
 
 
 def test_the_caption_explains_roles_of_prompts() -> None:
-    said = texts_of(layer_token(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
-    assert "y1: output of a demonstration" in said
-    assert "between_query: text behind the query, where the answer is read" in said
+    text = texts_of(layer_token(token_map_of(BY_HAND, roles=("y1", "x_query", "between_query"))))
+    assert "y1: output" in text
+    assert "between_query: text" in text
 
 
 def test_effects_of_patches_are_not_clipped_where_few_cells_hold_them() -> None:
@@ -121,22 +116,22 @@ def test_a_map_without_a_given_title_says_what_it_shows() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     attention = xr.Dataset({"attention": table["auc"] / 10, "n": 240})
     fig = layer_token(attention)
-    assert fig.layout.title.text == "Mean attention from the last token"
-    assert "mean over heads and 240 texts" in texts_of(fig)
+    assert fig.layout.title.text.startswith("Mean attention")
+    assert "heads and 240 texts" in texts_of(fig)
     effects = (table[["auc", "low", "high"]] - 0.5).rename(auc="effect").assign(n=64).assign_attrs(quantity="resid")
     fig = layer_token(effects)
-    assert fig.layout.title.text == "Effect of patching (resid)"
+    assert fig.layout.title.text.endswith("patching (resid)")
     assert "64 prompts" in texts_of(fig)
-    assert layer_token(table).layout.title.text == "Probe for wrong answers"
-    assert layer_token(table, variable="within_task").layout.title.text == "Probe for wrong answers, within tasks"
-    assert "AUC: how well a probe tells wrong answers from right ones" in texts_of(layer_token(table))
+    assert layer_token(table).layout.title.text.endswith("wrong answers")
+    assert layer_token(table, variable="within_task").layout.title.text.endswith("answers, within tasks")
+    assert "AUC: how well" in texts_of(layer_token(table))
     assert "AUC" not in texts_of(fig)
-    assert "mean over heads and 1 text&" in texts_of(layer_token(attention.assign(n=1)))
+    assert "heads and 1 text&" in texts_of(layer_token(attention.assign(n=1)))
     assert "1 prompt&" in texts_of(layer_token(effects.assign(n=1)))
     assert "1 answer, 1 wrong" in texts_of(layer_token(table.assign(n=1, n_wrong=1)))
     assert layer_token(attention, title="Mine").layout.title.text == "Mine"
-    told = layer_token(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
-    assert told == "Effect of patching (resid), copy, model a&lt;b&gt;"
+    title = layer_token(effects.assign_attrs(task="copy", model="a<b>")).layout.title.text
+    assert title.split(", ")[1:] == ["copy", "model a&lt;b&gt;"]
 
 
 def test_auc_is_blue_from_a_half_to_1() -> None:
@@ -173,7 +168,7 @@ def test_a_rectangle_surrounds_the_exact_answer_by_the_names_of_its_roles() -> N
 def test_marks_hold_intervals_against_a_half() -> None:
     fig = layer_token(token_map_of(BY_HAND, roles=THREE))
     assert marks(fig) == {("above", 0, 1), ("above", 1, 0), ("above", 1, 1), ("below", 0, 2), ("largest", 0, 1)}
-    assert "largest: 0.900 [0.850, 0.950], layer 0, exact_answer_first" in texts_of(fig)
+    assert "largest: 0.900 [0.850, 0.950], layer 0, exact" in texts_of(fig)
     frame = data(fig)
     assert frame.mark.tolist() == ["neither", "above", "below", "above", "above", "neither"]
     assert frame[frame.largest].role.tolist() == ["exact_answer_first"]
@@ -184,22 +179,22 @@ def test_marks_hold_intervals_against_a_half() -> None:
 def test_what_the_map_is_held_against_stands_above_it() -> None:
     texts = texts_of(layer_token(token_map_of(BY_HAND, roles=THREE)))
     assert "400 answers, 150 wrong" in texts
-    assert "knowing the task alone: AUC 0.625" in texts
-    assert "shuffled labels: AUC 0.500 to 0.500" in texts
+    assert "task alone: AUC 0.625" in texts
+    assert "AUC 0.500 to 0.500" in texts
 
 
 def test_an_auc_within_tasks_is_held_against_shuffled_labels_within_tasks() -> None:
     table = token_map_of(BY_HAND, roles=THREE)
     table["shuffled_within"] = table.auc * 0 + 0.47
     texts = texts_of(layer_token(table, variable="within_task"))
-    assert "shuffled labels: AUC 0.470 to 0.470" in texts
-    assert "knowing the task alone" not in texts, "within a task it says nothing"
+    assert "AUC 0.470 to 0.470" in texts
+    assert "task alone" not in texts
 
 
 def test_other_auc_of_the_probe_can_be_drawn() -> None:
     fig = layer_token(token_map_of(BY_HAND, roles=THREE), variable="within_task")
     np.testing.assert_allclose(heatmaps(fig)[0].z, BY_HAND - 0.1, rtol=1e-6)
-    assert fig.layout.coloraxis.colorbar.title.text == "ROC-AUC within tasks"
+    assert fig.layout.coloraxis.colorbar.title.text.endswith("within tasks")
     assert data(fig).low.isna().all()
 
 
@@ -209,7 +204,7 @@ def test_effects_have_a_signed_scale_and_attention_starts_at_0() -> None:
     fig = layer_token(effects)
     axis = fig.layout.coloraxis
     assert axis.cmin == -axis.cmax
-    assert axis.colorbar.title.text == "effect (share of the gap)"
+    assert axis.colorbar.title.text.startswith("effect (share")
     assert {(name, y, x) for name, y, x in marks(fig) if name == "below"} == {("below", 0, 2)}
     attention = xr.Dataset({"attention": table["auc"] / 10})
     fig = layer_token(attention)
@@ -250,11 +245,12 @@ def test_probes_that_did_not_converge_are_said_to_leave_cells_without_value() ->
     values[0, :2] = np.nan
     table = token_map_of(values, roles=THREE)
     failed = ["layer 0, x", "layer 0, exact_answer_first", "layer 1, y (shuffled labels)"]
-    told = texts_of(layer_token(table.assign_attrs(not_converged="\n".join(failed))))
-    assert "× no value: in 2 of 6 cells because the probe did not converge" in told
+    text = texts_of(layer_token(table.assign_attrs(not_converged="\n".join(failed))))
+    assert "value: in 2 of 6" in text
+    assert "converge" in text
     table["shuffled"] = table["shuffled"].where((table.layer != 1) | (table.role != "y"))
-    shown = layer_token(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
-    assert "× no value: in 1 of 6 cells" in texts_of(shown)
+    fig = layer_token(table.assign_attrs(not_converged="\n".join(failed)), variable="shuffled")
+    assert "value: in 1 of 6" in texts_of(fig)
     assert "converge" not in texts_of(layer_token(table))
 
 
@@ -264,12 +260,12 @@ def test_a_single_role_may_be_named_alone() -> None:
 
 
 def test_a_role_that_is_not_there_lists_near_matches() -> None:
-    with pytest.raises(UnknownNameError, match="Did you mean 'exact_answer_first'"):
+    with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
         layer_token(token_map_of(BY_HAND, roles=THREE), highlight=["exact_answer_frist"])
 
 
 def test_other_variables_are_refused() -> None:
-    with pytest.raises(OptionError, match="one of auc, within_task"):
+    with pytest.raises(OptionError, match="'low'"):
         layer_token(token_map_of(BY_HAND, roles=THREE), variable="low")
 
 

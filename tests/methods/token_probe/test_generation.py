@@ -13,11 +13,11 @@ from headcats.models.loading import load_model
 
 def own_answer(hf: Any, prompt: list[int], *, ends: list[int], limit: int) -> tuple[int, ...]:
     with torch.no_grad():
-        made = hf.generate(
+        tokens = hf.generate(
             torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt), dtype=torch.long), do_sample=False,
             max_new_tokens=limit, eos_token_id=ends, pad_token_id=0,
         )[0, len(prompt) :].tolist()  # fmt: skip
-    return tuple(made[:-1] if made[-1] in ends else made)
+    return tuple(tokens[:-1] if tokens[-1] in ends else tokens)
 
 
 def test_the_bundled_model_answers_as_transformers_generates() -> None:
@@ -62,7 +62,7 @@ def test_an_answer_ends_at_the_limit_and_at_the_end_of_the_context() -> None:
     toy.tokenizer.eos_token = "<bos>"
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)
     ends = LineEnds(toy.tokenizer)
-    ends._known = dict.fromkeys(range(60), False)  # nothing ends an answer
+    ends._ends = dict.fromkeys(range(60), False)  # nothing ends an answer
     short, long = generate(model, [[0, 7], [0, *range(6, 59), *range(6, 14)]], ends=ends, limit=5)
     assert (len(short.tokens), short.cut) == (5, True)
     assert (len(long.tokens), long.cut) == (2, True)  # 62 of 64 tokens are the prompt

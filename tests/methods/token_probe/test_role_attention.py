@@ -14,6 +14,7 @@ from toys import BACKENDS, LAYOUTS, hf_model, random_tokens, tiny_model
 import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, UnknownNameError
 from headcats.figures import data
+from headcats.methods.token_probe import generation
 from headcats.methods.token_probe import role_attention as attention
 from headcats.methods.token_probe.figure import layer_token
 from headcats.methods.token_probe.role_attention import attention_by_role
@@ -80,16 +81,16 @@ def test_attention_of_answers_is_that_of_transformers_on_one_text_at_a_time(back
     assert np.ptp(expected, axis=-1).min() > 0.01  # roles differ by more than the tolerance
 
 
-def test_what_was_left_out_is_told(
+def test_answers_that_are_left_out_are_counted(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
 ) -> None:
     model, _, found = asked
     short = sum(shape.length - shape.q_len < 5 for _, shape in model.wrong.values())
     assert short > 0
     assert (int(found.n), int(found.n_left_out), int(found.n_cut)) == (24 - short, short, 0)
-    assert f"{24 - short} kept; {short} answer of fewer than 5 tokens" in found.left_out
+    assert f"{24 - short} kept; {short} answer" in found.left_out
     provenance = json.loads(found.provenance)
-    assert (provenance["questions"], provenance["left_out"]) == (24, {"answer of fewer than 5 tokens": short})
+    assert (provenance["questions"], list(provenance["left_out"].values())) == (24, [short])
     assert provenance["settings"]["roles"] == list(PAPER.roles)
     assert (found.method, found.preset) == ("attention", "orgad2025")
 
@@ -118,7 +119,7 @@ def test_texts_go_through_the_model_a_few_at_a_time(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, questions, found = asked
-    monkeypatch.setattr(attention, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr(generation, "TOKENS_AT_ONCE", 40)
     xr.testing.assert_allclose(attention_by_role(model, questions), found, atol=1e-6)
 
 
@@ -156,35 +157,37 @@ def test_prompts_and_questions_do_not_go_together(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset], mixed: tuple[int, ...], came: str
 ) -> None:
     both: list[Any] = [random_role_batch(), asked[1][0]]
-    with pytest.raises(DataError, match=f"one or several PromptBatch with named roles, or only Question; got {came}"):
+    with pytest.raises(DataError, match=f"got {came}"):
         attention_by_role(asked[0], [both[place] for place in mixed])
 
 
-def test_questions_of_which_none_is_usable_are_told(
+def test_unusable_questions_are_refused(
     asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
 ) -> None:
     model, _, _ = asked
     unknown = hc.methods.token_probe.Question("1 plus unheard →", "the sum is 8 5 now", EXACT)
-    with pytest.raises(DataError, match=r"None of the 1 questions can be asked: .*word unknown to the tokenizer"):
+    with pytest.raises(DataError, match="1 word unknown"):
         attention_by_role(model, [unknown])
     model, questions = scripted(3)
     silent = ScriptedModel({prompt: model.script[prompt][:1] for prompt in model.script})
-    with pytest.raises(DataError, match=r"No answer is left to probe: .*no exact answer in the output"):
+    with pytest.raises(DataError, match="3 no exact answer"):
         attention_by_role(silent, questions)
 
 
-def test_bad_options_are_told(asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset]) -> None:
+def test_bad_options_are_refused(
+    asked: tuple[ScriptedModel, list[hc.methods.token_probe.Question], xr.Dataset],
+) -> None:
     model, questions, _ = asked
     batch: PromptBatch = random_role_batch()
     with pytest.raises(DataError, match="at least one role"):
         attention_by_role(model, batch, roles=[])
-    with pytest.raises(OptionError, match="must be at least one, each named once"):
+    with pytest.raises(OptionError, match="each named once"):
         attention_by_role(model, questions, roles=[])
-    with pytest.raises(UnknownNameError, match="Did you mean 'exact_answer_first'"):
+    with pytest.raises(UnknownNameError, match="'exact_answer_first'"):
         attention_by_role(model, questions, roles=["exact_answer_frist"])
-    with pytest.raises(UnknownNameError, match="Did you mean 'orgad2025'"):
+    with pytest.raises(UnknownNameError, match="'orgad2025'"):
         attention_by_role(model, questions, preset="orgad2024")
-    with pytest.raises(OptionError, match="preset is about the answers to questions"):
+    with pytest.raises(OptionError, match="preset is about"):
         attention_by_role(model, batch, preset=hc.methods.token_probe.TokenProbeSettings(min_exact_tokens=1))
 
 

@@ -3,7 +3,9 @@
 import pytest
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.token_probe.settings import PRESETS, TokenProbeSettings, settings_of
+from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
+
+PAPER = PRESETS["orgad2025"]
 
 
 @pytest.mark.parametrize(
@@ -32,9 +34,20 @@ def test_any_place_from_the_end_is_a_role():
     assert TokenProbeSettings(roles=("-12",)).roles == ("-12",)
 
 
-def test_a_preset_or_settings_of_ones_own():
-    own = TokenProbeSettings(min_class=5)
-    assert settings_of(own) is own
-    assert settings_of("orgad2025") is PRESETS["orgad2025"]
-    with pytest.raises(UnknownNameError, match="orgad2025"):
-        settings_of("orgad2024")
+def test_the_paper_preset_is_the_one_of_the_method() -> None:
+    # Section 5: roles, 80/20 split, answers of >= 5 tokens with an exact answer of >= 2 inside, MLP activations first.
+    assert PAPER.roles == (
+        "last_q", "first_answer", "second_answer", "exact_answer_before_first", "exact_answer_first",
+        "exact_answer_last", "exact_answer_after_last", "-8", "-7", "-6", "-5", "-4", "-3", "-2", "-1",
+    )  # fmt: skip
+    assert (PAPER.test_share, PAPER.min_answer_tokens, PAPER.min_exact_tokens) == (0.2, 5, 2)
+    assert next(iter(REPRESENTATIONS.items())) == ("mlp_post", "mlp.hook_post")
+    assert set(REPRESENTATIONS.values()) == {"mlp.hook_post", "hook_mlp_out", "hook_resid_post", "attn.hook_z"}
+    # What the paper leaves open, declared.
+    rest = (PAPER.penalty_strength, PAPER.max_iter, PAPER.max_new_tokens, PAPER.min_class, PAPER.resamples)
+    assert rest == (1.0, 1000, 64, 20, 2000)
+
+
+def test_settings_cannot_change() -> None:
+    with pytest.raises(AttributeError):
+        TokenProbeSettings().test_share = 0.5  # type: ignore[misc]
