@@ -8,7 +8,7 @@ import xarray as xr
 from planted import planted_model, slot_batch
 
 import headcats as hc
-from headcats.evidence.examination import HeldOut
+from headcats.evidence.held_out import HeldOut
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.results.folder import tree

@@ -34,13 +34,7 @@ _NAMED = {
 
 
 def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
-    """Check the kind of an argument.
-
-    Args:
-        value: The argument.
-        kind: Expected kind: RESULTS, SCORES, MEMBERS or OVERLAP.
-        by: Name of the function: "hc.overlap".
-        came: Where the value comes from, if it is no argument: "judge returned".
+    """Check that an argument of the function `by` is of a kind: RESULTS, SCORES, MEMBERS or OVERLAP.
 
     Raises:
         DataError: Another kind; the message suggests the call that gives the right one.
@@ -52,13 +46,7 @@ def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
 
 
 def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
-    """Check a dictionary of arguments of one kind.
-
-    Args:
-        values: The argument.
-        kind: Expected kind of each value, as in `check_is`.
-        by: Name of the function.
-        of: What the keys name: "run".
+    """Check a dictionary of arguments of one kind, whose keys name an `of`, such as "run".
 
     Raises:
         DataError: No dictionary, or a value of another kind.

@@ -85,12 +85,9 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
 
 
 def _by_chance(blocks: list[tuple[int, list[int]]], inside: np.ndarray, observed: int) -> dict[str, float]:
-    """Mean, 95 % interval and upper tail of the number of heads of a set.
+    """Mean, 95 % interval and upper tail of the number of heads of a set that is `inside` some categories.
 
-    Args:
-        blocks: Heads of each block, and how many of them are in each category.
-        inside: Which categories the set has.
-        observed: Its heads.
+    `blocks` holds the heads of each block, and how many of them are in each category.
     """
     mean, total = 0.0, np.ones(1)
     for n, sizes in blocks:

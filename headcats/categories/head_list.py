@@ -32,34 +32,23 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
         ('Algorithmic', True)
     """
     check_is(overlap, MEMBERS, by="hc.categories.head_table")
-    rows = []
     kinds = [("helping", "member", ""), ("suppressing", "suppressing", "suppressing_")]
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
-    extra = {"specific": "specific_effect", "probability": "probability"}
-    extra = {column: name for column, name in extra.items() if name in overlap}
-    for category in overlap["category"].values:
+    variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
+    variables |= {"tasks": "tasks", "probability": "probability"}
+    variables = {column: name for column, name in variables.items() if name in overlap}
+    rows = []
+    for category in overlap["category"].values.tolist():
+        table = overlap.sel(category=category).transpose(..., "layer", "head")
         for kind, outcome, prefix in kinds:
-            table = overlap.sel(category=category)
-            entries = []
-            for layer, head in zip(*np.nonzero((table[outcome] == 1).transpose("layer", "head").values), strict=True):
-                cell = table.isel(layer=layer, head=head)
-                entries.append(
-                    {
-                        "head": f"L{cell['layer'].item()}H{cell['head'].item()}",
-                        "category": str(category),
-                        "kind": kind,
-                        "effect": cell[f"{prefix}effect"].item(),
-                        "low": cell[f"{prefix}low"].item(),
-                        "high": cell[f"{prefix}high"].item(),
-                        "q": cell[f"{prefix}q_value"].item(),
-                        "tasks": str(cell[f"{prefix}tasks"].item()),
-                        **{column: cell[f"{prefix}{name}"].item() for column, name in extra.items()},
-                    }
-                )
+            cells = [table.isel(layer=i, head=j) for i, j in zip(*np.nonzero(table[outcome].values == 1), strict=True)]
+            entries = [
+                {"head": f"L{cell['layer'].item()}H{cell['head'].item()}", "category": category, "kind": kind}
+                | {column: cell[prefix + name].item() for column, name in variables.items()}
+                for cell in cells
+            ]
             rows += sorted(entries, key=lambda row: -abs(row["effect"]))
-    columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
-    available = [column for column in columns if column not in ("specific", "probability") or column in extra]
-    frame = pd.DataFrame(rows, columns=available)
+    frame = pd.DataFrame(rows, columns=["head", "category", "kind", *variables])
     approximation = overlap.attrs.get("approximation")
     return frame.assign(approximation=approximation) if approximation else frame

@@ -4,6 +4,7 @@ A head belongs to a category if it matters for at least `min_tasks` of the categ
 hypothesis. Helping and suppressing heads are never merged.
 """
 
+import itertools
 import json
 import math
 import warnings
@@ -11,12 +12,11 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from headcats import statistics
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
-from headcats.categories.draws import resampled_members, sizes_without_effect
-from headcats.categories.reduction import Reduction
+from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules import Rule, fdr, negate
+from headcats.statistics.multiplicity import benjamini_hochberg
 
 
 def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
@@ -145,18 +145,15 @@ def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]
 def _warn_of_missing(
     scores: xr.Dataset, numbered: dict[str, list[str]], readable: dict[str, list[str]], rule: Rule
 ) -> None:
-    with_numbers, counted = ({t for tasks in by.values() for t in tasks} for by in (numbered, readable))
+    with_numbers, counted = (set(itertools.chain(*by_category.values())) for by_category in (numbered, readable))
+    tasks, reads = scores["task"].values.tolist(), " and ".join(rule.reads)
     _warn_of(
         {
-            "Tasks without numbers do not count towards their category": [
-                str(task) for task in scores["task"].values if task not in with_numbers
+            "Tasks without numbers do not count towards their category": [t for t in tasks if t not in with_numbers],
+            f"{rule.name} reads {reads}: tasks without it do not count towards their category": [
+                task for task in tasks if task in with_numbers - counted
             ],
-            f"{rule.name} reads {' and '.join(rule.reads)}: tasks without it do not count towards their category": [
-                str(task) for task in scores["task"].values if task in with_numbers - counted
-            ],
-            "Categories without a task with numbers stay empty": [
-                category for category, tasks in readable.items() if not tasks
-            ],
+            "Categories without a task with numbers stay empty": [name for name in readable if not readable[name]],
         }
     )
 
@@ -198,7 +195,7 @@ def _reduced_and_ruled(
         coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
         attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
     )
-    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
     table["smallest_p"] = ("category", [reduction.smallest_p() for reduction in reductions])
     table["n_items"] = ("category", [scores["n_items"].values[at].min() for at in rows.values()])
 

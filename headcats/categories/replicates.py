@@ -87,17 +87,16 @@ def replicated(members: Mapping[str, xr.Dataset], *, by: str | float | int = "al
 
 
 def _needed(by: str | float | int, n: int) -> int:
-    if by in ("any", "always", "half"):
-        return {"any": 1, "always": n, "half": math.ceil(n / 2)}[str(by)]
-    if isinstance(by, bool) or not isinstance(by, int | float):
-        raise OptionError(f"by must be 'any', 'always', 'half', a number of runs or a share in (0, 1]; got {by!r}.")
+    words = {"any": 1, "always": n, "half": math.ceil(n / 2)}
+    if by in words:
+        return words[str(by)]
     if isinstance(by, int) and by > n:
         raise OptionError(f"by={by} is a number of runs, and there are only {n}.")
-    if isinstance(by, int) and by == 1:
+    if by == 1 and isinstance(by, int) and not isinstance(by, bool):
         raise OptionError("by=1 may mean one run or all of them: write by='any' or by='always'.")
     if isinstance(by, int) and by > 1:
         return by
-    if not 0 < by <= 1:
+    if isinstance(by, bool) or not isinstance(by, int | float) or not 0 < by <= 1:
         raise OptionError(f"by must be 'any', 'always', 'half', a number of runs or a share in (0, 1]; got {by!r}.")
     return math.ceil(by * n - 1e-9)
 

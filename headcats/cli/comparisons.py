@@ -20,7 +20,7 @@ def protocols(
     results: Mapping[str, "xr.DataTree"], reading: "Reading", answer: Answer, *, halves: int, folder: Path
 ) -> "pd.DataFrame":
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    from headcats.evidence.comparison.agreeing import agreement, pairs
+    from headcats.evidence.comparison.agreement import agreement, pairs
     from headcats.evidence.comparison.protocols import judge_protocols
     from headcats.reports.text.agreement import agreement_findings, replicate_findings
     from headcats.reports.text.replicates import replicates
@@ -87,7 +87,7 @@ def _save(robustness: "Robustness", reading: "Reading", folder: Path, answer: An
 
 def methods(results: "xr.DataTree", metric: str | None, answer: Answer) -> "pd.DataFrame":
     """All methods on one grid of heads."""
-    from headcats.evidence.comparison.method_agreeing import method_agreement
+    from headcats.evidence.comparison.method_agreement import method_agreement
     from headcats.evidence.comparison.method_grid import method_scores
     from headcats.reports.text.methods import method_findings
 
@@ -112,7 +112,7 @@ def methods_alone(results: "xr.DataTree", folder: Path, metric: str | None, answ
 
 def _halves(results: "xr.DataTree", reading: "Reading", answer: Answer, *, splits: int) -> "xr.Dataset":
     from headcats.categories.reading import judge_scores, read_scores
-    from headcats.evidence.comparison.halves import half_agreement
+    from headcats.evidence.comparison.agreement import half_agreement
     from headcats.reports.text.agreement import half_findings
 
     reading = reading.resolve(results)

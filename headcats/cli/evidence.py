@@ -96,7 +96,7 @@ def evidence_command(
 
 
 def _numbers(found: "xr.DataTree") -> dict[str, Any]:
-    from headcats.evidence.reading import damaged_more
+    from headcats.evidence.verdicts import damaged_more
 
     nodes = {name: node.to_dataset() for name, node in found.children.items()}
     all_heads, exclusive = nodes["specificity"], nodes["exclusive"]

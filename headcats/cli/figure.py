@@ -111,7 +111,7 @@ def figure_command(
 def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) -> Table:
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
-    from headcats.evidence.comparison.method_agreeing import method_agreement
+    from headcats.evidence.comparison.method_agreement import method_agreement
     from headcats.evidence.comparison.method_grid import method_scores
     from headcats.results.tree import manifest_of
 

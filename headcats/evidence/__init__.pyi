@@ -6,12 +6,12 @@ from ..sweeps.joint import (
 from ..sweeps.joint import (
     joint_sweep as joint_sweep,
 )
-from .comparison.agreeing import agreement as agreement
-from .comparison.halves import half_agreement as half_agreement
-from .comparison.method_agreeing import (
+from .comparison.agreement import agreement as agreement
+from .comparison.agreement import half_agreement as half_agreement
+from .comparison.method_agreement import (
     disagreements as disagreements,
 )
-from .comparison.method_agreeing import (
+from .comparison.method_agreement import (
     method_agreement as method_agreement,
 )
 from .comparison.method_grid import method_scores as method_scores

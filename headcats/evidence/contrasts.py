@@ -12,8 +12,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
+from headcats.evidence.controls import p_value
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.specificity import p_value
 from headcats.evidence.trials import Trial, Trials
 
 
@@ -53,8 +53,7 @@ def contrasts(
         heads serve both, and above 0 where each category's heads matter more for their own prompts. Attribute `why`:
         a clause for the case that no pair has any prompt.
     """
-    places = [(category, other) for category in categories for other in categories]
-    cells = [_cell(category, other, designed, measured, category_of) for category, other in places]
+    cells = [_cell(category, rival, designed, measured, category_of) for category in categories for rival in categories]
     grids = {
         name: np.array([cell[name] for cell in cells]).reshape(len(categories), len(categories)) for name in cells[0]
     }

@@ -12,12 +12,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Float
 
 from headcats.models.head import Head
 from headcats.statistics.random_streams import stream
 
 HeadSet = tuple[Head, ...]
 Family = tuple[HeadSet, ...]
+# Damages are shares of the gap in single precision: a smaller difference is a tie, which counts against the category.
+TIE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -41,12 +44,6 @@ def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, s
     """Up to `n` distinct random sets that match `heads` in the number of heads per layer and share none with it.
 
     The order of `heads` does not matter. If no more than `n` such sets exist, all are returned, in random order.
-
-    Args:
-        heads: The tested heads.
-        n_heads: Layer -> number of heads.
-        n: How many sets.
-        seed: Seed of the draws.
     """
     if not heads:
         return Controls((), 0, "layers")
@@ -80,15 +77,7 @@ def relabellings(
     If heads of a layer are exchangeable, the tested sets are one such family among equals, so a rank among them is an
     exact test. The k-th image of every set is by the same permutation. Families are distinct, and none is that of the
     sets themselves; if no more than `n` exist, all are returned, in random order.
-
-    Args:
-        row: The sets; empty and repeated ones are ignored.
-        n_heads: Layer -> number of heads.
-        n: How many families.
-        seed: Seed of the draws.
-
-    Returns:
-        Set (sorted) -> its images, each sorted.
+    Empty and repeated sets are ignored. Set (sorted) -> its images, each sorted.
     """
     sets = _distinct(row)
     pools = {layer: [Head(layer, head) for head in range(count)] for layer, count in n_heads.items()}
@@ -103,15 +92,7 @@ def coupled_controls(
     """Control sets of several tested sets, the k-th of each by one map of all tested heads to other heads of the layer.
 
     Where a layer has too few other heads for such a map, every set gets `matched_sets` of its own.
-
-    Args:
-        row: The sets; empty and repeated ones are ignored.
-        n_heads: Layer -> number of heads.
-        n: How many controls.
-        seed: Seed of the draws.
-
-    Returns:
-        Set (sorted) -> its controls.
+    Empty and repeated sets are ignored. Set (sorted) -> its controls.
     """
     sets = _distinct(row)
     tested = {head for heads in sets for head in heads}
@@ -134,12 +115,6 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
 
     Where a layer has no head left, one of the nearest layer takes its place (the lower one of two); where no head at
     all is left, the sequence ends.
-
-    Args:
-        heads: The sequence to match.
-        n_heads: Layer -> number of heads.
-        n: How many sequences.
-        seed: Seed of the draws.
     """
     sequences = []
     for number in range(n):
@@ -233,3 +208,10 @@ def _sampled(parts: list[tuple[list[Head], int]], n: int, draws: np.random.Gener
         heads = [pool[place] for pool, count in parts for place in draws.permutation(len(pool))[:count]]
         sets[tuple(sorted(heads))] = None
     return list(sets)
+
+
+def p_value(observed: float, controls: Float[np.ndarray, " control"]) -> float:
+    """`(1 + controls that reach the observed value) / (1 + controls)`, one-sided; NaN without an observed value."""
+    if np.isnan(observed) or np.isnan(controls).any():
+        return float("nan")
+    return float((1 + (controls >= observed - TIE).sum()) / (1 + len(controls)))

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from headcats.evidence.controls import growing_sequences
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.selection import Selection, finite_mean
+from headcats.evidence.trials import Selection, finite_mean
 from headcats.sweeps.joint import cumulative
 from headcats.sweeps.tree import HeadSet
 
@@ -22,11 +22,7 @@ Sequences = Mapping[str, Mapping[str, tuple[HeadSet, list[HeadSet]]]]
 
 def sequences(selections: Mapping[str, Mapping[str, Selection]], n_heads: Mapping[int, int], *, seed: int) -> Sequences:
     """The heads of every category, the most specific first, and random sequences of the same layers.
-
-    Args:
-        selections: Task -> category -> heads that were chosen without the task.
-        n_heads: Layer -> number of heads.
-        seed: Seed of the random sequences.
+    Task and category as in `selections`, whose heads were chosen without the task.
     """
     return {
         task: {
@@ -55,11 +51,6 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
 
     On every task the heads are those that were chosen without it, so a task drops out where its list ends; `n_tasks`
     counts the rest. Side "others" is the mean over the other categories of the means over their tasks.
-
-    Args:
-        designed: See `sequences`.
-        measured: Task -> damages.
-        categories: Categories in the order of the result.
 
     Returns:
         `damage (category, side, k)` and `random (category, side, k, sequence)` in shares of the gap, `n_tasks

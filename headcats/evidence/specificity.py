@@ -16,18 +16,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from headcats.evidence.controls import TIE, p_value
 from headcats.evidence.damage import RESAMPLES, TaskDamage
 from headcats.evidence.trials import Trial, Trials
-
-# Damages are shares of the gap in single precision: a smaller difference is a tie, which counts against the category.
-TIE = 1e-6
-
-
-def p_value(observed: float, controls: Float[np.ndarray, " control"]) -> float:
-    """`(1 + controls that reach the observed value) / (1 + controls)`, one-sided; NaN without an observed value."""
-    if np.isnan(observed) or np.isnan(controls).any():
-        return float("nan")
-    return float((1 + (controls >= observed - TIE).sum()) / (1 + len(controls)))
 
 
 def specificity(

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import xarray as xr
 
-from headcats import statistics
 from headcats.errors import OptionError, TooFewItemsError
 from headcats.rules.rule import Cutoffs, Rule, rule
+from headcats.statistics.multiplicity import MOST_DRAWS, benjamini_hochberg, draws_for
 
 # From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
 _DRAWN = 15
@@ -54,13 +54,13 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         effect = scores["effect"]
         # Plain arrays: a rule is called hundreds of times on data without effects.
         p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
-        called = (statistics.benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
+        called = (benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
         return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
 
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
         # The largest p that was called; where none was, the one that a single discovery would have needed.
         p_value, effect = scores["p_value"].values, scores["effect"]
-        called = p_value[statistics.benjamini_hochberg(p_value) <= alpha]
+        called = p_value[benjamini_hochberg(p_value) <= alpha]
         largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value).sum()))
         n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
         return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
@@ -77,7 +77,7 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         return  # a single discovery is within reach
     # Even if every head reached the smallest p of its row: would anything be called?
     smallest = scores["smallest_p"].broadcast_like(scores["p_value"]).where(scores["p_value"].notnull())
-    least_q = float(np.nanmin(statistics.benjamini_hochberg(smallest.values)))
+    least_q = float(np.nanmin(benjamini_hochberg(smallest.values)))
     if least_q <= alpha:
         return
     row_reach = smallest.min(("layer", "head"))
@@ -92,9 +92,9 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
         need += _single(items, more, reach, tests=scores["p_value"].size, alpha=alpha)
         if items + more >= _DRAWN:
             # The smallest p of the most draws there are, and what q the rows make of it.
-            floor = 1 / (statistics.draws_for(scores["p_value"].size, alpha=alpha) + 1)
+            floor = 1 / (draws_for(scores["p_value"].size, alpha=alpha) + 1)
             more_draws = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
-            larger_alpha = f"a larger alpha, as hc.score makes {statistics.MOST_DRAWS} sign draws at most"
+            larger_alpha = f"a larger alpha, as hc.score makes {MOST_DRAWS} sign draws at most"
             need += f" and {more_draws if least_q * floor / reach <= alpha else larger_alpha}"
     raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "

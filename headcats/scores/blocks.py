@@ -42,16 +42,19 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     labels = scored_labels(results)
     methods = list(dict.fromkeys(label.method for label in labels))
     if method not in methods:
-        raise UnknownNameError(
-            instead_of_scores(results, method)
-            or unknown_name_message("method of these results", method, methods) + _how_to_add(method)
-        )
+        if advice := instead_of_scores(results, method):
+            raise UnknownNameError(advice)
+        message = unknown_name_message("method of these results", method, methods)
+        if method in names("method"):
+            run = f"repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder"
+            message += f" To add it, {run}."
+        raise UnknownNameError(message)
     present = [label.positions for label in labels if label.method == method]
     if positions is None and len(present) > 1:
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}: choose one with positions=.")
     if positions is not None and positions not in present:
         raise OptionError(f"These results hold {method!r} at {', '.join(present)}, not at {positions!r}.")
-    positions = present[0] if positions is None else positions
+    positions = positions or present[0]
     name = str(Label.parse(method).at(positions))
     missing = [task for task, node in tasks.items() if name not in node.children]
     if missing:
@@ -61,13 +64,6 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
             stacklevel=4,
         )
     return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
-
-
-def _how_to_add(method: str) -> str:
-    """How to add a registered method to results; "" for an unknown one."""
-    if method not in names("method"):
-        return ""
-    return f" To add it, repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder."
 
 
 def instead_of_scores(results: xr.DataTree, method: str) -> str:

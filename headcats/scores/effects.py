@@ -27,9 +27,12 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
         )
     metrics = block["metric"].values.tolist()
     if metric not in metrics:
-        raise UnknownNameError(
-            unknown_name_message("metric of these results", metric, metrics) + _how_to_measure(metric, metrics)
-        )
+        message = unknown_name_message("metric of these results", metric, metrics)
+        if metric in names("metric"):
+            metrics = [*metrics, metric]
+            run = f"headcats run --metrics {','.join(metrics)}, or hc.run(..., metrics={metrics})"
+            message += f" To measure it, run into a new folder: {run}."
+        raise UnknownNameError(message)
     block = block.sel(metric=metric)
     patched = block["patched"].transpose("prompt", "layer", "head")
     with np.errstate(invalid="ignore"), xr.set_options(arithmetic_join="exact"):
@@ -39,17 +42,6 @@ def prompt_effects(block: xr.Dataset, *, task: str, metric: str) -> tuple[Prompt
     distractor = block["distractor_task"].values if "distractor_task" in block else np.full(len(gap), "")
     grid = {axis: np.asarray(block.coords.get(axis, np.arange(block.sizes[axis]))) for axis in ("layer", "head")}
     return PromptEffects(effect, gap, block["item"].values.astype(str), distractor.astype(str)), grid
-
-
-def _how_to_measure(metric: str, present: list[str]) -> str:
-    """How to measure a registered metric; "" for an unknown one."""
-    if metric not in names("metric"):
-        return ""
-    metrics = [*present, metric]
-    return (
-        f" To measure it, run into a new folder: headcats run --metrics {','.join(metrics)}, or hc.run(..., "
-        f"metrics={metrics})."
-    )
 
 
 def same_grid(grids: dict[str, Grid]) -> Grid:

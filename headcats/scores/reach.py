@@ -7,7 +7,7 @@ import xarray as xr
 from jaxtyping import Float
 from scipy import stats
 
-from headcats import statistics
+from headcats.statistics.multiplicity import discoveries_needed
 from headcats.statistics.task import Estimate
 
 POWER = 0.8
@@ -40,13 +40,7 @@ def detectable_above(scores: xr.Dataset, min_effect: float) -> Float[np.ndarray,
 
     Such a rule needs a discovery and an interval above `min_effect`. So it is the larger of `detectable` and
     `min_effect + (t(.975) + t(.8)) * standard error`, with `n_items - 1` degrees of freedom.
-
-    Args:
-        scores: What `hc.score` returns.
-        min_effect: Smallest effect of interest of the rule, in shares of the clean-corrupted gap.
-
-    Returns:
-        In shares of the gap; NaN where no standard error is known or the median one is 0 (constant differences).
+    In shares of the gap; NaN where no standard error is known or the median one is 0 (constant differences).
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
     smallest = np.full(len(errors), np.nan)
@@ -73,7 +67,7 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
     tests = int(table["p_value"].notnull().sum())
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
-    needed = statistics.discoveries_needed(smallest, tests=tests, alpha=alpha)
+    needed = discoveries_needed(smallest, tests=tests, alpha=alpha)
     # A sign flip of n items reaches 2^(1 - n), unless the number of draws is the limit.
     by_draws = smallest > 2.0 ** (1 - items)
     limit = "by the number of sign draws" if by_draws else f"{items} query items in {task}"

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from headcats import statistics
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.effects import Grid, prompt_effects, same_grid
 from headcats.scores.reach import detectable, reach, weak_gap
-from headcats.statistics.task import Estimate, PromptEffects
+from headcats.statistics.multiplicity import benjamini_hochberg, discoveries_needed, draws_for
+from headcats.statistics.task import Estimate, PromptEffects, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1
@@ -115,12 +115,12 @@ def score(
         selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
         _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
-    draws = statistics.draws_for(tests, alpha=alpha)
+    draws = draws_for(tests, alpha=alpha)
     scored = {
         task: _Scored(
             category=_category(results, task),
             prompts=prompts,
-            estimate=statistics.estimate(prompts, task=task, seed=seed, draws=draws),
+            estimate=estimate(prompts, task=task, seed=seed, draws=draws),
         )
         for task, prompts in selected.items()
     }
@@ -170,7 +170,7 @@ def _warn_of_few_draws(scored: dict[str, _Scored], *, tests: int, draws: int, al
     needed = 2 * tests / alpha
     if draws >= needed or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
         return
-    together = statistics.discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
+    together = discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
     called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
     warnings.warn(
         f"alpha={alpha:g} over {tests} tests (head x task) needs {needed:.2g} sign draws; {draws} are made, so no p"
@@ -233,7 +233,7 @@ def _scores_table(scored: dict[str, _Scored], grid: Grid) -> xr.Dataset:
     for name, draw in (("resampled", "resample"), ("flipped", "flip")):
         effects = np.stack([getattr(e, name).reshape(-1, *shape) for e in estimates], axis=1)
         table[name] = ((draw, "task", "layer", "head"), effects)
-    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
     distractors = sorted({str(d) for s in scored.values() for d in s.prompts.distractor} - {""})
     by_distractor = np.full((len(scored), len(distractors), *shape), np.nan)
     for row, s in enumerate(scored.values()):

@@ -109,11 +109,14 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int, draws: int | None 
             p_value = np.where(finite, sign_flip_p(sums, draws=draws, rng=stream(seed, task, "sign flips")), np.nan)
         if len(items) > 1:
             low, high = (np.where(finite, bound, np.nan) for bound in ratio_interval(sums, gap_sums, weights))
-            resampled[:, finite] = _ratios(sums, gap_sums, weights[:KEPT_RESAMPLES])[:, finite]
+            first = weights[:KEPT_RESAMPLES]
+            gap_draws = first @ gap_sums
+            resampled[:, finite] = ((first @ sums) / np.where(gap_draws > 0, gap_draws, np.nan)[:, None])[:, finite]
             scatter = (sums - (effects.mean(axis=0) / gap) * gap_sums[:, None]) / gap_sums.sum()
             scatter *= math.sqrt(len(items) / (len(items) - 1))
             standard_error = np.where(finite, np.sqrt((scatter**2).sum(axis=0)), np.nan)
-            flipped[:, finite] = (_item_signs(items, seed=seed) @ scatter)[:, finite]
+            signs = [stream(seed, str(item), "null signs").integers(0, 2, size=FLIPS) for item in items]
+            flipped[:, finite] = ((1.0 - 2.0 * np.stack(signs, axis=1)) @ scatter)[:, finite]
     return Estimate(
         effect=effect,
         low=low,
@@ -145,17 +148,3 @@ def mean_interval(
     prompts = PromptEffects(values[:, None].astype(np.float64), np.ones(len(values)), item, distractor)
     result = estimate(prompts, task=task, seed=seed, draws=None)
     return float(result.effect[0]), float(result.low[0]), float(result.high[0])
-
-
-def _ratios(
-    sums: Float[np.ndarray, "item head"],
-    gap_sums: Float[np.ndarray, " item"],
-    weights: Float[np.ndarray, "draw item"],
-) -> Float[np.ndarray, "draw head"]:
-    gaps = weights @ gap_sums
-    return (weights @ sums) / np.where(gaps > 0, gaps, np.nan)[:, None]
-
-
-def _item_signs(items: Shaped[np.ndarray, " item"], *, seed: int) -> Float[np.ndarray, "flip item"]:
-    signs = [stream(seed, str(item), "null signs").integers(0, 2, size=FLIPS) for item in items]
-    return 1.0 - 2.0 * np.stack(signs, axis=1)

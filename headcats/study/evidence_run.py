@@ -14,8 +14,8 @@ import xarray as xr
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.evidence.examination import HeldOut, Options, examine
-from headcats.evidence.selection import select
+from headcats.evidence.held_out import HeldOut, Options, examine
+from headcats.evidence.trials import select
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import load, table_bytes

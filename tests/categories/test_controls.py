@@ -45,7 +45,7 @@ class TestNullCalibrated:
 
     def test_wrong_donors_alone_make_no_member_however_few_tasks_have_them(self) -> None:
         for controlled in ([0, 1, 2, 3, 4], [0, 1, 2], [0, 1], [0]):
-            with pytest.warns(StatisticsWarning, match="null_calibrated reads null_effect"):
+            with pytest.warns(StatisticsWarning, match="reads null_effect"):
                 members = categorize(scores_of(controlled), rule=rules.null_calibrated())
             inside = members["member"].sel(category="Algorithmic").values[0]
             assert (inside[0], inside[3]) == (1, -1)
@@ -56,11 +56,11 @@ class TestNullCalibrated:
         assert members["probability"].sel(category="Algorithmic").values[0, 0] == 1.0
 
     def test_without_any_null_effect_it_is_told(self) -> None:
-        with pytest.raises(DataError, match="without second_corruption_patch"):
+        with pytest.raises(DataError, match="second_corruption_patch"):
             categorize(scores_of([]), rule=rules.null_calibrated())
         scores = scores_of([0])
         scores["null_effect"] = scores["null_effect"] * np.nan
-        with pytest.raises(DataError, match="reads null_effect, of which"):
+        with pytest.raises(DataError, match="reads null_effect"):
             categorize(scores, rule=rules.null_calibrated())
 
 

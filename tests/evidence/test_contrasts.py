@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from damages import damage, heads, trial
 
-from headcats.evidence.contrast_reading import contrast_sentences
 from headcats.evidence.contrasts import contrasts
+from headcats.evidence.sentences import contrast_sentences
 
 CATEGORY_OF = {"capital": "Knowledge", "french": "Translation", "reverse": "Algorithmic", "never_scored": "Translation"}
 CATEGORIES = ("Algorithmic", "Knowledge", "Translation")

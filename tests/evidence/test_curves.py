@@ -5,7 +5,7 @@ import pytest
 from damages import damage, heads
 
 from headcats.evidence.curves import RANDOM_SEQUENCES, curves, sequences, sets_of
-from headcats.evidence.selection import Selection
+from headcats.evidence.trials import Selection
 from headcats.models.head import Head
 
 N_HEADS = {0: 4, 1: 8}

@@ -6,9 +6,9 @@ from damages import damage, heads, trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.selection import Selection
-from headcats.evidence.specificity import p_value, specificity
-from headcats.evidence.trials import sets_of, trials
+from headcats.evidence.controls import p_value
+from headcats.evidence.specificity import specificity
+from headcats.evidence.trials import Selection, sets_of, trials
 from headcats.models.head import Head
 
 CATEGORIES = ("A", "B", "C")

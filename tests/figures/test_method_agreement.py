@@ -117,7 +117,7 @@ def test_a_method_that_ranks_nothing_in_a_group_is_grey() -> None:
 
 
 def test_the_table_of_the_package_is_drawn() -> None:
-    from headcats.evidence.comparison.method_agreeing import method_agreement as agreement
+    from headcats.evidence.comparison.method_agreement import method_agreement as agreement
 
     draws = np.random.default_rng(0).normal(size=(3, 2, 4, 5))
     dims = ("method", "group", "layer", "head")

@@ -193,7 +193,7 @@ def test_joining_two_folders():
     second.blocks = {"a": {"new@last": BlockRecord("n")}, "b": {"new@last": BlockRecord("m")}}
     second.joint_blocks = {"ov_relation": JointRecord({"c": PartRecord("c")}, {"c": "K"}), "other": JointRecord()}
     first.join(second)
-    assert first.tasks["a"].category == "Knowledge", "the first folder's record"
+    assert first.tasks["a"].category == "Knowledge", "the first record"
     assert list(first.tasks) == ["a", "b"]
     assert {task: list(labels) for task, labels in first.blocks.items()} == {
         "a": ["denoising_patch@last", "new@last"],

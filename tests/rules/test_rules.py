@@ -10,9 +10,10 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats import registry, rules, statistics
+from headcats import registry, rules
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError
 from headcats.rules import Rule
+from headcats.statistics.multiplicity import draws_for, smallest_p
 
 EFFECT_RULES = {
     "threshold": lambda: rules.threshold(value=0.2),
@@ -51,7 +52,7 @@ def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
     """`factor`: what a category makes of its tasks' smallest p, (n - r + 1) / 2."""
 
     def refusal(items: int) -> str:
-        smallest = np.full(3, min(1.0, factor * statistics.smallest_p(items, draws=9999)))
+        smallest = np.full(3, min(1.0, factor * smallest_p(items, draws=9999)))
         effect = np.full((3, 1, heads), 0.5)
         scores = scores_of(effect, p=smallest[:, None, None], smallest_p=smallest, n_items=np.full(3, items))
         try:
@@ -69,7 +70,7 @@ def test_the_items_that_a_refusal_asks_for_suffice_and_one_less_does_not(
 @pytest.mark.parametrize("heads", [7, 300])
 def test_a_refusal_says_how_many_items_a_single_head_takes(heads: int) -> None:
     def outcome(items: int, *, reaching: int) -> np.ndarray:
-        smallest = statistics.smallest_p(items, draws=9999)
+        smallest = smallest_p(items, draws=9999)
         p_values = np.ones((1, 1, heads))
         p_values[..., :reaching] = smallest
         effect = np.full((1, 1, heads), 0.5)
@@ -86,7 +87,7 @@ def test_a_refusal_says_how_many_items_a_single_head_takes(heads: int) -> None:
 @pytest.mark.parametrize(("alpha", "need"), [(1e-5, "as many sign draws as"), (1e-9, "a larger alpha, as hc.score")])
 def test_a_refusal_asks_for_what_would_help(alpha: float, need: str) -> None:
     def judged(items: int, draws: int) -> xr.DataArray:
-        smallest = statistics.smallest_p(items, draws=draws)
+        smallest = smallest_p(items, draws=draws)
         scores = scores_of(np.full((1, 1, 320), 0.5), p=smallest, smallest_p=[smallest], n_items=[items])
         return rules.fdr(alpha=alpha)(scores)
 
@@ -94,7 +95,7 @@ def test_a_refusal_asks_for_what_would_help(alpha: float, need: str) -> None:
         judged(10, 9999)
     assert "single head" not in str(refused.value)  # no number of items is enough for that
     items = int(re.search(r"at least (\d+) query items", str(refused.value))[1])
-    draws = statistics.draws_for(320, alpha=alpha)
+    draws = draws_for(320, alpha=alpha)
     if "larger alpha" in need:
         with pytest.raises(TooFewItemsError):
             judged(items, draws)
@@ -244,7 +245,7 @@ def test_repr_is_the_call_with_all_options() -> None:
 
 
 def test_unknown_and_missing_options_are_named() -> None:
-    with pytest.raises(TypeError, match=r"'alhpa'; .* alpha, min_effect"):
+    with pytest.raises(TypeError, match=r"'alhpa'; .* alpha"):
         rules.fdr(alhpa=0.1)
     with pytest.raises(TypeError, match="by position"):
         rules.fdr(0.1)

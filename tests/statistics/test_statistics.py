@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 from scipy import stats
 from simulated import clustered_noise
 
-from headcats import statistics
 from headcats.errors import DataError
 from headcats.statistics import sign_flips
 from headcats.statistics.bootstrap import item_groups, item_weights
+from headcats.statistics.multiplicity import MOST_DRAWS, benjamini_hochberg, discoveries_needed, draws_for, smallest_p
 from headcats.statistics.random_streams import stream
 from headcats.statistics.sign_flips import sign_flip_p
-from headcats.statistics.task import PromptEffects, estimate
+from headcats.statistics.split_halves import reliability
+from headcats.statistics.task import FLIPS, KEPT_RESAMPLES, PromptEffects, estimate, mean_interval
 
 
 def prompts_of(
@@ -46,7 +47,7 @@ def test_few_items_are_enumerated_exactly(n_items: int) -> None:
 def test_equal_signs_reach_the_smallest_p_and_zeros_never_do() -> None:
     sums = np.stack([np.full(10, 0.3), np.zeros(10), np.r_[1.0, np.zeros(9)]], axis=1)
     np.testing.assert_allclose(sign_flip_p(sums, draws=1, rng=stream(0)), [2.0**-9, 1.0, 1.0])
-    assert statistics.smallest_p(10, draws=9_999) == 2.0**-9
+    assert smallest_p(10, draws=9_999) == 2.0**-9
 
 
 def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +196,7 @@ def test_no_prompts_are_refused() -> None:
 
 def test_mean_interval_is_that_of_a_mean() -> None:
     values = np.random.default_rng(0).normal(2.0, 1.0, size=400)
-    mean, low, high = statistics.mean_interval(values, np.arange(400).astype(str), np.full(400, ""), task="t", seed=0)
+    mean, low, high = mean_interval(values, np.arange(400).astype(str), np.full(400, ""), task="t", seed=0)
     half = 1.96 * values.std(ddof=1) / 20
     assert mean == pytest.approx(values.mean())
     np.testing.assert_allclose([low, high], [mean - half, mean + half], atol=0.1 * half)
@@ -223,8 +224,8 @@ def test_order_of_prompts_and_heads_and_the_unit_do_not_matter(seed: int, unit: 
 def test_reliability_is_one_without_noise_and_none_with_noise_alone() -> None:
     truth = np.linspace(0, 1, 40)
     rng = np.random.default_rng(0)
-    assert statistics.reliability(np.tile(truth, (20, 1)), rng=stream(0)) == pytest.approx(1.0)
-    assert abs(statistics.reliability(rng.normal(size=(20, 400)), rng=stream(0))) < 0.25
+    assert reliability(np.tile(truth, (20, 1)), rng=stream(0)) == pytest.approx(1.0)
+    assert abs(reliability(rng.normal(size=(20, 400)), rng=stream(0))) < 0.25
 
 
 def test_reliability_matches_its_definition() -> None:
@@ -232,38 +233,38 @@ def test_reliability_matches_its_definition() -> None:
     rng = np.random.default_rng(1)
     truth = rng.normal(size=3_000)
     sums = truth + 3 * rng.normal(size=(20, 3_000))
-    assert statistics.reliability(sums, rng=stream(0)) == pytest.approx(1 / (1 + 9 / 20), abs=0.03)
+    assert reliability(sums, rng=stream(0)) == pytest.approx(1 / (1 + 9 / 20), abs=0.03)
 
 
 @pytest.mark.parametrize("sums", [np.ones((1, 5)), np.ones((6, 2)), np.ones((6, 5)), np.zeros((6, 5))])
 def test_reliability_of_nothing_is_nan(sums: np.ndarray) -> None:
-    assert np.isnan(statistics.reliability(sums, rng=stream(0)))
+    assert np.isnan(reliability(sums, rng=stream(0)))
 
 
 def test_benjamini_hochberg_by_hand_with_missing_values() -> None:
     p_values = np.array([[0.01, np.nan, 0.04], [0.03, 0.5, np.nan]])
     expected = np.array([[0.04, np.nan, 0.16 / 3], [0.16 / 3, 0.5, np.nan]])
-    np.testing.assert_allclose(statistics.benjamini_hochberg(p_values), expected)
-    assert np.isnan(statistics.benjamini_hochberg(np.full(3, np.nan))).all()
+    np.testing.assert_allclose(benjamini_hochberg(p_values), expected)
+    assert np.isnan(benjamini_hochberg(np.full(3, np.nan))).all()
     drawn = np.random.default_rng(0).random(50)
-    np.testing.assert_array_equal(statistics.benjamini_hochberg(drawn), stats.false_discovery_control(drawn))
+    np.testing.assert_array_equal(benjamini_hochberg(drawn), stats.false_discovery_control(drawn))
 
 
 def test_draws_and_discoveries() -> None:
-    assert statistics.draws_for(10, alpha=0.05) == 9_999
-    assert statistics.draws_for(28 * 48, alpha=0.05) == 53_760
-    assert statistics.draws_for(28 * 48, alpha=1e-12) == statistics.MOST_DRAWS
+    assert draws_for(10, alpha=0.05) == 9_999
+    assert draws_for(28 * 48, alpha=0.05) == 53_760
+    assert draws_for(28 * 48, alpha=1e-12) == MOST_DRAWS
     # With this many draws a single head among all can be called.
-    assert statistics.discoveries_needed(statistics.smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
-    assert statistics.discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
-    assert statistics.discoveries_needed(0.1, tests=48, alpha=0.05) == 96
+    assert discoveries_needed(smallest_p(40, draws=53_760), tests=1344, alpha=0.05) == 1
+    assert discoveries_needed(2.0**-7, tests=48, alpha=0.05) == 8
+    assert discoveries_needed(0.1, tests=48, alpha=0.05) == 96
 
 
 class TestDraws:
     def test_resamples_are_those_of_the_interval(self) -> None:
         rng = np.random.default_rng(0)
         result = estimate(prompts_of(0.3 + rng.normal(size=(60, 4)), item=list(np.arange(60) // 2)), task="t", seed=0)
-        assert result.resampled.shape == (statistics.KEPT_RESAMPLES, 4)
+        assert result.resampled.shape == (KEPT_RESAMPLES, 4)
         np.testing.assert_allclose(np.quantile(result.resampled, 0.025, axis=0), result.low, atol=0.06)
         np.testing.assert_allclose(np.quantile(result.resampled, 0.975, axis=0), result.high, atol=0.06)
         np.testing.assert_allclose(result.resampled.mean(axis=0), result.effect, atol=0.03)
@@ -273,7 +274,7 @@ class TestDraws:
         effect = 2.0 + rng.normal(size=(80, 3))  # a large effect must not widen the null
         result = estimate(prompts_of(effect, item=list(range(80))), task="t", seed=0)
         np.testing.assert_allclose(result.standard_error, effect.std(axis=0, ddof=1) / np.sqrt(80), rtol=1e-6)
-        assert abs(result.flipped.mean(axis=0)).max() < 4 * result.standard_error.max() / np.sqrt(statistics.FLIPS)
+        assert abs(result.flipped.mean(axis=0)).max() < 4 * result.standard_error.max() / np.sqrt(FLIPS)
         np.testing.assert_allclose(result.flipped.std(axis=0), result.standard_error, rtol=0.25)
 
     def test_an_item_has_the_same_sign_in_every_task(self) -> None:

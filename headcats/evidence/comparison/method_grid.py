@@ -1,5 +1,6 @@
 """What every method of some results says of every head, on one grid: method x group x layer x head."""
 
+import itertools
 import json
 import warnings
 from collections.abc import Sequence
@@ -13,19 +14,17 @@ from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
 from headcats.results.label import Label
-from headcats.results.tree import declarations, scored_labels, suite_blocks, task_nodes
+from headcats.results.tree import approximation_of, declarations, scored_labels, suite_blocks, task_nodes
 from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")
 
 
-class _Found(NamedTuple):
-    """One method's strengths, and how they came about."""
+class _MethodGrid(NamedTuple):
+    """One method's `strength (group, layer, head)`, from `n (group)` tasks, relations or seeds."""
 
     strength: xr.DataArray
-    """`(group, layer, head)`."""
     n: xr.DataArray
-    """`(group)`: tasks, relations or seeds behind the numbers."""
     kind: str
     reduction: str
     metric: str = ""
@@ -82,44 +81,36 @@ def method_scores(
     """
     check_is(results, RESULTS, by="hc.evidence.method_scores")
     causal, suite = [str(label) for label in scored_labels(results)], suite_blocks(results)
-    known = [*causal, *suite]
-    found: dict[str, _Found] = {}
+    by_label: dict[str, _MethodGrid] = {}
     left_out: dict[str, str] = {}
-    for label in known if methods is None else _chosen(methods, known):
+    for label in [*causal, *suite] if methods is None else _select(methods, [*causal, *suite]):
         try:
-            if why := _unasked(results, label) if methods is None and label in causal else "":
-                left_out[label] = why
+            if methods is None and label in causal and (reason := _unsuitable(results, label)):
+                left_out[label] = reason
             elif label in causal:
-                found[label] = _causal(results, label, metric)
+                by_label[label] = _causal(results, label, metric)
             else:
-                found[label] = _suite_method(label, suite[label])
+                by_label[label] = _joint(label, suite[label])
         except DataError as problem:
             left_out[label] = str(problem)
-    if not found:
-        listed = "".join(f"\n- {label}: {why}" for label, why in left_out.items())
-        raise DataError(f"No method of these results says how much a head matters:{listed or ' nothing is scored.'}")
-    _check_same_heads(found)
-    names = _group_names(results, found)
-    if groups is not None:
-        for group in groups:
-            if group not in names:
-                raise UnknownNameError(unknown_name_message("group of these results", group, names))
-        names = list(groups)
-    table = xr.Dataset(
+    if not by_label:
+        reasons = "".join(f"\n- {label}: {reason}" for label, reason in left_out.items())
+        raise DataError(f"No method of these results says how much a head matters:{reasons or ' nothing is scored.'}")
+    _check_same_heads(by_label)
+    names = _group_names(results, by_label)
+    for group in groups or ():
+        if group not in names:
+            raise UnknownNameError(unknown_name_message("group of these results", group, names))
+    names, grids = names if groups is None else list(groups), list(by_label.values())
+    strengths = [grid.strength.reindex(group=names) for grid in grids]
+    counts = [grid.n.reindex(group=names, fill_value=0) for grid in grids]
+    return xr.Dataset(
         {
-            "strength": xr.concat(
-                [one.strength.reindex(group=names) for one in found.values()], "method", join="exact"
-            ),
-            "n": xr.concat(
-                [one.n.reindex(group=names, fill_value=0) for one in found.values()], "method", join="exact"
-            ),
-        }
-    )
-    return table.assign_coords(
-        method=list(found),
-        kind=("method", [one.kind for one in found.values()]),
-        reduction=("method", [one.reduction for one in found.values()]),
-        metric=("method", [one.metric for one in found.values()]),
+            "strength": xr.concat(strengths, "method", join="exact"),
+            "n": xr.concat(counts, "method", join="exact"),
+        },
+        {"method": list(by_label)}
+        | {name: ("method", [getattr(grid, name) for grid in grids]) for name in ("kind", "reduction", "metric")},
     ).assign_attrs(
         categories=str(results.attrs.get("categories", "[]")),
         left_out=json.dumps(left_out, ensure_ascii=False),
@@ -127,47 +118,45 @@ def method_scores(
     )
 
 
-def _chosen(methods: Sequence[str], known: list[str]) -> list[str]:
-    chosen: dict[str, None] = {}
-    for name in methods:
-        labels = [label for label in known if name in (label, Label.parse(label).method)]
-        if not labels:
-            choices = dict.fromkeys([*(Label.parse(label).method for label in known), *known])
+def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
+    """The labels of the named methods, once each, in the order of the names."""
+    by_name = {name: [label for label in labels if name in (label, Label.parse(label).method)] for name in methods}
+    for name, matches in by_name.items():
+        if not matches:
+            choices = dict.fromkeys([*(Label.parse(label).method for label in labels), *labels])
             raise UnknownNameError(unknown_name_message("method of these results", name, list(choices)))
-        chosen |= dict.fromkeys(labels)
-    return list(chosen)
+    return list(dict.fromkeys(itertools.chain(*by_name.values())))
 
 
-def _unasked(results: xr.DataTree, label: str) -> str:
+def _unsuitable(results: xr.DataTree, label: str) -> str:
     """Why a method is not compared unless it is named."""
     if declarations(results)[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
-    blocks = (node[label] for node in task_nodes(results).values() if label in node.children)
-    if any(block.attrs.get("approximation") for block in blocks):
+    if approximation_of(results, Label.parse(label)):
         return "an approximation: estimates, no patched effects; name the method to compare it"
     return ""
 
 
-def _causal(results: xr.DataTree, label: str, metric: str | None) -> _Found:
+def _causal(results: xr.DataTree, label: str, metric: str | None) -> _MethodGrid:
     method = Label.parse(label)
-    held = next(node[label] for node in task_nodes(results).values() if label in node.children)
-    measured = [str(name) for name in held.coords["metric"].values] if "metric" in held.coords else []
+    block = next(node[label] for node in task_nodes(results).values() if label in node.children)
+    measured = [str(name) for name in block.coords["metric"].values] if "metric" in block.coords else []
     strength = declarations(results)[label].strength or Strength()
-    chosen = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")
+    metric = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")
     with warnings.catch_warnings():
         # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(results, method=method.method, metric=chosen, positions=method.positions, alpha=0.99)
+        scores = score(results, method=method.method, metric=metric, positions=method.positions, alpha=0.99)
     values = scores[strength.variable]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()
     if not counted.any():
-        raise DataError(f"no task has a clear gap in {chosen!r}, so no effect is known")
+        raise DataError(f"no task has a clear gap in {metric!r}, so no effect is known")
     n = counted.rename(category="group")
-    return _Found(_grid(grouped.mean(), "category"), n, strength.kind, strength.text, chosen)
+    return _MethodGrid(_grid(grouped.mean(), "category"), n, strength.kind, strength.text, metric)
 
 
-def _suite_method(label: str, block: xr.Dataset) -> _Found:
+def _joint(label: str, block: xr.Dataset) -> _MethodGrid:
     strength = declaration_of(block, name=Label.parse(label).name).strength
     if strength is None:
         raise DataError("it has no number per head that could be compared")
@@ -184,28 +173,26 @@ def _suite_method(label: str, block: xr.Dataset) -> _Found:
     else:  # groups of what is reduced, such as tasks of a category
         n, grouped = counted.groupby(group).sum(), values.groupby(group)
         reduced = grouped.max() if strength.reduce == "max" else grouped.mean()
-    return _Found(_grid(reduced, group), n.rename({group: "group"}), strength.kind, strength.text)
+    return _MethodGrid(_grid(reduced, group), n.rename({group: "group"}), strength.kind, strength.text)
 
 
 def _grid(values: xr.DataArray, group: str) -> xr.DataArray:
-    plain = values.rename({group: "group"}).transpose(*_DIMS).reset_coords(drop=True)
-    return plain.astype(np.float64)
+    return values.rename({group: "group"}).transpose(*_DIMS).reset_coords(drop=True).astype(np.float64)
 
 
-def _check_same_heads(found: dict[str, _Found]) -> None:
-    (first, expected), *others = found.items()
-    for label, one in others:
-        for axis in ("layer", "head"):
-            mine, theirs = (grid.strength[axis].values.tolist() for grid in (expected, one))
-            if mine != theirs:
-                raise DataError(
-                    f"{first} and {label} have different {axis}s ({len(mine)} and {len(theirs)}): they are of "
-                    "different models, and their heads cannot be compared."
-                )
+def _check_same_heads(grids: dict[str, _MethodGrid]) -> None:
+    first = next(iter(grids))
+    for label, axis in itertools.product(grids, ("layer", "head")):
+        expected, places = (grids[name].strength[axis].values.tolist() for name in (first, label))
+        if places != expected:
+            raise DataError(
+                f"{first} and {label} have different {axis}s ({len(expected)} and {len(places)}): they are of "
+                "different models, and their heads cannot be compared."
+            )
 
 
-def _group_names(results: xr.DataTree, found: dict[str, _Found]) -> list[str]:
+def _group_names(results: xr.DataTree, grids: dict[str, _MethodGrid]) -> list[str]:
     """Groups that some method knows, in the order of the categories, then of the methods."""
-    held = dict.fromkeys(str(group) for one in found.values() for group in one.strength["group"].values)
-    listed = [str(entry["name"]) for entry in json.loads(results.attrs.get("categories", "[]"))]
-    return [*(name for name in listed if name in held), *(name for name in held if name not in listed)]
+    groups = dict.fromkeys(str(group) for grid in grids.values() for group in grid.strength["group"].values)
+    categories = [str(entry["name"]) for entry in json.loads(results.attrs.get("categories", "[]"))]
+    return [*(name for name in categories if name in groups), *(name for name in groups if name not in categories)]

@@ -1,5 +1,6 @@
 """Structure of categories across models: their heads do not correspond, but sizes, sharing and depth compare."""
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -8,8 +9,8 @@ import xarray as xr
 
 from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
-from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard
 from headcats.results.declaration import approximation_label
+from headcats.statistics.agreement import chance_jaccard, jaccard
 
 
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -75,26 +76,22 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     table = table.assign_coords(other_model=names, approximation=("model", approximations))
     table["correlation"] = (("model", "other_model"), correlation)
     table["n_pairs"] = (("model", "other_model"), counts)
-    table.attrs = {part: _part(next(iter(overlaps.values())), part) for part in _PROTOCOL}
-    return table
-
-
-# Part of a protocol -> its value where a table does not name it.
-_PROTOCOL = {"method": "", "positions": "", "metric": "", "rule": "", "effect": "total", "sign": "helping"}
-
-
-def _part(overlap: xr.Dataset, part: str) -> str:
-    return str(overlap.attrs.get(part, _PROTOCOL[part]))
+    return table.assign_attrs(_protocol(overlaps[names[0]]))
 
 
 def _check_one_protocol(overlaps: Mapping[str, xr.Dataset]) -> None:
-    first = next(iter(overlaps))
-    for name, overlap in overlaps.items():
-        for part in _PROTOCOL:
-            values = _part(overlaps[first], part), _part(overlap, part)
-            if values[0] != values[1]:
-                difference = f"{part} is {values[0]} for {first}, {values[1]} for {name}"
+    first, *_ = protocols = {name: _protocol(overlap) for name, overlap in overlaps.items()}
+    for name, protocol in protocols.items():
+        for part, value in protocols[first].items():
+            if protocol[part] != value:
+                difference = f"{part} is {value} for {first}, {protocol[part]} for {name}"
                 raise DataError(f"Models are compared under one protocol: {difference}.")
+
+
+def _protocol(overlap: xr.Dataset) -> dict[str, str]:
+    """What the attributes say of the protocol."""
+    defaults = {"method": "", "positions": "", "metric": "", "rule": "", "effect": "total", "sign": "helping"}
+    return {part: str(overlap.attrs.get(part, default)) for part, default in defaults.items()}
 
 
 def _structure(overlap: xr.Dataset) -> xr.Dataset:
@@ -113,13 +110,10 @@ def _structure(overlap: xr.Dataset) -> xr.Dataset:
         mean_layer, mean_depth = (weight @ layers / sizes, weight @ depth / sizes)
     flat = member.reshape(len(categories), -1)
     between = np.full((2, len(categories), len(categories)), np.nan)
-    for i in np.flatnonzero(has_scores):
-        for j in np.flatnonzero(has_scores):
-            between[0, i, j] = jaccard(flat[i], flat[j])
-            between[1, i, j] = chance_jaccard(int(sizes[i]), int(sizes[j]), heads=n_heads)
-    count = member.sum(axis=0)[exists]
+    for i, j in itertools.product(np.flatnonzero(has_scores), repeat=2):
+        between[:, i, j] = jaccard(flat[i], flat[j]), chance_jaccard(int(sizes[i]), int(sizes[j]), heads=n_heads)
     ks = overlap["k"].values
-    in_k = np.array([(count == k).sum() for k in ks])
+    in_k = (member.sum(axis=0)[exists] == ks[:, None]).sum(axis=1)
     return xr.Dataset(
         {
             "size": ("category", sizes),

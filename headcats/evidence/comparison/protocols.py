@@ -158,11 +158,11 @@ def judge_protocols(
     for message, names in messages.items():
         protocols_warned = f" ({_summarized(list(names), len(members))})" if set(names) != set(members) else ""
         warnings.warn(message + protocols_warned, StatisticsWarning, stacklevel=2)
-    judged = {name: table for name, table in members.items() if name not in left_out}
-    if not judged:
+    members = {name: table for name, table in members.items() if name not in left_out}
+    if not members:
         reasons = "".join(f"\n- {name}: {reason}" for name, reason in left_out.items())
         raise DataError(f"No protocol can be judged:{reasons}")
-    return JudgedProtocols(judged, left_out)
+    return JudgedProtocols(members, left_out)
 
 
 def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:

@@ -9,11 +9,10 @@ from jaxtyping import Bool, Float
 from scipy import stats
 from torch import Tensor
 
-from headcats import statistics
 from headcats.methods.function_vector.prompts import Rows
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.statistics.task import PromptEffects
+from headcats.statistics.task import PromptEffects, estimate
 
 _ROWS = 256  # prompts, each once for every vector, in one forward pass
 
@@ -90,7 +89,7 @@ def steered_task(
     steered, random = right[0], right[1:]
     differences = np.concatenate([steered - base[:, None], steered - random.mean(0)], axis=1)
     items = np.array([item for rows in asked for item in rows.items])
-    estimate = statistics.estimate(
+    resampled = estimate(
         PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), "")),
         task=task, seed=seed, draws=None,
     )  # fmt: skip
@@ -98,7 +97,7 @@ def steered_task(
         f"{name}{bound}": ("layer", values)
         for bound in ("", "_low", "_high")
         for name, values in zip(
-            ("gain", "excess"), np.split(getattr(estimate, bound.strip("_") or "effect"), 2), strict=True
+            ("gain", "excess"), np.split(getattr(resampled, bound.strip("_") or "effect"), 2), strict=True
         )
     }
     p_value = np.maximum(*np.split(_sign_test(differences), 2))

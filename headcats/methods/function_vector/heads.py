@@ -3,9 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from headcats import statistics
 from headcats.errors import DataError, OptionError
-from headcats.statistics.task import PromptEffects
+from headcats.statistics.task import PromptEffects, estimate
 
 METHOD = "function_vector_patch"
 
@@ -58,14 +57,14 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
     top = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
     # Tasks take the place of items, and every gap is 1.
     tasks = PromptEffects(raw[:, top], np.ones(len(raw)), names, np.full(len(raw), ""))
-    estimate = statistics.estimate(tasks, task="function vector heads", seed=seed, draws=None)
+    estimated = estimate(tasks, task="function vector heads", seed=seed, draws=None)
     rows, columns = np.unravel_index(top, grid.shape[1:])
     layers, heads = scores["layer"].values[rows], scores["head"].values[columns]
     return xr.Dataset(
         {
             "effect": ("rank", raw.mean(axis=0)[top]),
-            "low": ("rank", estimate.low),
-            "high": ("rank", estimate.high),
+            "low": ("rank", estimated.low),
+            "high": ("rank", estimated.high),
             "task_effect": (("rank", "task"), raw[:, top].T),
         },
         coords={

@@ -9,7 +9,6 @@ from typing import Any
 
 import xarray as xr
 
-from headcats import statistics
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, ModelError, StatisticsWarning
 from headcats.methods.function_vector.accuracy import steered_task
@@ -25,6 +24,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.tree import find_manifest, task_nodes
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
+from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
@@ -208,7 +208,7 @@ def steer(
     table = xr.concat(list(steered.values()), dim="task", join="exact")
     categories = [resolved.category_of(task).name for task in resolved.tasks if task.name in steered]
     table = table.assign_coords(category=("task", categories))
-    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(table["p_value"].values))
+    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
     names = ", ".join(map(str, members))
     provenance = {"heads": names, "model": adapted.name, "suite": resolved.name, "seed": seed, **asdict(settings)}
     table.attrs = {

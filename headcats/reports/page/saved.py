@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES
 from headcats.errors import StorageError
-from headcats.evidence.reading import in_current_words
+from headcats.evidence.verdicts import in_current_words
 from headcats.results.folder import read_table
 
 

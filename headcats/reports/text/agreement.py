@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Bool, Shaped
 
 from headcats.errors import pluralize
-from headcats.evidence.comparison.agreeing import pairs
+from headcats.evidence.comparison.agreement import pairs
 from headcats.reports.text.replicates import replicates
 from headcats.reports.text.table import Finding, Paragraph, Table, table
 

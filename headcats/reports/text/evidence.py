@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import pluralize
-from headcats.evidence.reading import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
+from headcats.evidence.verdicts import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
 from headcats.reports.text.table import Finding, Paragraph, Table, table
 
 # Direct and total effects below this share of the gap are not listed.

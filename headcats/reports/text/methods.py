@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.evidence.comparison.method_agreeing import disagreements
+from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.reports.text.table import Finding, Paragraph, Table, table
 
 NAMED_HEADS = 3

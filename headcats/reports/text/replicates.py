@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import xarray as xr
 
 from headcats.categories.replicates import replicated
-from headcats.evidence.comparison.agreeing import SIGNS
+from headcats.evidence.comparison.agreement import SIGNS
 
 _BY = ("always", "half", "any")
 

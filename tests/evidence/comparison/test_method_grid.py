@@ -107,7 +107,7 @@ def test_tasks_without_a_gap_do_not_count() -> None:
     found = method_scores(tree(blocks, categories=TASKS))
     np.testing.assert_allclose(found["strength"].sel(group="Knowledge")[0], EFFECTS["capitals"])
     assert found["n"].sel(group="Knowledge").values.tolist() == [1]
-    with pytest.raises(DataError, match=r"denoising_patch@last: no task has a clear gap in 'logit_diff'"):
+    with pytest.raises(DataError, match=r"gap in 'logit_diff'"):
         method_scores(tree({task: causal(EFFECTS[task], gap=0.0) for task in TASKS}, categories=TASKS))
 
 
@@ -138,8 +138,8 @@ def test_what_says_nothing_of_heads_is_left_out_and_says_why() -> None:
     assert "control" in left_out["second_corruption_patch@last"]
     assert "approximation" in left_out["attribution_patch@last"]
     assert "not above chance" in left_out["function_probe"]
-    assert "no number per head" in left_out["token_probe"]
-    assert "no 'facilitation' over seed, dataset, layer and head" in left_out["head_gating"]
+    assert "number per head" in left_out["token_probe"]
+    assert "'facilitation' over seed" in left_out["head_gating"]
     # What is named is compared.
     named = method_scores(made, methods=["attribution_patch", "denoising_patch@last"])
     assert named["method"].values.tolist() == ["attribution_patch@last", "denoising_patch@last"]
@@ -150,16 +150,16 @@ def test_methods_and_groups_are_chosen_by_name() -> None:
     found = method_scores(made, methods=["ov_relation"], groups=["Translation", "Knowledge"])
     assert found["method"].values.tolist() == ["ov_relation"]
     assert found["group"].values.tolist() == ["Translation", "Knowledge"]
-    with pytest.raises(UnknownNameError, match="Did you mean 'ov_relation'"):
+    with pytest.raises(UnknownNameError, match="mean 'ov_relation'"):
         method_scores(made, methods=["ov_relations"])
-    with pytest.raises(UnknownNameError, match="Did you mean 'Knowledge'"):
+    with pytest.raises(UnknownNameError, match="'Knowledge'"):
         method_scores(made, groups=["knowledge"])
-    with pytest.raises(UnknownNameError, match="Unknown metric 'prob' of these results"):
+    with pytest.raises(UnknownNameError, match="metric 'prob'"):
         method_scores(made, metric="prob")
 
 
 def test_other_heads_and_nothing_at_all() -> None:
-    with pytest.raises(DataError, match=r"denoising_patch@last and ov_relation have different heads \(3 and 2\)"):
+    with pytest.raises(DataError, match=r"different heads \(3 and 2\)"):
         method_scores(results(ov_relation=RELATIONS.isel(head=[0, 1])))
     with pytest.raises(DataError, match="different layers"):
         method_scores(results(ov_relation=RELATIONS.assign_coords(layer=[1, 2])))

@@ -98,9 +98,9 @@ def test_empty_and_unscored_categories_and_heads():
     assert (flat["mean_layer"] == 0).all()
 
 
-def test_models_are_compared_under_one_protocol_and_screens_are_marked():
+def test_models_are_compared_under_one_protocol_and_approximations_are_marked():
     one, other = overlap_of(members((3, 4), CELLS)), overlap_of(members((3, 4), CELLS), metric="log_prob")
-    with pytest.raises(DataError, match="metric is logit_diff"):
+    with pytest.raises(DataError, match="is logit_diff"):
         hc.evidence.category_structure({"a": one, "b": other})
     for difference in ({"effect": "task_specific"}, {"sign": "suppressing"}):
         (part, value), *_ = difference.items()

@@ -7,7 +7,7 @@ import xarray as xr
 from specific import study
 
 from headcats.cli.console import tell
-from headcats.evidence.examination import Options, examine
+from headcats.evidence.held_out import Options, examine
 from headcats.reports.text.evidence import evidence_findings
 
 OPTIONS = {"effect": "total", "method": "denoising_patch@last", "metric": "logit_diff", "n_prompts": 16}

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from headcats.errors import pluralize
-from headcats.evidence.reading import LEAST_CONTROLS
+from headcats.evidence.verdicts import LEAST_CONTROLS
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
 from headcats.reports.text.table import Note

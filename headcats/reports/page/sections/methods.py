@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
-from headcats.evidence.comparison.method_agreeing import method_agreement
+from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup
 from headcats.reports.page.material import Material

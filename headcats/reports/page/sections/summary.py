@@ -6,7 +6,7 @@ import xarray as xr
 
 from headcats.categories.head_list import head_table
 from headcats.errors import pluralize
-from headcats.evidence.reading import SUPPORTED, damaged_more
+from headcats.evidence.verdicts import SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
 

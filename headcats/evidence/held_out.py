@@ -1,4 +1,4 @@
-"""The test of categories: every ablation it needs in one pass over held-out prompts, and what they show."""
+"""The test of categories on held-out prompts: every ablation it needs in one pass, and what they show."""
 
 import json
 import logging
@@ -10,10 +10,11 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, format_duration, pluralize
-from headcats.evidence import contrasts, curves, reading, self_repair, specificity, trials
-from headcats.evidence.contrast_reading import contrast_sentences
+from headcats.evidence import contrasts, curves, self_repair, specificity, trials
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
-from headcats.evidence.selection import Selection, most_specific, select
+from headcats.evidence.sentences import contrast_sentences, multiplicity_sentences, redundancy_sentences, sentences
+from headcats.evidence.trials import Selection, most_specific, select
+from headcats.evidence.verdicts import verdicts
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -114,7 +115,7 @@ def examine(
     nodes = {}
     for name, designed in (("specificity", plan.trials), ("exclusive", plan.exclusive)):
         table = specificity.specificity(designed, measured, categories=categories, seed=options.seed)
-        nodes[name] = _with_counts(table, measured).assign(verdict=reading.verdicts(table))
+        nodes[name] = _with_counts(table, measured).assign(verdict=verdicts(table))
     nodes["contrasts"] = contrasts.contrasts(plan.trials, measured, categories=categories, category_of=held.category_of)
     nodes["curves"] = curves.curves(plan.sequences, measured, categories=categories)
     nodes["self_repair"] = self_repair.self_repair(
@@ -218,15 +219,15 @@ def _reading(
     nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Sequence[str], options: Options
 ) -> list[str]:
     all_heads, exclusive = nodes["specificity"], nodes["exclusive"]
-    lines = reading.sentences(all_heads, n_asked=options.controls)
-    lines += reading.sentences(exclusive, n_asked=options.controls, exclusive=True, beside=all_heads)
+    lines = sentences(all_heads, n_asked=options.controls)
+    lines += sentences(exclusive, n_asked=options.controls, exclusive=True, beside=all_heads)
     if (all_heads["heads"] != "").any():
         lines += contrast_sentences(nodes["contrasts"])
-        lines += reading.redundancy_sentences(nodes["self_repair"])
+        lines += redundancy_sentences(nodes["self_repair"])
         if options.positions != "last":
             lines.append(self_repair.NOT_COMPARABLE)
     lines += [f"{task} was not tested: {reason}." for task, reason in left_out.items()]
-    return [*lines, *notes, *reading.multiplicity_sentences(all_heads, exclusive)]
+    return [*lines, *notes, *multiplicity_sentences(all_heads, exclusive)]
 
 
 def _relaxed(selections: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:

@@ -14,7 +14,8 @@ from simulated import NAMES
 
 import headcats as hc
 from headcats.errors import DataError, OptionError
-from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard, pairs, rank_correlation
+from headcats.evidence.comparison.agreement import pairs
+from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
 
 
 def members_of(effect: object, *, cut: float = 0.5, attrs: dict | None = None) -> xr.Dataset:

@@ -9,9 +9,9 @@ from specific import study, tasks_of
 
 import headcats as hc
 from headcats.errors import DataError, StatisticsWarning
-from headcats.evidence.examination import Options, examine
-from headcats.evidence.reading import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
+from headcats.evidence.held_out import Options, examine
 from headcats.evidence.self_repair import NOT_COMPARABLE
+from headcats.evidence.verdicts import INCONCLUSIVE, NOT_SUPPORTED, SUPPORTED
 
 
 @pytest.fixture(scope="module")

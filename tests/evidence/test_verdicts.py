@@ -9,20 +9,18 @@ from damages import damage, heads, trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.reading import (
+from headcats.evidence.sentences import multiplicity_sentences, redundancy_sentences, sentences
+from headcats.evidence.specificity import specificity
+from headcats.evidence.verdicts import (
     INCONCLUSIVE,
     LEAST_CONTROLS,
     NOT_SUPPORTED,
     SUPPORTED,
     in_current_words,
-    multiplicity_sentences,
-    redundancy_sentences,
-    sentences,
     share,
     verdict,
     verdicts,
 )
-from headcats.evidence.specificity import specificity
 
 
 def row(

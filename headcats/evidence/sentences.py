@@ -1,69 +1,24 @@
-"""Verdicts on categories, and the sentences that state them. One rule for every study, without options.
+"""What the test of the categories shows, in sentences."""
 
-A category is supported if
-
-- its tested heads are more specific than their relabellings within layers: exact one-sided p <= .05 among at least 19
-  of them (with fewer no p could be that small, and the test is inconclusive);
-- the 95 % interval of their specificity is above 0: heads that matter for everything differ between any two groups of
-  prompts by more than random heads that matter for nothing;
-- p <= .05 also among random sets without the tested heads, where at least 19 exist. Alone, this condition would call
-  11 to 17 % of exchangeable sets at 8 heads per layer, because these sets all come from one small pool.
-
-One relabelling in n keeps a given head in a layer of n heads. Where one head does all of the damage the exact p is
-about 1 / n, so no model with fewer than 20 heads per layer could support the category. If the exact p alone stays above
-.05, while at most 1 in 20 of at least 19 sets without its heads is as specific, the test is inconclusive. In all other
-cases the category is not supported.
-
-Verdicts are not corrected for their number. Contrasts on shared words are descriptive: their p are among disjoint
-controls and enter no verdict.
-"""
+import itertools
 
 import numpy as np
 import xarray as xr
 
 from headcats.errors import pluralize
-
-ALPHA = 0.05
-LEAST_CONTROLS = 19
-# Descriptive cut-offs, no test: joint damage differs from the sum of single ones by a factor of FAR, and any two
-# damages differ by NOTABLE of the gap.
-FAR, NOTABLE = 1.5, 0.02
-SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
-_FORMER = {"cannot be decided": INCONCLUSIVE, "does not stand": NOT_SUPPORTED, "stands": SUPPORTED}
-
-
-def verdict(table: xr.Dataset) -> str:
-    """Whether one category is supported.
-
-    Args:
-        table: A row of what `headcats.evidence.specificity.specificity` returns (one category selected).
-    """
-    if not np.isfinite(table["specificity"].item()) or table["n_relabelled"].item() < LEAST_CONTROLS:
-        return INCONCLUSIVE
-    enough_sets = table["specificity_n_controls"].item() >= LEAST_CONTROLS
-    if not table["specificity_low"].item() > 0 or (enough_sets and table["specificity_p"].item() > ALPHA):
-        return NOT_SUPPORTED
-    if table["specificity_exact_p"].item() <= ALPHA:
-        return SUPPORTED
-    return INCONCLUSIVE if enough_sets else NOT_SUPPORTED
-
-
-def verdicts(table: xr.Dataset) -> xr.DataArray:
-    """The verdict of every category, text along `category`."""
-    names = table["category"].values
-    texts = np.array([verdict(table.sel(category=name)) for name in names], dtype=str)
-    return xr.DataArray(texts, dims="category", coords={"category": names})
-
-
-def in_current_words(table: xr.Dataset) -> xr.Dataset:
-    """A saved table of evidence; with `verdict` and `reading` of older files in the words used now."""
-    if "verdict" in table:
-        texts = [_FORMER.get(text, text) for text in table["verdict"].values.tolist()]
-        table = table.assign(verdict=("category", np.array(texts, dtype=str)))
-    reading = table.attrs.get("reading", "")
-    for former, word in _FORMER.items():
-        reading = reading.replace(f" {former}", f": {word}").replace(f"`{former}`", f"`{word}`")
-    return table.assign_attrs(reading=reading) if "reading" in table.attrs else table
+from headcats.evidence.verdicts import (
+    ALPHA,
+    FAR,
+    INCONCLUSIVE,
+    LEAST_CONTROLS,
+    NOT_SUPPORTED,
+    NOTABLE,
+    SUPPORTED,
+    damaged_more,
+    share,
+    tasks_with_heads,
+    verdict,
+)
 
 
 def sentences(
@@ -96,42 +51,8 @@ def sentences(
     return [lines[name] for name in table["category"].values.tolist() if name in lines]
 
 
-def share(value: float) -> str:
-    """A share of the gap: two decimals, three where two would leave nothing."""
-    digits = 2 if round(abs(value), 3) >= 0.1 else 3
-    # Adding 0 takes the sign off a -0.00.
-    return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def damaged_more(table: xr.Dataset, category: str) -> list[str]:
-    """Categories whose tasks a category's heads damage notably more than its own.
-
-    Args:
-        table: What `specificity` returns, or the row of this category.
-        category: Whose heads.
-    """
-    row = table["damage"].sel(category=category) if "category" in table["damage"].dims else table["damage"]
-    least = max(row.sel(target=category).item() + NOTABLE, NOTABLE)
-    return [target for target in row["target"].values.tolist() if row.sel(target=target).item() > least]
-
-
-def tasks_with_heads(table: xr.Dataset, target: str) -> str:
-    """On how many of a category's tested tasks there were heads, as "k of n tasks"; "" where on all of them.
-
-    Args:
-        table: A row of what `specificity` returns.
-        target: The category of the tasks.
-    """
-    n, with_heads = int((table["task_category"] == target).sum()), int(table["n_tasks"].sel(target=target))
-    return f"{with_heads} of {n} tasks" if with_heads < n else ""
-
-
 def multiplicity_sentences(*tables: xr.Dataset) -> list[str]:
-    """How many verdicts were reached, in one sentence or none.
-
-    Args:
-        tables: What `specificity` returns, with `verdict`.
-    """
+    """How many verdicts were reached, in one sentence or none."""
     n = sum(int((table["verdict"] != INCONCLUSIVE).sum()) for table in tables)
     if not n:
         return []
@@ -141,11 +62,7 @@ def multiplicity_sentences(*tables: xr.Dataset) -> list[str]:
 
 
 def redundancy_sentences(table: xr.Dataset) -> list[str]:
-    """Whether a category's heads stand in for each other, one sentence per category with at least two heads.
-
-    Args:
-        table: What `headcats.evidence.self_repair.self_repair` returns.
-    """
+    """Whether a category's heads stand in for each other, one sentence per category with at least two heads."""
     lines = []
     for name in table["category"].values.tolist():
         row = table.sel(category=name)
@@ -252,3 +169,75 @@ def _shared(row: xr.Dataset) -> str:
         (int(n), len(heads.split())) for n, heads in zip(row["shared"].values, row["heads"].values, strict=True)
     )
     return f" {shared} of its {tested} tested heads are in other categories too." if shared else ""
+
+
+def contrast_sentences(table: xr.Dataset) -> list[str]:
+    """One sentence per pair of categories with shared words, and one on the pairs without; they enter no verdict."""
+    if not (table["own_prompts"].values > 0).any():
+        return [f"No contrast on shared words: {table.attrs.get('why', 'no corrupted prompt shows another category')}."]
+    names = table["category"].values.tolist()
+    cells = [table.sel(category=name, other=rival) for name, rival in itertools.permutations(names, 2)]
+    # Where both categories have heads, one sentence holds both differences.
+    one_sided = [
+        cell for cell in cells if np.isfinite(cell["difference"].item()) and not np.isfinite(cell["interaction"].item())
+    ]
+    lines = [_difference(cell) for cell in one_sided]
+    lines += [
+        _interaction(cell)
+        for cell in cells
+        if names.index(cell["category"].item()) < names.index(cell["other"].item())
+        and np.isfinite(cell["interaction"].item())
+    ]
+    if lines:
+        has_p = any(cell["n_controls"].item() >= LEAST_CONTROLS for cell in one_sided)
+        caution = ": random sets without the tested heads are too much alike, so their p are too small"
+        lines.append(f"Contrasts on shared words are descriptive and enter no verdict{caution if has_p else ''}.")
+    strangers: set[str] = set()
+    untested: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        name, rival, note = (cell[part].item() for part in ("category", "other", "note"))
+        if not (cell["own_prompts"].item() and cell["other_prompts"].item()):
+            strangers.add(" and ".join(sorted((name, rival))))
+        elif note:
+            untested.setdefault((name, note), []).append(rival)
+    if strangers:
+        lines.append(
+            f"No contrast on shared words between {'; '.join(sorted(strangers))}: no held-out prompt of the one shows "
+            "a task of the other."
+        )
+    lines += [
+        f"No contrast on shared words for {name} against {', '.join(targets)}: {note}."
+        for (name, note), targets in untested.items()
+    ]
+    return lines
+
+
+def _interaction(cell: xr.Dataset) -> str:
+    name, rival = cell["category"].item(), cell["other"].item()
+    difference, both = cell["difference"].item(), cell["interaction"].item()
+    return (
+        f"On words that {name} and {rival} share, heads of {name} do {_more(difference)} damage to {name} than to "
+        f"{rival}, and those of {rival} {_more(both - difference)} to {rival} than to {name}: {share(both)} of the gap "
+        f"together ({_prompts(cell)}; above 0: each category's heads do more for it than the other's do; 0: the same; "
+        "below 0: less)."
+    )
+
+
+def _more(difference: float) -> str:
+    return f"{share(abs(difference))} {'less' if difference < 0 else 'more'}"
+
+
+def _prompts(cell: xr.Dataset) -> str:
+    return f"{cell['own_prompts'].item()} and {cell['other_prompts'].item()} prompts"
+
+
+def _difference(cell: xr.Dataset) -> str:
+    name, rival, n, p = (cell[part].item() for part in ("category", "other", "n_controls", "p"))
+    damage = (
+        f"On words that {name} and {rival} share, heads of {name} damage {name} by {share(cell['own'].item())} and "
+        f"{rival} by {share(cell['elsewhere'].item())} of the gap ({_prompts(cell)})"
+    )
+    if n < LEAST_CONTROLS:
+        return f"{damage}; too few random sets ({n}) to judge the difference."
+    reaching = f"{round(p * (n + 1)) - 1} of {n} random sets of the same layers"
+    return f"{damage}; {reaching} differ as much (descriptive p = {p:.2g})."

@@ -9,7 +9,7 @@ from simulated import block, tree
 
 import headcats as hc
 from headcats.errors import StatisticsWarning
-from headcats.evidence.selection import Selection, category_specific_effect, most_specific, numbered_tasks, select
+from headcats.evidence.trials import Selection, category_specific_effect, most_specific, numbered_tasks, select
 from headcats.models.head import Head
 
 TASKS = {"k1": "Knowledge", "k2": "Knowledge", "k3": "Knowledge", "l1": "Linguistic", "l2": "Linguistic"}

@@ -6,12 +6,12 @@ import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import stats
 
-from headcats import statistics
-from headcats.errors import DataError, OptionError
-from headcats.evidence.comparison.agreeing import chance_jaccard, jaccard, rank_correlation
-from headcats.evidence.comparison.method_reading import method_reading
+from headcats.errors import DataError, OptionError, pluralize
+from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
+from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
 
+LEVEL = 0.05
 DRAWS = 4_999
 LEAST_TOP = 4
 _DIMS = ("method", "group", "layer", "head")
@@ -67,40 +67,40 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     methods, groups = ([str(name) for name in strength[axis].values] for axis in ("method", "group"))
     layer_of = np.repeat(np.arange(shape[0]), shape[1])
     pairs = (len(groups), len(methods), len(methods))
-    found = {
+    comparison = {
         name: np.full(pairs, np.nan)
         for name in ("rank_correlation", "layer_correlation", "p_value", "top_overlap", "top_chance")
     }
     counts = np.zeros(pairs, dtype=np.int64)
     in_top = np.zeros((len(groups), len(methods), values.shape[2]), dtype=bool)
     for row, group in enumerate(groups):
-        theirs = values[:, row]
-        known = np.isfinite(theirs)
-        in_top[row] = [_top(one, top) for one in theirs]
+        strengths = values[:, row]
+        finite = np.isfinite(strengths)
+        in_top[row] = [_top(of_method, top) for of_method in strengths]
         for i in range(len(methods)):
             for j in range(i + 1):
-                pair, both = (row, [i, j], [j, i]), known[i] & known[j]
+                pair, both = (row, [i, j], [j, i]), finite[i] & finite[j]
                 counts[pair] = both.sum()
-                found["rank_correlation"][pair] = rank_correlation(theirs[i][both], theirs[j][both])
-                if known[i].any() and known[j].any():
+                comparison["rank_correlation"][pair] = rank_correlation(strengths[i][both], strengths[j][both])
+                if finite[i].any() and finite[j].any():
                     sizes = int(in_top[row, i].sum()), int(in_top[row, j].sum())
-                    found["top_overlap"][pair] = jaccard(in_top[row, i], in_top[row, j])
-                    found["top_chance"][pair] = chance_jaccard(*sizes, heads=int((known[i] | known[j]).sum()))
-                if i != j and np.isfinite(found["rank_correlation"][row, i, j]):
+                    comparison["top_overlap"][pair] = jaccard(in_top[row, i], in_top[row, j])
+                    comparison["top_chance"][pair] = chance_jaccard(*sizes, heads=int((finite[i] | finite[j]).sum()))
+                if i != j and np.isfinite(comparison["rank_correlation"][row, i, j]):
                     # By name, so that the order of the methods does not matter.
                     first, second = sorted((i, j), key=methods.__getitem__)
                     rng = stream(seed, "method agreement", group, methods[first], methods[second])
-                    found["layer_correlation"][pair], found["p_value"][pair] = _within_layers(
-                        theirs[first][both], theirs[second][both], layer_of[both], draws=draws, rng=rng
+                    comparison["layer_correlation"][pair], comparison["p_value"][pair] = _within_layers(
+                        strengths[first][both], strengths[second][both], layer_of[both], draws=draws, rng=rng
                     )
     table = xr.Dataset(
-        {name: (("group", "method", "other"), numbers) for name, numbers in found.items()},
+        {name: (("group", "method", "other"), numbers) for name, numbers in comparison.items()},
         coords={"group": groups, "method": methods, "other": methods},
     )
-    # Every pair stands there twice, which changes no q.
-    table["q_value"] = table["p_value"].copy(data=statistics.benjamini_hochberg(found["p_value"]))
+    # Every pair is in the table twice, which changes no q.
+    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(comparison["p_value"]))
     table["n_heads"] = (("group", "method", "other"), counts)
-    ranks = np.array([[_ranks(values[i, row]) for i in range(len(methods))] for row in range(len(groups))])
+    ranks = stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
     grid = {"layer": strength["layer"].values, "head": strength["head"].values}
     per_head = ("group", "method", "layer", "head")
     table = table.assign_coords(grid)
@@ -111,7 +111,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     along = {name: strength[name] for name in strength.coords if strength[name].dims == ("method",)}
     table = table.assign_coords({name: value for name, value in along.items() if name != "method"})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
-    return table.assign_attrs(reading="\n".join(method_reading(table, disagreements(table, n=2))))
+    return table.assign_attrs(reading="\n".join(_sentences(table, disagreements(table, n=2))))
 
 
 def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
@@ -146,10 +146,12 @@ def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
             if flat[place] < 0:
                 continue
             layer, head = np.unravel_index(place, spread.shape)
-            own = ranks[:, layer, head]
-            high, low = int(np.nanargmin(own)), int(np.nanargmax(own))
+            places = ranks[:, layer, head]
+            high, low = int(np.nanargmin(places)), int(np.nanargmax(places))
             name = f"L{spread['layer'].values[layer]}H{spread['head'].values[head]}"
-            rows.append((str(group), name, flat[place], str(methods[high]), own[high], str(methods[low]), own[low]))
+            rows.append(
+                (str(group), name, flat[place], str(methods[high]), places[high], str(methods[low]), places[low])
+            )
     return pd.DataFrame(rows, columns=["group", "head", "spread", "high", "high_rank", "low", "low_rank"])
 
 
@@ -185,18 +187,11 @@ def _top(strengths: Float[np.ndarray, " place"], top: int) -> Bool[np.ndarray, "
     return strengths >= np.sort(helping)[-min(top, len(helping))]
 
 
-def _ranks(strengths: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
-    known = np.isfinite(strengths)
-    ranks = np.full(len(strengths), np.nan)
-    ranks[known] = stats.rankdata(-strengths[known])
-    return ranks
-
-
 def _spread(ranks: Float[np.ndarray, "group method place"]) -> Float[np.ndarray, "group place"]:
-    known = np.isfinite(ranks)
-    largest = np.where(known, ranks, -np.inf).max(axis=1)
-    smallest = np.where(known, ranks, np.inf).min(axis=1)
-    return np.where(known.sum(axis=1) >= 2, largest - smallest, np.nan)
+    ranked = np.isfinite(ranks)
+    largest = np.where(ranked, ranks, -np.inf).max(axis=1)
+    smallest = np.where(ranked, ranks, np.inf).min(axis=1)
+    return np.where(ranked.sum(axis=1) >= 2, largest - smallest, np.nan)
 
 
 def _within_layers(
@@ -208,16 +203,81 @@ def _within_layers(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Mean rank correlation when the heads of each layer are permuted, and the two-sided p of the one there is."""
-    mine, theirs = (_standard(stats.rankdata(values)) for values in (first, second))
-    drawn, there = np.empty(draws), mine @ theirs
+    first_ranks, second_ranks = (_standard(stats.rankdata(values)) for values in (first, second))
+    permuted, observed = np.empty(draws), first_ranks @ second_ranks
     for part in np.array_split(np.arange(draws), 1 + draws * len(layer) // _AT_A_TIME):
         # Places stand layer by layer, so sorting layer + noise moves each place within its layer.
         order = np.argsort(layer + rng.random((len(part), len(layer))), axis=1)
-        drawn[part] = mine[order] @ theirs
-    above, below = (drawn >= there - _ROUNDING).sum(), (drawn <= there + _ROUNDING).sum()
-    return float(drawn.mean()), float(min(1.0, 2 * (1 + min(above, below)) / (1 + draws)))
+        permuted[part] = first_ranks[order] @ second_ranks
+    above, below = (permuted >= observed - _ROUNDING).sum(), (permuted <= observed + _ROUNDING).sum()
+    return float(permuted.mean()), float(min(1.0, 2 * (1 + min(above, below)) / (1 + draws)))
 
 
 def _standard(ranks: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
     centred = ranks - ranks.mean()
     return centred / np.sqrt((centred**2).sum())
+
+
+def _sentences(table: xr.Dataset, differing: pd.DataFrame) -> list[str]:
+    """What agreement and the heads that methods rank most differently show; no sentence says more than its numbers."""
+    methods, groups = ([str(name) for name in table[axis].values] for axis in ("method", "group"))
+    size = f"{len(methods)} methods on {int(table['n_heads'].max())} heads, in {pluralize(len(groups), 'group')}"
+    measures = f"rank correlation over all heads (median over groups), overlap of the top {table.attrs['top']}"
+    lines = [f"{size}: {measures}."]
+    pairs = [(i, j) for i in range(len(methods)) for j in range(i)]
+    by_pair = {pair: _finite(table["rank_correlation"].values[:, *pair]) for pair in pairs}
+    ordered = sorted((pair for pair in pairs if len(by_pair[pair])), key=lambda pair: -float(np.median(by_pair[pair])))
+    if ordered:
+        lines.append(f"{'Most alike: ' if len(ordered) > 1 else ''}{_pair(table, ordered[0])}.")
+        lines += [f"Least alike: {_pair(table, ordered[-1])}."] if len(ordered) > 1 else []
+        lines.append(_beyond_layers(table, pairs))
+    if len(ordered) < len(pairs):
+        lines.append(f"{len(pairs) - len(ordered)} of {len(pairs)} pairs have no group in which both order heads.")
+    has_numbers = np.diagonal(table["n_heads"].transpose("group", "method", "other").values, axis1=1, axis2=2) > 0
+    for method, present in zip(methods, has_numbers.T, strict=True):
+        if not present.all():
+            lines.append(f"{method} says nothing of {', '.join(np.array(groups)[~present])}.")
+    for group in groups:
+        heads = [
+            f"{row.head} (place {row.high_rank:g} for {row.high}, {row.low_rank:g} for {row.low})"
+            for row in differing[differing["group"] == group].itertuples()
+        ]
+        lines += [f"{group}: the methods differ most on {' and '.join(heads)}."] if heads else []
+    lines.append(
+        "The methods measure different things in different units: agreement makes neither right, and a head low in one "
+        "of them is not shown to be unused."
+    )
+    return lines
+
+
+def _pair(table: xr.Dataset, pair: tuple[int, int]) -> str:
+    values, overlap, chance = (
+        _finite(table[name].values[:, *pair]) for name in ("rank_correlation", "top_overlap", "top_chance")
+    )
+    first, second = (table["method"].values[place] for place in reversed(pair))
+    span = f" ({values.min():.2f} to {values.max():.2f})" if len(values) > 1 else ""
+    top = f", top overlap {np.median(overlap):.2f} where chance gives {np.median(chance):.2f}" if len(overlap) else ""
+    return f"{first} and {second}, {np.median(values):.2f}{span}{top}"
+
+
+def _beyond_layers(table: xr.Dataset, pairs: list[tuple[int, int]]) -> str:
+    correlation, layers, q_value = (
+        np.array([table[name].values[:, *pair] for pair in pairs])
+        for name in ("rank_correlation", "layer_correlation", "q_value")
+    )
+    more, less = (int((q_value[sign * (correlation - layers) > 0] <= LEVEL).sum()) for sign in (1, -1))
+    total = int(np.isfinite(q_value).sum())
+    test = f"(q <= {LEVEL:g}, heads permuted within layers)"
+    if not more and not less:
+        return (
+            f"In no comparison ({total} of pair x group) is the order of heads told from what layers alone give {test}."
+        )
+    opposite = f", in {less} less" if less else ""
+    return (
+        f"In {more} of {total} comparisons (pair x group) heads are ordered more alike than their layers alone "
+        f"give{opposite} {test}."
+    )
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return values[np.isfinite(values)]

@@ -1,0 +1,286 @@
+"""Agreement of memberships of the same heads, of several protocols or of two halves of the prompts."""
+
+import itertools
+import json
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, check_named
+from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.results.declaration import approximation_label
+from headcats.scores.items import first_half, of_items
+from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
+
+_log = logging.getLogger("headcats")
+HALVES = ("first", "second")
+SIGNS = {"helping": ("member", "effect"), "suppressing": ("suppressing", "suppressing_effect")}
+# Parts of a protocol that memberships may name in their attributes.
+PARTS = ("method", "positions", "metric", "effect", "rule", "plan")
+
+
+def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr.Dataset:
+    """Jaccard index and rank correlation between several memberships of the same heads, category by category.
+
+    `jaccard = |A and B| / |A or B|` over the heads that are `in`; undecided heads are in neither. `spearman` is over
+    the category effects of the heads with a number in both, so it also sees agreement below the threshold. `expected`
+    is the mean Jaccard index of two random sets of the same sizes, drawn from all heads whatever their layer: a high
+    index of two sets that hold most heads says little.
+
+    Args:
+        members: Name of a protocol -> what `hc.categorize` returns, or `hc.overlap` of that sign. Categories are
+            matched by name.
+        sign: "helping" or "suppressing" heads; the two are never merged.
+
+    Returns:
+        Dims `category, protocol, other`: `jaccard`, `expected`, `spearman`, `both` (heads in both) and `n_heads` (heads
+        with a number in both); `size, n_tasks (category, protocol)`: heads in, and tasks with numbers.
+        `jaccard` is NaN where both are empty or one protocol has no numbers in the category, `spearman` where fewer
+        than 3 heads have numbers in both or one of the effects is constant. Coordinates along `protocol`:
+        `approximation` ("" where effects are exact), and those of `method, positions, metric, effect, rule, plan` that
+        the memberships name (`plan` as `hc.evidence.judge_protocols` gives it: JSON, part of the plan -> value).
+
+    Raises:
+        OptionError: Another `sign`, or memberships of suppressing heads alone where helping ones are compared.
+        DataError: No memberships, memberships of different heads, or no common category.
+
+    Example:
+        >>> import headcats as hc
+        >>> judged = hc.evidence.judge_protocols({"mini-icl": hc.load("results/mini-icl")}).members
+        >>> table = hc.evidence.agreement(judged)
+        >>> table.jaccard.dims
+        ('category', 'protocol', 'other')
+        >>> bool(table.jaccard.max() <= 1)
+        True
+
+    References:
+        Jaccard (1901), Bull. Soc. Vaud. Sci. Nat. 37, 547-579; Spearman (1904), Am. J. Psychol. 15, 72-101.
+    """
+    if sign not in SIGNS:
+        raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
+    check_named(members, MEMBERS, by="hc.evidence.agreement", of="protocol")
+    columns = [_columns(name, table, sign) for name, table in members.items()]
+    categories = _common(members)
+    names, shape = list(members), (len(categories), len(members), len(members))
+    values = {name: np.full(shape, np.nan) for name in ("jaccard", "expected", "spearman")}
+    counts = {name: np.zeros(shape, dtype=np.int64) for name in ("both", "n_heads")}
+    sizes = np.zeros(shape[:2], dtype=np.int64)
+    for row, category in enumerate(categories):
+        tables = [table.sel(category=category).transpose("layer", "head", ...) for table in members.values()]
+        inside = [(table[member] == 1).values.ravel() for table, (member, _) in zip(tables, columns, strict=True)]
+        effects = [
+            table[effect].values.ravel().astype(np.float64) for table, (_, effect) in zip(tables, columns, strict=True)
+        ]
+        finite = [np.isfinite(effect) for effect in effects]
+        for i in range(len(names)):
+            sizes[row, i] = inside[i].sum()
+            for j in range(i + 1):
+                pair = (row, [i, j], [j, i])
+                shared = finite[i] & finite[j]
+                counts["both"][pair] = (inside[i] & inside[j]).sum()
+                counts["n_heads"][pair] = shared.sum()
+                values["spearman"][pair] = rank_correlation(effects[i][shared], effects[j][shared])
+                if finite[i].any() and finite[j].any():
+                    values["jaccard"][pair] = jaccard(inside[i], inside[j])
+                    either = int((finite[i] | finite[j]).sum())
+                    values["expected"][pair] = chance_jaccard(int(inside[i].sum()), int(inside[j].sum()), heads=either)
+    dims = ("category", "protocol", "other")
+    table = xr.Dataset(
+        {name: (dims, numbers) for name, numbers in (values | counts).items()},
+        coords={"category": categories, "protocol": names, "other": names},
+        attrs={"sign": sign},
+    )
+    table["size"] = (dims[:2], sizes)
+    if all("n_tasks" in protocol for protocol in members.values()):
+        n_tasks = [protocol["n_tasks"].sel(category=categories) for protocol in members.values()]
+        table["n_tasks"] = (dims[:2], np.stack(n_tasks, 1))
+    parts = {part: [str(protocol.attrs.get(part, "")) for protocol in members.values()] for part in PARTS}
+    parts = {part: texts for part, texts in parts.items() if any(texts)}
+    parts["approximation"] = [approximation_label(protocol) for protocol in members.values()]
+    return table.assign_coords({part: ("protocol", texts) for part, texts in parts.items()})
+
+
+def half_agreement(
+    results: xr.DataTree,
+    judge: Callable[[xr.DataTree], xr.Dataset],
+    *,
+    splits: int = 5,
+    seed: int = 0,
+    sign: str = "helping",
+) -> xr.Dataset:
+    """Jaccard index and rank correlation between the categories of two random halves of the query items.
+
+    All prompts of an item, in every task, are in the same half. A half has half the items, so its intervals are wider
+    than those of the full run and fewer heads are `in`: a lower bound of the agreement of two samples of full size.
+
+    Args:
+        results: As `hc.load` returns them.
+        judge: Results -> what `hc.categorize` returns, for example
+            `lambda half: hc.categorize(hc.score(half, method="denoising_patch"))`.
+        splits: How many random splits.
+        seed: Seed of the splits.
+        sign: "helping" or "suppressing" heads.
+
+    Returns:
+        Over splits, by `category`: `jaccard, spearman, expected` (means), `jaccard_min, jaccard_max, spearman_min,
+        spearman_max`; `expected` is the mean Jaccard index of random sets of the same sizes. Every single split:
+        `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half, category)` = heads in,
+        and `reason (split)`: why a split could not be judged ("" where it could; its numbers are NaN, its sizes 0).
+        `n_splits (category)` counts the splits that have a Jaccard index: NaN where both halves are empty. `n_heads
+        (category)`: heads with a number in both halves, in the split with the most; 0 where no task was scored.
+
+    Raises:
+        OptionError: `splits` below 1, or another `sign`.
+        DataError: `results` are no results, or `judge` returns no memberships.
+
+    Example:
+        >>> import headcats as hc
+        >>> results = hc.load("results/mini-icl")
+        >>> def judge(half):
+        ...     return hc.categorize(hc.score(half, method="denoising_patch"), rule=hc.rules.top_fraction(p=0.1))
+        >>> halves = hc.evidence.half_agreement(results, judge, splits=1)
+        >>> halves.jaccard.dims, halves.split_jaccard.dims
+        (('category',), ('split', 'category'))
+
+    References:
+        Split-half reliability: Spearman (1910) and Brown (1910), Br. J. Psychol. 3, 271-295 and 296-322, without their
+        formula for the full length.
+    """
+    check_is(results, RESULTS, by="hc.evidence.half_agreement")
+    if not callable(judge):
+        raise DataError(
+            f"judge must be a function, results -> what hc.categorize returns; got a {type(judge).__name__}."
+        )
+    if sign not in SIGNS:
+        raise OptionError(f"sign is 'helping' or 'suppressing'; got {sign!r}.")
+    if splits < 1:
+        raise OptionError(f"splits must be at least 1, got {splits}.")
+    categories = [entry["name"] for entry in json.loads(results.attrs["categories"])]
+    shape = (splits, len(categories))
+    by_split = {name: np.full(shape, np.nan) for name in ("jaccard", "spearman", "expected")}
+    sizes, reasons = np.zeros((splits, len(HALVES), len(categories)), dtype=np.int64), [""] * splits
+    n_heads = np.zeros(len(categories), dtype=np.int64)
+    _log.info("Judging %d halves of the prompts.", 2 * splits)
+    for split in range(splits):
+        members = {}
+        for half in HALVES:
+            try:
+                # The result holds why a half is too small; the full run has warned of the rest.
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", StatisticsWarning)
+                    members[half] = judge(_half(results, half, seed=seed + split))
+            except DataError as error:
+                reasons[split] = str(error)
+                break
+            check_is(members[half], MEMBERS, by="hc.evidence.half_agreement", came="judge returned")
+        if reasons[split]:
+            continue
+        table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})
+        pair = table.sel(protocol=HALVES[0], other=HALVES[1])
+        for name, values in by_split.items():
+            values[split] = pair[name].values
+        n_heads = np.maximum(n_heads, pair["n_heads"].values)
+        sizes[split] = table["size"].transpose("protocol", "category").values
+    result = xr.Dataset(
+        {f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
+        coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
+        attrs={"sign": sign},
+    )
+    result["size"] = (("split", "half", "category"), sizes)
+    result["n_heads"] = ("category", n_heads)
+    result["reason"] = ("split", reasons)
+    for name, values in by_split.items():
+        finite = [column[np.isfinite(column)] for column in values.T]
+        result[name] = ("category", [column.mean() if len(column) else np.nan for column in finite])
+        if name != "expected":
+            result[f"{name}_min"] = ("category", [column.min() if len(column) else np.nan for column in finite])
+            result[f"{name}_max"] = ("category", [column.max() if len(column) else np.nan for column in finite])
+    result["n_splits"] = ("category", np.isfinite(by_split["jaccard"]).sum(axis=0))
+    return result
+
+
+def pairs(agreement: xr.Dataset) -> pd.DataFrame:
+    """One row per category and pair of protocols.
+
+    Columns: `category, sign, first, second, differ_in, heads_first, heads_second, both, jaccard, expected, spearman,
+    n_heads`. `differ_in` names the parts of the protocols that are not the same: "metric", "positions",
+    "corruption", "seed", "tasks"; "" where no part differs. `heads_first`, `heads_second` and `both` are
+    missing where a protocol has no number in the category.
+    """
+    parts = {part: agreement[part].values for part in PARTS if part in agreement.coords}
+    names = [str(name) for name in agreement["protocol"].values]
+    rows, numbers = [], ("jaccard", "expected", "spearman", "n_heads")
+    for category in agreement["category"].values:
+        table = agreement.sel(category=category)
+        has_numbers = np.diagonal(table["n_heads"].values) > 0
+        sizes = [int(n) if has else None for n, has in zip(table["size"].values, has_numbers, strict=True)]
+        for i, j in itertools.combinations(range(len(names)), 2):
+            cell = table.isel(protocol=i, other=j)
+            differences = (
+                difference
+                for part, texts in parts.items()
+                if texts[i] != texts[j]
+                for difference in _differences(part, str(texts[i]), str(texts[j]))
+            )
+            both = cell["both"].item() if has_numbers[i] and has_numbers[j] else None
+            protocols = (str(category), agreement.attrs["sign"], names[i], names[j], ", ".join(differences))
+            rows.append((*protocols, sizes[i], sizes[j], both, *(cell[name].item() for name in numbers)))
+    columns = ["category", "sign", "first", "second", "differ_in", "heads_first", "heads_second", "both", *numbers]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.astype(dict.fromkeys(("heads_first", "heads_second", "both"), "Int64"))
+
+
+def _half(results: xr.DataTree, half: str, *, seed: int) -> xr.DataTree:
+    return of_items(results, lambda item: first_half(item, seed=seed) == (half == HALVES[0]))
+
+
+def _columns(name: str, table: xr.Dataset, sign: str) -> tuple[str, str]:
+    """The variables of a table that hold the members and effects of one sign."""
+    if table.attrs.get("sign") != "suppressing":
+        return SIGNS[sign]
+    if sign != "suppressing":
+        raise OptionError(
+            f"{name} holds suppressing heads (hc.overlap with sign='suppressing'), not helping ones: pass "
+            "sign='suppressing', or what hc.categorize returns."
+        )
+    # hc.overlap stores them under the names of the helping ones.
+    return SIGNS["helping"]
+
+
+def _differences(part: str, first: str, second: str) -> list[str]:
+    """The part of the protocol, or of its plan the parts that differ."""
+    if part != "plan":
+        return [part]
+    # Parts that a plan leaves out are as in the first results.
+    plans = _plan(first), _plan(second)
+    return sorted(key for key in plans[0] | plans[1] if plans[0].get(key) != plans[1].get(key))
+
+
+def _plan(text: str) -> dict[str, Any]:
+    try:
+        stored = json.loads(text or "{}")
+    except ValueError:
+        stored = text
+    return stored if isinstance(stored, dict) else {"plan": stored}
+
+
+def _common(members: Mapping[str, xr.Dataset]) -> list[str]:
+    if not members:
+        raise DataError("There is no protocol to compare.")
+    first_name = next(iter(members))
+    first = members[first_name]
+    common = [str(category) for category in first["category"].values]
+    for name, table in members.items():
+        for axis in ("layer", "head"):
+            if first[axis].values.tolist() != table[axis].values.tolist():
+                counts = f"{first.sizes[axis]} in {first_name}, {table.sizes[axis]} in {name}"
+                raise DataError(f"The protocols have different {axis}s ({counts}); heads cannot be compared.")
+        common = [category for category in common if category in table["category"].values.tolist()]
+    if not common:
+        raise DataError(f"The protocols {', '.join(members)} have no category in common.")
+    return common
