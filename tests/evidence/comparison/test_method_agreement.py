@@ -67,7 +67,7 @@ def test_numbers_by_hand() -> None:
 def test_top_sets_hold_the_largest_positive_strengths_and_ties() -> None:
     values = np.zeros((1, 2, 3))
     values[0] = [[0.5, -9.0, 0.2], [0.2, 0.2, 0.0]]
-    sentences = method_agreement(strengths(a=values, b=values > 0.3, c=-abs(values)), top=2, draws=5)
+    found = method_agreement(strengths(a=values, b=values > 0.3, c=-abs(values)), top=2, draws=5)
     assert found["in_top"].isel(group=0).sel({"method": "a"}).values.tolist() == [
         [True, False, True],
         [True, True, False],
@@ -89,7 +89,7 @@ def test_methods_that_know_layers_alone_are_told_from_those_that_know_heads() ->
     draws = np.random.default_rng(2)
     layers = np.linspace(0, 1, 6)[None, :, None]
     first, second, third = (layers + 0.05 * draws.standard_normal((1, 6, 8)) for _ in range(3))
-    sentences = method_agreement(strengths(a=first, b=second, c=first + 0.01 * third))
+    found = method_agreement(strengths(a=first, b=second, c=first + 0.01 * third))
     alike = pair(found)
     assert float(alike["rank_correlation"]) > 0.8
     assert float(alike["rank_correlation"]) == pytest.approx(float(alike["layer_correlation"]), abs=0.05)
@@ -118,7 +118,7 @@ def test_the_permutation_p_is_that_of_a_slow_replica() -> None:
 
 def test_independent_methods_are_rarely_told_from_chance() -> None:
     draws = np.random.default_rng(4)
-    sentences = method_agreement(strengths(**{f"m{i}": draws.standard_normal((10, 6, 8)) for i in range(6)}), draws=499)
+    found = method_agreement(strengths(**{f"m{i}": draws.standard_normal((10, 6, 8)) for i in range(6)}), draws=499)
     upper = np.triu(np.ones((6, 6), dtype=bool), 1)
     p_values = found["p_value"].values[:, upper]
     assert p_values.shape == (10, 15)
@@ -134,7 +134,7 @@ def test_missing_groups_and_heads_are_counted() -> None:
     some = np.stack([HEADS[0], HEADS[0]])
     some[0, 0, 0] = np.nan
     constant = np.ones((2, 6, 8))
-    sentences = method_agreement(strengths(["x", "y"], a=lacking, b=some, c=constant), draws=50)
+    found = method_agreement(strengths(["x", "y"], a=lacking, b=some, c=constant), draws=50)
     at = found.sel({"method": "a", "other": "b"})
     assert at["n_heads"].values.tolist() == [47, 0]
     assert at["rank_correlation"].values[0] == pytest.approx(1)
@@ -153,7 +153,7 @@ def test_missing_groups_and_heads_are_counted() -> None:
 def test_it_is_symmetric_and_does_not_depend_on_the_other_methods_or_their_order() -> None:
     draws = np.random.default_rng(5)
     three = {name: draws.standard_normal((2, 6, 8)) for name in "abc"}
-    sentences = method_agreement(strengths(**three), draws=200)
+    found = method_agreement(strengths(**three), draws=200)
     for name in ("rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance", "n_heads"):
         np.testing.assert_array_equal(found[name], found[name].transpose("group", "other", "method"))
     turned = method_agreement(strengths(**{name: three[name] for name in "cb"}), draws=200)
@@ -192,7 +192,7 @@ def test_the_reading_claims_no_more_than_the_numbers() -> None:
     assert "unused" in sentences[-1]
     draws = np.random.default_rng(6)
     noise = method_agreement(strengths(a=draws.random((1, 6, 8)), b=draws.random((1, 6, 8)))).attrs["reading"]
-    assert "In no comparison (1 of" in noise
+    assert "no comparison (1 of" in noise
     assert noise.split("\n")[1].startswith("a and b, ")
     assert "alike: " not in noise
 
