@@ -23,7 +23,8 @@ def methods(material: Material) -> Iterator[Part]:
     for place, (label, block) in enumerate(material.blocks.items()):
         yield Heading(label)
         yield from suite_findings(block)
-        yield from _figure(label, block, suite_title(block), material.declared[label], place=place)
+        if material.declared[label].figure:
+            yield from _figure(label, block, suite_title(block), material.declared[label], place=place)
     for place, (label, scores) in enumerate(material.scores.items(), len(material.blocks)):
         if material.declared[label].figure:
             yield Heading(label)
@@ -33,8 +34,7 @@ def methods(material: Material) -> Iterator[Part]:
 
 def _figure(label: str, table: xr.Dataset, title: str, about: Declaration, *, place: int) -> Iterator[Part]:
     """The figure that a method declares: of the block of a joint method, of the scores of another one."""
-    if not (name := about.figure):
-        return
+    name = about.figure
     try:
         drawn = lookup("figure", name)(table, title=title)
     except (DataError, UnknownNameError) as error:
