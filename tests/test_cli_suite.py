@@ -184,7 +184,7 @@ def test_relations_are_listed_by_the_categories_of_the_run_alone(capfd, monkeypa
     assert code == 0, text
     assert "Translation" not in text
     assert "3 categories" not in text
-    assert "refused: next_letter" in text
+    assert "skipped: next_letter" in text
 
 
 def test_every_figure_of_a_suite_method_is_drawn_from_its_block(capfd, monkeypatch, tmp_path, scored):

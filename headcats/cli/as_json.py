@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from headcats.cli.console import tell, warn
-from headcats.reports.text.table import Finding, Note, Paragraph, Table
+from headcats.reports.text.finding import Finding, Table, paragraph
 
 
 def put(content: Any) -> None:
@@ -68,7 +68,7 @@ class Answer:
         self._said: list[str] = []
         self._files: dict[str, Path | None] = {}
 
-    def say(self, findings: Iterable[Finding]) -> None:
+    def say(self, findings: Iterable[Finding | str]) -> None:
         """Findings as text; for JSON their sentences are kept, as their tables are given as numbers.
 
         Args:
@@ -78,8 +78,8 @@ class Answer:
             tell(findings)
             return
         for finding in findings:
-            if isinstance(finding, Note):
-                warn(finding)
+            if isinstance(finding, Finding) and finding.place == "note":
+                warn(str(finding))
             elif not isinstance(finding, Table):
                 self._said.append(str(finding))
 
@@ -93,7 +93,7 @@ class Answer:
         """
         self._files[name] = path
         if said and not self.as_json:
-            tell([Paragraph(said)])
+            tell([paragraph("text.plain", text=said)])
 
     def end(self) -> None:
         """Print the JSON value; nothing where everything was told."""

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.reports.text.table import Finding, Note, Paragraph, Table
+from headcats.reports.text.finding import Finding, Table
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
+_BEFORE = {"paragraph": "\n", "item": "- "}
 _BETWEEN = 3  # columns of a table: a line and a space on both sides
 
 out = Console(highlight=False, emoji=False)
@@ -86,7 +87,7 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
     return until_stopped
 
 
-def tell(findings: Iterable[Finding]) -> None:
+def tell(findings: Iterable[Finding | str]) -> None:
     """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr.
 
     Args:
@@ -97,10 +98,11 @@ def tell(findings: Iterable[Finding]) -> None:
             if finding.title:
                 out.print(f"\n{finding.title}", style="italic", markup=False)
             out.print(drawn(finding))
-        elif isinstance(finding, Note):
-            warn(finding)
+        elif not isinstance(finding, str) and finding.place == "note":
+            warn(str(finding))
         else:
-            said = Text(f"\n{finding}" if isinstance(finding, Paragraph) else str(finding))
+            before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
+            said = Text(f"{before}{finding}")
             said.highlight_regex("`[^`]+`", "bold")
             out.print(said)
 

@@ -11,7 +11,7 @@ from headcats.cli.as_json import put
 from headcats.cli.checks import check_choice, note_unfinished
 from headcats.cli.console import tell
 from headcats.errors import OptionError
-from headcats.reports.text.table import Paragraph
+from headcats.reports.text.finding import paragraph
 from headcats.study.defaults import DEFAULT_RULE
 
 if TYPE_CHECKING:
@@ -92,7 +92,14 @@ def evidence_command(
         put(_numbers(evidence) | {"folder": target, "files": [f"{name}.nc" for name in EVIDENCE_TABLES]})
         return
     tell(evidence_findings(evidence))
-    tell([Paragraph(f"Numbers: {target} ({', '.join(f'{name}.nc' for name in EVIDENCE_TABLES)}).{replaced}")])
+    tell(
+        [
+            paragraph(
+                "text.plain",
+                text=f"Numbers: {target} ({', '.join(f'{name}.nc' for name in EVIDENCE_TABLES)}).{replaced}",
+            )
+        ]
+    )
 
 
 def _numbers(found: "xr.DataTree") -> dict[str, Any]:

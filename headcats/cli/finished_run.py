@@ -15,10 +15,10 @@ from headcats.figures.figure import write
 from headcats.figures.overlap_map import overlap_map
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
+from headcats.reports.text.finding import paragraph
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
-from headcats.reports.text.table import Paragraph
 from headcats.results.declaration import approximation_label
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
@@ -97,7 +97,7 @@ def _tell_map(
     more += [label for label in joint if declared[label].sorts_heads]
     if more:
         hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
-        answer.say([Paragraph(f"Also scored: {', '.join(more)}. {hint}")])
+        answer.say([paragraph("text.plain", text=f"Also scored: {', '.join(more)}. {hint}")])
     labels = {spec.label for spec in specs}
     for label in joint:
         if (
@@ -105,7 +105,7 @@ def _tell_map(
             and label not in labels
             and (drawn := quoted_figure_commands(results, folder, label))
         ):
-            answer.say([Paragraph(f"Also there: {label}, over the whole suite: {drawn} draws it.")])
+            answer.say([paragraph("text.plain", text=f"Also there: {label}, over the whole suite: {drawn} draws it.")])
     option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
     judged = "not_judged" not in tables["members"].attrs
     listing = f" Head list: `headcats map {folder}{option} --csv`" if judged else ""
@@ -115,7 +115,7 @@ def _tell_map(
 
 def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
     said = suite_findings(block)
-    answer.say([Paragraph(f"{spec.label} on {manifest.model.name}"), *said])
+    answer.say([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *said])
     figure, drawn = spec.method.declaration.figure, None
     try:
         if figure:
@@ -124,7 +124,7 @@ def _tell_suite(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
             answer.say([f"Figure: {drawn}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-    answer.numbers["suite_methods"].append({"method": spec.label, "said": said, "figure": drawn})
+    answer.numbers["suite_methods"].append({"method": spec.label, "said": list(map(str, said)), "figure": drawn})
 
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:

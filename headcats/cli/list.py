@@ -14,7 +14,7 @@ from headcats.cli.completion import KINDS
 from headcats.cli.console import tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
-from headcats.reports.text.table import table
+from headcats.reports.text.finding import table
 
 
 def version_text() -> str:
@@ -63,7 +63,7 @@ def list_command(
         entry | {"category": f"{entry['category']} ({entry['suite'] or 'no suite'})"} if kind == "tasks" else entry
         for entry in entries
     ]
-    tell([table("", columns, [[entry[column] for column in columns] for entry in shown])])
+    tell([table("text.untitled", columns, [[entry[column] for column in columns] for entry in shown])])
 
 
 def _tasks(of_suite: str | None) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headcats.cli.as_json import Answer, plain, put
-from headcats.reports.text.table import Note, Paragraph, table
+from headcats.reports.text.finding import line, note, paragraph, table
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,6 @@ from headcats.reports.text.table import Note, Paragraph, table
         (float("nan"), None),
         (np.float64("inf"), None),
         (np.str_("a"), "a"),
-        (Paragraph("a"), "a"),
         (Path("a/b"), str(Path("a/b"))),
         (pd.NA, None),
         ((1, [2.0, {"x": np.nan}]), [1, [2.0, {"x": None}]]),
@@ -60,7 +59,12 @@ def test_any_terminal_can_show_it(capsys):
 
 
 def test_an_answer_is_told_or_put_together(capsys):
-    findings = ["one", Note("careful"), table("t", ["a"], [["1"]]), Paragraph("two")]
+    findings = [
+        line("text.plain", text="one"),
+        note("text.plain", text="careful"),
+        table("text.plain", ["a"], [["1"]], text="t"),
+        paragraph("text.plain", text="two"),
+    ]
     for as_json in (False, True):
         answer = Answer(as_json)
         answer.numbers = {"n": np.float64(1.5)}

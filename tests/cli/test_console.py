@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from headcats.cli import console
-from headcats.reports.text.table import Note, Paragraph, table
+from headcats.reports.text.finding import line, note, paragraph, table
 
 COLUMNS = ["category", "helping (largest first)", "undecided"]
 ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 L3H5", "12"]]
@@ -14,7 +14,7 @@ ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 
 
 def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int) -> str:
     monkeypatch.setattr(console, "out", Console(width=width))
-    console.tell([table("", COLUMNS, ROWS, numeric=("undecided",))])
+    console.tell([table("text.untitled", COLUMNS, ROWS, numeric=("undecided",))])
     return capsys.readouterr().out
 
 
@@ -35,20 +35,22 @@ def test_where_words_do_not_fit_letters_are_kept(monkeypatch, capsys):
 
 def test_headers_are_no_markup_and_wide_letters_count(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
-    console.tell([table("", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]])])
+    console.tell([table("text.untitled", ["x[b]", "y[/i]"], [["首都", "one\ntwo"]])])
     text = capsys.readouterr().out
     assert all(word in text for word in ("x[b]", "y[/i]", "首都", "one", "two"))
 
 
 def test_a_table_without_rows_has_its_columns(monkeypatch, capsys):
     monkeypatch.setattr(console, "out", Console(width=40))
-    console.tell([table("", COLUMNS, [])])
+    console.tell([table("text.untitled", COLUMNS, [])])
     assert "category" in capsys.readouterr().out
 
 
 def test_findings_are_told_as_they_are(capsys):
     """Nothing of them is markup or an emoji; what begins something new has a blank line before it."""
-    console.tell(["[bold]a[/] :smile:", "b", Paragraph("c `d`"), Note("[e]"), table("f [g]", ["h"], [["i"]])])
+    lines = [line("text.plain", text=text) for text in ("[bold]a[/] :smile:", "b")]
+    more = [paragraph("text.plain", text="c `d`"), note("text.plain", text="[e]")]
+    console.tell([*lines, *more, table("text.plain", ["h"], [["i"]], text="f [g]")])
     printed = capsys.readouterr()
     assert printed.out.startswith("[bold]a[/] :smile:\nb\n\nc `d`\n\nf [g]\nh\n")
     assert printed.err == "Note: [e]\n"

@@ -39,19 +39,18 @@ def _grid(material: Material) -> tuple[tuple[int, int], list[int]]:
 
 def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
     """The mapped method by task and by category, then the whole-suite methods, which are small, then all others."""
-    found = [effect_rows(one, what="task", label=label, grid=grid) for label, one in material.scores.items()]
+    rows = [effect_rows(table, dim="task", label=label, grid=grid) for label, table in material.scores.items()]
     if material.tables:
-        members = material.tables["members"]
-        found.insert(1, effect_rows(members, what="category", label=material.mapped, grid=grid))
+        rows.insert(1, effect_rows(material.tables["members"], dim="category", label=material.mapped, grid=grid))
     strengths = material.strengths
     if strengths is None:
-        return found
+        return rows
     for label in strengths["method"].values.tolist():
-        one = strengths.sel({"method": label})
-        groups = tuple(str(name) for name in one["group"].values)
-        values = {"score": on_grid(one["strength"].astype(float), grid)}
-        found.insert(min(2, len(found)), Rows(label, "group", str(one["reduction"].item()), groups, groups, values))
-    return found
+        table = strengths.sel({"method": label})
+        groups = tuple(str(name) for name in table["group"].values)
+        values = {"score": on_grid(table["strength"].astype(float), grid)}
+        rows.insert(min(2, len(rows)), Rows(label, "group", str(table["reduction"].item()), groups, groups, values))
+    return rows
 
 
 def _described(material: Material, packed: Packed, grid: tuple[int, int], per_layer: list[int]) -> dict[str, Any]:
@@ -69,28 +68,30 @@ def _described(material: Material, packed: Packed, grid: tuple[int, int], per_la
     if not material.tables:
         return about
     overlap = material.tables["overlap"]
-    known = {entry["name"]: entry["colour"] for entry in json.loads(overlap.attrs["categories"])}
+    colours = {entry["name"]: entry["colour"] for entry in json.loads(overlap.attrs["categories"])}
     if overlap.attrs.get("sign") == "suppressing":
         about["in_letter"] = "s"
     for category in overlap["category"].values.tolist():
-        one = overlap.sel(category=category)
-        about["categories"].append({"name": category, "colour": known[category]})
-        about["verdicts"].append(_verdicts(one, about["in_letter"], grid))
-        about["tasks"].append(_tasks(one, grid))
+        table = overlap.sel(category=category)
+        about["categories"].append({"name": category, "colour": colours[category]})
+        about["verdicts"].append(_verdicts(table, about["in_letter"], grid))
+        about["tasks"].append(_tasks(table, grid))
     return about
 
 
-def _verdicts(one: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
+def _verdicts(category: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
     """A letter for every head, layer by layer: in, suppressing, undecided, out, or "-" where there is no number."""
-    member, effect = (on_grid(one[name].astype(float), grid) for name in ("member", "effect"))
-    suppressing = on_grid(one["suppressing"].astype(float), grid, fill=0.0) if "suppressing" in one else np.zeros(grid)
+    member, effect = (on_grid(category[name].astype(float), grid) for name in ("member", "effect"))
+    suppressing = (
+        on_grid(category["suppressing"].astype(float), grid, fill=0.0) if "suppressing" in category else np.zeros(grid)
+    )
     cases = [~np.isfinite(effect), member == 1, suppressing == 1, member == 0]
     return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
 
 
-def _tasks(one: xr.Dataset, grid: tuple[int, int]) -> dict[int, str]:
+def _tasks(category: xr.Dataset, grid: tuple[int, int]) -> dict[int, str]:
     """Place of a head, layer by layer -> the tasks that it passes in; heads without any are left out."""
-    texts = on_grid(one["tasks"].astype(object), grid, fill="").ravel()
+    texts = on_grid(category["tasks"].astype(object), grid, fill="").ravel()
     return {place: str(text) for place, text in enumerate(texts.tolist()) if text}
 
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -15,7 +15,7 @@ from headcats import __version__
 from headcats.figures.colours import DARK
 from headcats.reports.page.numbers import deflated, deflated_json
 from headcats.reports.page.parts import Code, Drawn, Explorer, Facts, Folded, Heading, Link, Part, Section
-from headcats.reports.text.table import Note, Table
+from headcats.reports.text.finding import Finding, Table
 
 _HEAD = re.compile(r"\bL(\d+)H(\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")
@@ -26,32 +26,30 @@ MOST_HEADS = 40
 """Heads that one cell of a table names; lists of all have a row for each."""
 _NUMBERS = "<!-- numbers of the heads -->"
 _PACKED = '<script type="application/octet-stream" id="packed-{}">{}</script>\n'
-_BULLET = "- "  # sentences that begin so are the items of a list
 _KINDS = {
     Drawn: "drawn", Facts: "facts", Code: "code", Link: "link", Heading: "heading", Explorer: "explorer",
-    Folded: "folded", Table: "table", Note: "note",
+    Folded: "folded", Table: "table",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Head:
-    """What stands above the sections."""
+    """What stands above the sections; `example` is the name of a head that the model has."""
 
     title: str
     heading: str
     under: str
     example: str
-    """Name of a head that the model has."""
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _Element:
     """A part as the template takes it."""
 
     kind: str
     content: Any
     title: str
-    parts: tuple["_Shown", ...] = ()
+    parts: tuple["_Element", ...] = ()
     width: int = 0
     height: int = 0
 
@@ -69,22 +67,27 @@ def document(head: Head, sections: list[Section], store: Callable[[int], tuple[d
     )
     environment.filters |= {"sentence": _sentence, "linked": _linked}
     assets = files("headcats.reports.page").joinpath("assets")
-    scripts = sorted(one.name for one in assets.iterdir() if one.name.endswith(".js"))
+    scripts = sorted(file.name for file in assets.iterdir() if file.name.endswith(".js"))
     script = "\n".join(assets.joinpath(name).read_text(encoding="utf-8") for name in scripts)
-    payloads = {}
-    for drawn in _figures([part for one in sections for part in one.parts]):
-        payloads[f"figure-{drawn.name}"] = deflated(_described(drawn))
+    figures = _figures([part for section in sections for part in section.parts])
+    # Data and layout alone: the page has its own buttons and its own width.
+    payloads = {
+        f"figure-{part.name}": deflated(part.figure.to_json(remove_uids=True).encode("utf-8")) for part in figures
+    }
     page = environment.get_template("report.html.jinja").render(
         title=head.title,
         heading=head.heading,
         under=head.under,
         example=head.example,
-        sections=[{"name": one.name, "title": one.title, "parts": _shown(one.parts, one.title)} for one in sections],
+        sections=[
+            {"name": section.name, "title": section.title, "parts": _elements(section.parts, section.title)}
+            for section in sections
+        ],
         payloads=payloads.items(),
         style=Markup(assets.joinpath("report.css").read_text(encoding="utf-8")),
         script=Markup('(() => {\n"use strict";\n' + script + "\n})();"),
         plotly=Markup(get_plotlyjs()),
-        dark=Markup(_json_text(DARK)),
+        dark=Markup(json.dumps(DARK, ensure_ascii=False).replace("</", "<\\/")),
         version=__version__,
     )
     # The numbers of single heads take what room the rest leaves.
@@ -93,63 +96,47 @@ def document(head: Head, sections: list[Section], store: Callable[[int], tuple[d
     return page.replace(_NUMBERS, "".join(_PACKED.format(name, content) for name, content in packed.items()), 1)
 
 
-def _described(drawn: Drawn) -> bytes:
-    """Data and layout of a figure; the page has its own buttons and its own width."""
-    text: str = drawn.figure.to_json(remove_uids=True)
-    return text.encode("utf-8")
-
-
-def _shown(parts: tuple[Part, ...], title: str) -> tuple[_Shown, ...]:
-    made: list[_Shown] = []
+def _elements(parts: tuple[Part, ...], title: str) -> tuple[_Element, ...]:
+    elements: list[_Element] = []
     for part in parts:
-        kind = _KINDS.get(type(part), "sentence")
         if isinstance(part, Folded):
-            made.append(_Shown(kind, part, part.title, _shown(part.parts, part.title)))
+            elements.append(_Element("folded", part, str(part.title), _elements(part.parts, str(part.title))))
         elif isinstance(part, Drawn):
             # Plotly's own size where a figure names none.
             size = (int(part.figure.layout.width or 700), int(part.figure.layout.height or 450))
-            made.append(_Shown(kind, part, title, width=size[0], height=size[1]))
-        elif kind == "sentence" and str(part).startswith(_BULLET):
-            if not made or made[-1].kind != "list":
-                made.append(_Shown("list", [], title))
-            made[-1].content.append(str(part).removeprefix(_BULLET))
+            elements.append(_Element("drawn", part, title, width=size[0], height=size[1]))
+        elif isinstance(part, Finding) and part.place == "item":
+            if not elements or elements[-1].kind != "list":
+                elements.append(_Element("list", [], title))
+            elements[-1].content.append(part)
         else:
-            made.append(_Shown(kind, part, title))
-    return tuple(made)
+            kind = _KINDS.get(type(part)) or (
+                "note" if isinstance(part, Finding) and part.place == "note" else "sentence"
+            )
+            elements.append(_Element(kind, part, title))
+    return tuple(elements)
 
 
-def _figures(parts: list[Part]) -> list[Drawn]:
-    found: list[Drawn] = []
-    for part in parts:
-        if isinstance(part, Drawn):
-            found.append(part)
-        elif isinstance(part, Folded):
-            found += _figures(list(part.parts))
-    return found
+def _figures(parts: Iterable[Part]) -> list[Drawn]:
+    nested = [_figures(part.parts) if isinstance(part, Folded) else [part] for part in parts]
+    return [part for group in nested for part in group if isinstance(part, Drawn)]
 
 
-def _sentence(text: str) -> Markup:
+def _sentence(finding: object) -> Markup:
     """Escaped; `code` and [links](#within) as such, and heads as buttons."""
-    safe = str(escape(str(text)))
-    safe = _LINK.sub(r'<a href="#\2">\1</a>', safe)
-    pieces = _CODE.split(safe)
+    safe = _LINK.sub(r'<a href="#\2">\1</a>', str(escape(str(finding))))
     # Every second piece stood between backticks.
-    made = [f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in enumerate(pieces)]
-    return Markup("".join(made))
+    pieces = enumerate(_CODE.split(safe))
+    return Markup("".join(f"<code>{piece}</code>" if place % 2 else _buttons(piece) for place, piece in pieces))
 
 
 def _linked(text: str) -> Markup:
     """Escaped, with heads as buttons; a cell of very many names the first, and counts the others."""
-    found = list(_HEAD.finditer(text))
-    if len(found) > MOST_HEADS:
-        text = f"{text[: found[MOST_HEADS - 1].end()]} and {len(found) - MOST_HEADS} more"
+    heads = list(_HEAD.finditer(text))
+    if len(heads) > MOST_HEADS:
+        text = f"{text[: heads[MOST_HEADS - 1].end()]} and {len(heads) - MOST_HEADS} more"
     return Markup(_buttons(str(escape(text))))
 
 
 def _buttons(safe: str) -> str:
     return _HEAD.sub(r'<button type="button" class="head" data-head="\g<0>">\g<0></button>', safe)
-
-
-def _json_text(content: Any) -> str:
-    """JSON that may stand inside a script element."""
-    return json.dumps(content, ensure_ascii=False).replace("</", "<\\/")

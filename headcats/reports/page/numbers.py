@@ -24,7 +24,7 @@ class Rows:
 
     Attributes:
         label: What gave the numbers, such as "denoising_patch@last".
-        what: What one row is: "task", "category", "function".
+        dim: What one row is: "task", "category", "function".
         unit: What the numbers are, in words.
         names: Of the rows.
         groups: Category of every row.
@@ -32,7 +32,7 @@ class Rows:
     """
 
     label: str
-    what: str
+    dim: str
     unit: str
     names: tuple[str, ...]
     groups: tuple[str, ...]
@@ -49,19 +49,19 @@ class Packed:
     """Labels of the rows for which there was no room."""
 
 
-def effect_rows(scores: xr.Dataset, *, what: str, label: str, grid: tuple[int, int]) -> Rows:
+def effect_rows(scores: xr.Dataset, *, dim: str, label: str, grid: tuple[int, int]) -> Rows:
     """Effects with interval and q as rows of a page.
 
     Args:
         scores: `effect, low, high, q_value` over (task or category, layer, head).
-        what: The row dimension, "task" or "category".
+        dim: The row dimension, "task" or "category".
         label: What gave the numbers.
         grid: Layers and heads, counted from 0.
     """
-    names = tuple(str(name) for name in scores[what].values)
-    groups = names if what == "category" else tuple(str(name) for name in scores["category"].values)
+    names = tuple(str(name) for name in scores[dim].values)
+    groups = names if dim == "category" else tuple(str(name) for name in scores["category"].values)
     values = {name: on_grid(scores[name].astype(float), grid) for name in EFFECT_FIELDS}
-    return Rows(label, what, "effect, in shares of the clean-corrupted gap", names, groups, values)
+    return Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values)
 
 
 def on_grid(
@@ -72,15 +72,15 @@ def on_grid(
     return bare.reindex(layer=range(grid[0]), head=range(grid[1]), fill_value=fill).to_numpy()
 
 
-def pack(every: Sequence[Rows], *, room: int) -> Packed:
+def pack(blocks: Sequence[Rows], *, room: int) -> Packed:
     """Rows in turn, as long as the compressed bytes fit.
 
     Args:
-        every: The most important first; the first is taken whatever its size.
+        blocks: The most important first; the first is taken whatever its size.
         room: Characters that the packed bytes may take on the page.
     """
     packed, raw = Packed(), b""
-    for rows in every:
+    for rows in blocks:
         about, data = _encoded(rows, start=len(raw))
         if packed.about and len(deflated(raw + data)) > room:
             packed.left_out.append(rows.label)
@@ -107,24 +107,24 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
     largest = max(np.abs(array[np.isfinite(array)]).max(initial=0.0) for array in sizes.values())
     # Twice, as the distance of an end from its effect has to fit too.
     step = max(_STEP if "effect" in sizes else 0.0, 2 * float(largest) / _LARGEST) or _STEP
-    kept = {name: _counts(array, step) for name, array in sizes.items()}
+    steps = {name: _counts(array, step) for name, array in sizes.items()}
     data, fields = b"", []
     for name, array in rows.values.items():
         if name == "q_value":
             with np.errstate(divide="ignore"):
                 counts = _counts(np.log10(np.maximum(array, 1e-32)), 1 / _PER_DECADE)
         elif name in ("low", "high"):
-            distance = (1 if name == "high" else -1) * (kept[name].astype(int) - kept["effect"])
-            missing = (kept[name] == _MISSING) | (kept["effect"] == _MISSING)
+            distance = (1 if name == "high" else -1) * (steps[name].astype(int) - steps["effect"])
+            missing = (steps[name] == _MISSING) | (steps["effect"] == _MISSING)
             counts = np.where(missing, _MISSING, distance).astype(np.int16)
         else:
-            counts = kept[name]
+            counts = steps[name]
         fields.append(name)
         # All low bytes, then all high bytes: the latter hardly differ, and take next to no room.
         data += counts.astype("<i2").view(np.uint8).reshape(-1, 2).T.tobytes()
     shape = next(iter(rows.values.values())).shape
     about = {
-        "label": rows.label, "what": rows.what, "unit": rows.unit, "names": list(rows.names),
+        "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
         "groups": list(rows.groups), "fields": fields, "step": step, "start": start, "shape": list(shape),
     }  # fmt: skip
     return about, data

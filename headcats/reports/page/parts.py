@@ -1,4 +1,4 @@
-"""What a section of the page is made of. Sentences, tables and notes are those of `headcats.reports.text`."""
+"""What a section of the page is made of. Findings and tables are those of `headcats.reports.text`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.reports.text.table import Finding
+from headcats.reports.text.finding import Finding
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,13 @@ class Drawn:
     Attributes:
         name: Names it within the page.
         figure: As a function of `hc.figures` returns it.
-        said: What it shows, for those who do not see it; the numbers stand in the tables beside it.
+        alt: What it shows, for those who do not see it; the numbers stand in the tables beside it.
         heads: What its axes count where its cells are heads: "layer-head" or "head-layer" (x, then y), or "".
     """
 
     name: str
     figure: go.Figure
-    said: str
+    alt: Finding
     heads: Literal["layer-head", "head-layer", ""] = ""
 
 
@@ -42,11 +42,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Link:
-    """Another file: where, what it is called, what it shows."""
+    """Another file: its address, its name, and a sentence on its content."""
 
     href: str
     text: str
-    what: str
+    content: str
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Explorer:
 class Folded:
     """Parts behind a line that opens them."""
 
-    title: str
+    title: Finding
     parts: tuple["Part", ...]
 
 
@@ -90,11 +90,11 @@ class Section:
 def section(title: str) -> Callable[[Callable[..., Iterable[Part]]], Callable[..., Section]]:
     """Make a section of a function that yields its parts; the function's name is the section's."""
 
-    def made(parts_of: Callable[..., Iterable[Part]]) -> Callable[..., Section]:
-        def of(material: object) -> Section:
+    def decorator(parts_of: Callable[..., Iterable[Part]]) -> Callable[..., Section]:
+        def make(material: object) -> Section:
             return Section(parts_of.__name__, title, tuple(parts_of(material)))
 
-        of.__name__, of.__doc__ = parts_of.__name__, parts_of.__doc__
-        return of
+        make.__name__, make.__doc__ = parts_of.__name__, parts_of.__doc__
+        return make
 
-    return made
+    return decorator

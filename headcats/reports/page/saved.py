@@ -32,13 +32,13 @@ class View:
     Attributes:
         path: The file.
         title: What it is of.
-        what: What it shows.
+        content: What it shows.
         by: Method, metric and rule that its heads were chosen by.
     """
 
     path: Path
     title: str
-    what: str
+    content: str
     by: str
 
 
@@ -48,28 +48,23 @@ def saved_evidence(folder: Path) -> list[Evidence]:
     Raises:
         StorageError: A damaged file.
     """
-    return [Evidence(where.name, _tree(files)) for where, files in _tests(folder) if not _lacking(files)]
+    return [Evidence(path.name, _tree(path)) for path in sorted(folder.glob(f"{EVIDENCE}*")) if not _lacking(path)]
 
 
 def incomplete_evidence(folder: Path) -> dict[str, list[str]]:
     """Name of the folder of a test that was stopped while it was written -> files that it lacks."""
-    found = {where.name: _lacking(files) for where, files in _tests(folder)}
+    lacking = {path.name: _lacking(path) for path in sorted(folder.glob(f"{EVIDENCE}*"))}
     # A folder with none of them holds something else, such as robustness.
-    return {name: lacking for name, lacking in found.items() if 0 < len(lacking) < len(EVIDENCE_TABLES)}
+    return {name: files for name, files in lacking.items() if 0 < len(files) < len(EVIDENCE_TABLES)}
 
 
-def _tests(folder: Path) -> list[tuple[Path, dict[str, Path]]]:
-    found = sorted(folder.glob(f"{EVIDENCE}*"))
-    return [(where, {name: where / f"{name}.nc" for name in EVIDENCE_TABLES}) for where in found]
+def _lacking(test: Path) -> list[str]:
+    return [f"{name}.nc" for name in EVIDENCE_TABLES if not (test / f"{name}.nc").is_file()]
 
 
-def _lacking(files: dict[str, Path]) -> list[str]:
-    return [path.name for path in files.values() if not path.is_file()]
-
-
-def _tree(files: dict[str, Path]) -> xr.DataTree:
-    again = f"`headcats evidence {next(iter(files.values())).parents[1]}`"
-    nodes = {f"/{name}": in_current_words(read_table(path, again=again)) for name, path in files.items()}
+def _tree(test: Path) -> xr.DataTree:
+    again = f"`headcats evidence {test.parent}`"
+    nodes = {f"/{name}": in_current_words(read_table(test / f"{name}.nc", again=again)) for name in EVIDENCE_TABLES}
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree
@@ -85,13 +80,13 @@ def saved_views(folder: Path) -> list[View]:
     if not index.is_file():
         return []
     try:
-        listed = json.loads(index.read_text(encoding="utf-8"))
-        by = str(listed.get("by", ""))
-        found = [
+        content = json.loads(index.read_text(encoding="utf-8"))
+        by = str(content.get("by", ""))
+        views = [
             View(index.parent / Path(entry["file"]).name, str(entry["category"]), str(entry["what"]), by)
-            for entry in listed["views"]
+            for entry in content["views"]
         ]
     except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise StorageError(f"{index} cannot be read ({why}). `headcats views {folder}` makes it again.") from None
-    return [view for view in found if view.path.is_file()]
+        reason = f"{type(error).__name__}: {error}"
+        raise StorageError(f"{index} cannot be read ({reason}). `headcats views {folder}` makes it again.") from None
+    return [view for view in views if view.path.is_file()]

@@ -93,7 +93,7 @@ def write_report(
     tables, cautions = _read_tables(tree, reading)
     target = _target(path, folder, reading.file_suffix(tree) if tables else "")
     material = Material(tree, tables, reading, folder=folder, target=target, cautions=cautions)
-    sections = [one for make in SECTIONS if (one := make(material)).parts]
+    sections = [section for make in SECTIONS if (section := make(material)).parts]
     content = document(_head(material), sections, lambda room: head_store(material, room=room))
     write_whole(target, content.encode("utf-8"))
     return target

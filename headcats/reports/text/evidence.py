@@ -1,4 +1,4 @@
-"""What the result of `evidence` says."""
+"""Findings of `hc.run_evidence`: tables of the tests, what they say, and the verdicts."""
 
 import collections
 import itertools
@@ -8,36 +8,43 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.errors import pluralize
 from headcats.evidence.verdicts import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
-from headcats.reports.text.table import Finding, Paragraph, Table, table
+from headcats.reports.text.finding import Finding, Table, item, line, paragraph, table
+from headcats.reports.text.wording import first_names
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
+_LINES = ["damage", "95 %", "random 95 %", "p (sets)", "exact p (n)"]
+_SIDES = ("own", "other")
 
 
-def evidence_findings(found: xr.DataTree) -> Iterator[Finding]:
-    """Every table, and the reading.
+def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
+    """How heads were tested, the tables of each test, what they say, and the verdicts.
 
     Args:
-        found: What `hc.run_evidence` returns, or reads from its folder.
+        evidence: What `hc.run_evidence` returns, or reads from its folder.
     """
-    options = json.loads(found.attrs["options"])
-    effect = "task-specific effects, " if options["effect"] == "task_specific" else ""
-    yield Paragraph(
-        f"Heads chosen by {options['method']}, {effect}{options['metric']}, rule {options['rule']}, on half of the "
-        f"query items and without the tested task; ablated jointly at positions '{options['positions']}' on up to "
-        f"{options['n_prompts']} held-out prompts per task. Damage is the drop of the answer's log-probability as a "
-        f"share of the gap; {_matched(found)}"
+    options = json.loads(evidence.attrs["options"])
+    nodes = {name: node.to_dataset() for name, node in evidence.children.items()}
+    matchings = {
+        kind
+        for name in ("specificity", "exclusive")
+        for text in nodes[name]["matched"].values.tolist()
+        for kind in text.split("+")
+    }
+    yield paragraph(
+        "evidence.tested",
+        effect=line("evidence.task_specific") if options["effect"] == "task_specific" else None,
+        thirds=line("evidence.thirds") if "thirds" in matchings else None,
+        **{name: options[name] for name in ("method", "metric", "rule", "positions", "n_prompts")},
     )
-    nodes = {name: node.to_dataset() for name, node in found.children.items()}
     if (nodes["specificity"]["heads"] != "").any():
         yield from _tables(nodes)
     else:
-        yield Paragraph("No category has heads to test; there are no numbers to show.")
-    yield Paragraph("Reading")
-    for sentence in found.attrs["reading"].splitlines():
-        yield f"- {sentence}"
+        yield paragraph("evidence.no_heads")
+    yield paragraph("evidence.reading")
+    for text in evidence.attrs["reading"].splitlines():
+        yield item("evidence.statement", text=text)
     rows = [
         [
             name,
@@ -47,28 +54,19 @@ def evidence_findings(found: xr.DataTree) -> Iterator[Finding]:
         for name in nodes["specificity"]["category"].values.tolist()
     ]
     columns = ["category", "by its heads", "by those in no other category", "its heads damage more"]
-    yield table("Verdicts", columns, rows)
+    yield table("evidence.verdicts", columns, rows)
 
 
 def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
-    yield Paragraph(
-        "In the next tables, `specificity` is the damage to a category's own tasks minus the mean of the other "
-        "columns, `random 95 %` the middle 95 % of random sets, `p (sets)` the share of sets (how many) that do as "
-        "much, the tested one counted in, and `exact p (n)` that among n relabellings of the heads within their "
-        "layers. The verdict rests on the exact p, the interval of the specificity and, where at least "
-        f"{LEAST_CONTROLS} sets exist, its p (sets)."
-    )
-    for name, title in (
-        ("specificity", "Damage by heads of (rows) to tasks of (columns), with 95 % interval"),
-        ("exclusive", "The same by heads that are in no other category"),
-    ):
+    yield paragraph("evidence.columns", least=LEAST_CONTROLS)
+    for name in ("specificity", "exclusive"):
         if not (nodes[name]["heads"] != "").any():
-            yield Paragraph(f"{title}: no category has any.")
+            yield paragraph("evidence.exclusive_none")
             continue
         if name == "exclusive" and nodes[name]["heads"].equals(nodes["specificity"]["heads"]):
-            yield Paragraph(f"{title}: these are all of the tested heads.")
+            yield paragraph("evidence.exclusive_same")
             continue
-        yield _matrix(title, nodes[name])
+        yield _matrix(f"evidence.{name}", nodes[name])
         yield _tested(nodes[name])
         if (nodes[name]["rival"] != "").any():
             yield _rivals(nodes[name])
@@ -77,23 +75,7 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield from _self_repair(nodes["self_repair"])
 
 
-def _matched(found: xr.DataTree) -> str:
-    kinds = {
-        kind
-        for name in ("specificity", "exclusive")
-        for text in found[name].to_dataset()["matched"].values.tolist()
-        for kind in text.split("+")
-    }
-    told = "random sets have as many heads of every layer as the tested ones and none of them"
-    if "thirds" in kinds:
-        told += ", or of every third of the layers where no such set exists"
-    return f"{told}."
-
-
-_LINES = ["damage", "95 %", "random 95 %", "p (sets)", "exact p (n)"]
-
-
-def _matrix(title: str, data: xr.Dataset) -> Table:
+def _matrix(id: str, data: xr.Dataset) -> Table:
     targets = data["target"].values.tolist()
     rows = []
     for name in data["category"].values.tolist():
@@ -104,19 +86,18 @@ def _matrix(title: str, data: xr.Dataset) -> Table:
         cells = [_cell(row.sel(target=target), "", tasks_with_heads(row, target)) for target in targets]
         parts = [[name], _LINES, *cells, _cell(row, "specificity_"), [row["verdict"].item()]]
         # One row of the table per line, so that a line that has to be folded does not shift the others.
-        rows += [list(line) for line in itertools.zip_longest(*parts, fillvalue="")]
-    return table(title, ["heads of", "", *targets, "specificity", "verdict"], rows)
+        rows += [list(texts) for texts in itertools.zip_longest(*parts, fillvalue="")]
+    return table(id, ["heads of", "", *targets, "specificity", "verdict"], rows)
 
 
 def _tested(data: xr.Dataset) -> Table:
     rows = []
     for name in data["category"].values.tolist():
         sets = collections.Counter(data["heads"].sel(category=name).values.tolist())
-        first = [name]
-        for heads, n in sets.most_common():
-            rows.append([*(first or [""]), heads or "none", str(n)])
-            first = []
-    return table("Tested heads (chosen without the task)", ["heads of", "tested heads", "on tasks"], rows)
+        rows += [
+            ["" if place else name, heads or "none", str(n)] for place, (heads, n) in enumerate(sets.most_common())
+        ]
+    return table("evidence.heads", ["heads of", "tested heads", "on tasks"], rows)
 
 
 def _rivals(data: xr.Dataset) -> Table:
@@ -124,17 +105,15 @@ def _rivals(data: xr.Dataset) -> Table:
     for name in data["category"].values.tolist():
         row = data.sel(category=name)
         if rival := row["rival"].item():
-            theirs, more = row["rival_damage"].item(), row["advantage"].item()
+            damage, more = row["rival_damage"].item(), row["advantage"].item()
             bounds = _between(row["advantage_low"].item(), row["advantage_high"].item())
             n = str(int(row["rival_n_tasks"]))
-            rows.append([name, n, _number(theirs + more), rival, _number(theirs), _number(more), bounds])
+            rows.append([name, n, _number(damage + more), rival, _number(damage), _number(more), bounds])
     columns = ["tasks of", "n", "by own heads", "rival", "by the rival's", "difference", "95 %"]
-    title = "Beside the rival: the other category whose heads do most here (no part of the verdict)"
-    numeric = ("n", "by own heads", "by the rival's", "difference")
-    return table(title, columns, rows, numeric=numeric)
+    return table("evidence.rivals", columns, rows, numeric=("n", "by own heads", "by the rival's", "difference"))
 
 
-def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
+def _cell(cell: xr.Dataset, prefix: str, tasks: str = "") -> list[str]:
     """One text for each of `_LINES`."""
     value = cell[prefix.rstrip("_") or "damage"].item()
     if not np.isfinite(value):
@@ -143,73 +122,63 @@ def _cell(cell: xr.Dataset, prefix: str, on: str = "") -> list[str]:
         cell[f"{prefix}{name}"].item() for name in ("low", "high", "control_low", "control_high")
     )
     p = f"{_number(cell[f'{prefix}p'].item(), 3)} ({int(cell[f'{prefix}n_controls'])})"
-    shown = f"{_number(value)}{f' (on {on})' if on else ''}"
-    lines = [shown, _between(low, high), _between(random_low, random_high), p]
+    damage = f"{_number(value)}{f' (on {tasks})' if tasks else ''}"
+    lines = [damage, _between(low, high), _between(random_low, random_high), p]
     if prefix:
         lines.append(f"{_number(cell['specificity_exact_p'].item(), 3)} ({int(cell['n_relabelled'])})")
     return lines
 
 
-SIDES = ("own", "other")
-
-
 def _contrasts(data: xr.Dataset) -> Table:
+    names = data["category"].values.tolist()
+    pairs = [(first, second) for first in names for second in data["other"].values.tolist() if first != second]
     rows = []
-    for name in data["category"].values.tolist():
-        for other in data["other"].values.tolist():
-            cell = data.sel(category=name, other=other)
-            if name == other:
-                continue
-            strangers = not cell["own_prompts"].item() and not cell["other_prompts"].item()
-            low, high = (cell[f"control_{end}"].item() for end in ("low", "high"))
-            rows.append(
-                [
-                    name,
-                    other,
-                    f"{_number(cell['own'].item())} ({cell['own_prompts'].item()})",
-                    f"{_number(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
-                    _number(cell["difference"].item()),
-                    _between(low, high),
-                    _number(cell["p"].item(), 3),
-                    _number(cell["interaction"].item()),
-                    "no prompt of the one shows the other"
-                    if strangers
-                    else cell["note"].item() or " against ".join(_some(cell[f"{side}_tasks"].item()) for side in SIDES),
-                ]
-            )
+    for first, second in pairs:
+        cell = data.sel(category=first, other=second)
+        tasks = " against ".join(first_names(cell[f"{side}_tasks"].item().split(","), 3) for side in _SIDES)
+        shared_prompts = any(cell[f"{side}_prompts"].item() for side in _SIDES)
+        rows.append(
+            [
+                first,
+                second,
+                f"{_number(cell['own'].item())} ({cell['own_prompts'].item()})",
+                f"{_number(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
+                _number(cell["difference"].item()),
+                _between(*(cell[f"control_{end}"].item() for end in ("low", "high"))),
+                _number(cell["p"].item(), 3),
+                _number(cell["interaction"].item()),
+                cell["note"].item() or tasks if shared_prompts else "no prompt of the one shows the other",
+            ]
+        )
     columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p*", "both", "tasks"]
-    title = "Damage on words that two categories share (* describes, decides nothing)"
-    return table(title, columns, rows, numeric=columns[2:8])
-
-
-def _some(names: str) -> str:
-    listed = names.split(",")
-    return ", ".join(listed[:3]) + (f" and {len(listed) - 3} more" if len(listed) > 3 else "")
+    return table("evidence.contrasts", columns, rows, numeric=columns[2:8])
 
 
 def _curves(data: xr.Dataset) -> Iterator[Finding]:
     rows, fewer = [], False
     for name in data["category"].values.tolist():
-        first = data["n_tasks"].sel(category=name).isel(k=slice(1))
+        first_counts = data["n_tasks"].sel(category=name).isel(k=0).values.ravel().tolist()
         for k in data["k"].values.tolist():
-            own, others = (data.sel(category=name, k=k, side=side) for side in ("own", "others"))
-            counts = [int(side["n_tasks"]) for side in (own, others)]
+            sides = [data.sel(category=name, k=k, side=side) for side in ("own", "others")]
+            counts = [int(side["n_tasks"]) for side in sides]
             if not sum(counts):
                 continue
-            mark = "*" if counts != first.values.ravel().tolist() else ""
+            mark = "*" if counts != first_counts else ""
             fewer = fewer or bool(mark)
-            numbers = [(_number(side["damage"].item()), _range(side["random"].values)) for side in (own, others)]
-            rows.append([name, f"{k}{mark}", *numbers[0], str(counts[0]), *numbers[1], str(counts[1])])
+            cells = [
+                [_number(side["damage"].item()), _range(side["random"].values), str(n)]
+                for side, n in zip(sides, counts, strict=True)
+            ]
+            rows.append([name, f"{k}{mark}", *cells[0], *cells[1]])
     columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "random ", "n "]
-    title = "Heads ablated one after the other, the most specific first (n: how many tasks)"
-    yield table(title, columns, rows, numeric=columns[1:])
+    yield table("evidence.curves", columns, rows, numeric=columns[1:])
     if fewer:
-        yield "* on fewer tasks than the rows above, as fewer heads were found without some: not to be compared."
+        yield line("evidence.fewer_tasks")
 
 
 def _range(values: np.ndarray) -> str:
-    known = values[np.isfinite(values)]
-    return f"{_number(known.mean())} ({_between(known.min(), known.max())})" if len(known) else "-"
+    finite = values[np.isfinite(values)]
+    return f"{_number(finite.mean())} ({_between(finite.min(), finite.max())})" if len(finite) else "-"
 
 
 def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
@@ -219,38 +188,31 @@ def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
         for name in names
     ]
     columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
-    title = "Self-repair: do the heads, chosen over all tasks, stand in for each other?"
-    yield table(title, columns, sums, numeric=columns[1:])
+    yield table("evidence.self_repair", columns, sums, numeric=columns[1:])
     rows, small = [], 0
-    for name in names:
-        for place in data["place"].values.tolist():
-            cell = data.sel(category=name, place=place)
-            direct, total, repaired = (cell[part].item() for part in ("direct", "total", "repaired"))
-            if not cell["head"].item():
-                continue
-            if abs(total) < _LEAST and abs(direct) < _LEAST:  # so never where one of them is not known
-                small += 1
-                continue
-            rows.append([name, cell["head"].item(), *(_number(value, 3) for value in (direct, total, repaired))])
+    for name, place in itertools.product(names, data["place"].values.tolist()):
+        cell = data.sel(category=name, place=place)
+        effects = [cell[part].item() for part in ("direct", "total", "repaired")]
+        if not cell["head"].item():
+            continue
+        if abs(effects[1]) < _LEAST and abs(effects[0]) < _LEAST:  # so never where one of them is not known
+            small += 1
+        else:
+            rows.append([name, cell["head"].item(), *(_number(value, 3) for value in effects)])
     if rows:
         columns = ["heads of", "head", "direct effect", "total effect", "repaired"]
-        title = "and do later layers make up for a head?"
-        yield table(title, columns, rows, numeric=columns[2:])
+        yield table("evidence.repaired", columns, rows, numeric=columns[2:])
     if any(row[-1] != "-" for row in rows):
-        yield (
-            "repaired = direct - total effect: above 0, later layers make up for the head; below 0, they carry what it "
-            "does."
-        )
+        yield line("evidence.repaired_sign")
     if small:
-        yield f"{pluralize(small, 'head')} with both effects below {_LEAST} of the gap not listed."
+        yield line("evidence.small", n=small, least=_LEAST)
 
 
 def _number(value: float, digits: int | None = None) -> str:
     """A share of the gap as the reading prints it, or with so many digits."""
     if not np.isfinite(value):
         return "-"
-    # Adding 0 takes the sign off a -0.000.
-    return share(value) if digits is None else f"{round(value, digits) + 0.0:.{digits}f}"
+    return share(value) if digits is None else f"{value:z.{digits}f}"
 
 
 def _between(low: float, high: float) -> str:

@@ -1,4 +1,4 @@
-"""Blocks of joint methods: what they say, and the figures that show them."""
+"""Blocks of joint methods: their findings, and which of them a figure shows."""
 
 import json
 
@@ -6,6 +6,7 @@ import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup
+from headcats.reports.text.finding import Finding, line
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import registered, registered_declarations
 from headcats.results.label import Label
@@ -45,8 +46,8 @@ def joint_block(
     if method in labels:
         return blocks[str(method)]
     if len(labels) > 1 or (method is not None and method != Label.parse(labels[0]).name):
-        refused = "" if method is None else f", and not {method!r}"
-        raise OptionError(f"These results hold {' and '.join(labels)}{refused}: choose one with --method.")
+        absent = "" if method is None else f", and not {method!r}"
+        raise OptionError(f"These results hold {' and '.join(labels)}{absent}: choose one with --method.")
     return blocks[labels[0]]
 
 
@@ -55,8 +56,8 @@ def suite_title(block: xr.Dataset) -> str:
     return f"{block.attrs['label']}, model {block.attrs['model']}"
 
 
-def suite_findings(block: xr.Dataset) -> list[str]:
-    """The sentences that a run ends with, on one block.
+def suite_findings(block: xr.Dataset) -> list[Finding]:
+    """The findings that a run ends with, on one block.
 
     They are in the attribute `summary`; of a block written by an earlier version, the registered method is asked.
 
@@ -64,8 +65,10 @@ def suite_findings(block: xr.Dataset) -> list[str]:
         block: One of `hc.suite_blocks(results)`.
     """
     if "summary" in block.attrs:
-        return [str(sentence) for sentence in json.loads(block.attrs["summary"])]
-    try:
-        return list(lookup("method", str(block.attrs["method"])).summary(block))
-    except UnknownNameError:
-        return []
+        sentences = json.loads(block.attrs["summary"])
+    else:
+        try:
+            sentences = lookup("method", str(block.attrs["method"])).summary(block)
+        except UnknownNameError:
+            return []
+    return [line("methods.summary", text=text) for text in sentences]

@@ -6,11 +6,11 @@ from typing import Any
 import xarray as xr
 
 from headcats.evidence.comparison.protocols import scored_tasks
-from headcats.reports.text.table import Finding, table
+from headcats.reports.text.finding import Finding, line, table
+from headcats.reports.text.wording import first_names
 from headcats.results.tree import manifest_of
 
-# More tasks than these are counted, not named.
-NAMED_TASKS = 5
+NAMED_TASKS = 5  # more tasks are counted, not named
 TASKS = "tasks"
 
 
@@ -20,11 +20,11 @@ def plan_findings(results: Mapping[str, xr.DataTree]) -> Iterator[Finding]:
     Args:
         results: Name -> results.
     """
-    found = differences(results)
-    rows = [[what, *map(_told, values)] for what, values in found.items() if what != TASKS]
-    if TASKS in found:
-        rows.append([TASKS, *_tasks_told(found[TASKS])])
-    yield table("Plan, model and tasks", ["", *results], rows) if rows else "Same plan, model and tasks."
+    differing = differences(results)
+    rows = [[part, *map(value_text, values)] for part, values in differing.items() if part != TASKS]
+    if TASKS in differing:
+        rows.append([TASKS, *_task_texts(differing[TASKS])])
+    yield table("plans.differences", ["", *results], rows) if rows else line("plans.same")
 
 
 def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
@@ -38,27 +38,24 @@ def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
         "plan": [manifest.plan.complete() for manifest in manifests],
         "model": [manifest.model.complete() for manifest in manifests],
     }
-    found: dict[str, list[Any]] = {}
-    for part, records in parts.items():
-        for name in records[0] if records else ():
-            values = [record[name] for record in records]
-            if any(value != values[0] for value in values):
-                found[f"{part} {name}"] = values
-    tasks = [scored_tasks(one) for one in results.values()]
-    return found | ({TASKS: tasks} if any(own != tasks[0] for own in tasks) else {})
+    values = {
+        f"{part} {name}": [record[name] for record in records]
+        for part, records in parts.items()
+        for name in (records[0] if records else ())
+    } | {TASKS: [scored_tasks(tree) for tree in results.values()]}
+    return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
 
 
-def _told(value: object) -> str:
+def value_text(value: object) -> str:
+    """A value of a plan; lists with commas."""
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _tasks_told(tasks: Sequence[list[str]]) -> list[str]:
-    """How many tasks each has, and which of all are not among them."""
-    every = sorted({task for own in tasks for task in own})
-    lacking = [[task for task in every if task not in own] for own in tasks]
+def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
+    """How many tasks each run has, and which of all it lacks."""
+    union = sorted({task for names in tasks for task in names})
+    lacking = [[task for task in union if task not in names] for names in tasks]
     return [
-        str(len(own))
-        + (f", without {', '.join(left[:NAMED_TASKS])}" if left else "")
-        + (f" and {len(left) - NAMED_TASKS} more" if len(left) > NAMED_TASKS else "")
-        for own, left in zip(tasks, lacking, strict=True)
+        f"{len(names)}{f', without {first_names(absent, NAMED_TASKS)}' if absent else ''}"
+        for names, absent in zip(tasks, lacking, strict=True)
     ]

@@ -11,45 +11,40 @@ from headcats.categories.by_relation import relation_members
 from headcats.categories.head_list import head_table
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning
+from headcats.reports.text.finding import Finding, Table, line, table
 from headcats.reports.text.joint_blocks import suite_title
-from headcats.reports.text.maps import count_findings
-from headcats.reports.text.table import Finding, Table, table
+from headcats.reports.text.maps import count_findings, head_names
 from headcats.rules import Rule
 from headcats.rules.text import rule_text
 from headcats.study.defaults import DEFAULT_RULE
-
-_SATURATES = (
-    "A head has a category if it implements at least one relation of it: with many relations this saturates, whatever "
-    "the heads do."
-)
 
 
 def relation_map(
     block: xr.Dataset, *, threshold: str | float, tried: Mapping[str, Sequence[str]]
 ) -> tuple[xr.Dataset, list[Finding]]:
-    """The categories of heads by their weights, and what is to be said of them.
+    """The categories of heads by their weights, with the findings.
 
     Args:
         block: The relations, as `ov_relation` gives them.
         threshold: As in `hc.categories.relation_members`.
-        tried: Category that the method was asked for -> relations of it that were refused.
+        tried: Category that the method was asked for -> relations of it that were skipped.
 
     Returns:
         What `hc.overlap` returns of them, and the findings.
     """
-    here, suite = set(block["category"].values.tolist()), json.loads(block.attrs["categories"])
-    kept = [entry for entry in suite if entry["name"] in here]  # chance is asked of these alone
-    block = block.assign_attrs(categories=json.dumps(kept, ensure_ascii=False))
+    categories, suite = set(block["category"].values.tolist()), json.loads(block.attrs["categories"])
+    entries = [entry for entry in suite if entry["name"] in categories]  # chance is asked of these alone
+    block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StatisticsWarning)  # said below
+        warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
         members = relation_members(block, threshold=threshold)
-    shared, order = overlap(members), [entry["name"] for entry in suite if entry["name"] in {*here, *tried}]
+    shared, order = overlap(members), [entry["name"] for entry in suite if entry["name"] in {*categories, *tried}]
     return shared, [
-        _heads(members, order, f"Heads by {suite_title(block)}, {members.attrs['rule']}", tried=tried),
-        _SATURATES,
+        _heads(members, order, f"{suite_title(block)}, {members.attrs['rule']}", tried=tried),
+        line("relations.saturates"),
         *count_findings(shared),
         _relations(block, threshold),
-        "null: the 99.9th percentile of the score over heads when the targets are permuted.",
+        line("relations.null"),
     ]
 
 
@@ -77,33 +72,24 @@ def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried:
     heads, rows = head_table(members), []
     for category in categories:
         if category not in members["category"].values:
-            rows.append([category, "0", "-", f"refused: {', '.join(tried[category]) or 'all'}", "-"])
+            rows.append([category, "0", "-", f"skipped: {', '.join(tried[category]) or 'all'}", "-"])
             continue
-        one, mine = members.sel(category=category), heads[heads["category"] == category]
-        listed = [" ".join(mine[mine["kind"] == kind]["head"]) or "none" for kind in ("helping", "suppressing")]
-        rows.append([category, str(int(one["n_tasks"])), str(int(one["size"])), *listed])
+        cell = members.sel(category=category)
+        rows.append([category, str(int(cell["n_tasks"])), str(int(cell["size"])), *head_names(heads, category)])
     columns = ["category", "relations", "heads", "implementing (largest score first)", "suppressing"]
-    return table(title, columns, rows, numeric=("relations", "heads"))
+    return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
 
 
 def _relations(block: xr.Dataset, threshold: str | float) -> Table:
     rows = []
     for place, task in enumerate(block["task"].values.tolist()):
-        one = block.isel(task=place)
-        least = float(one["threshold"]) if threshold == "calibrated" else float(threshold)
-        score = one["score"]
+        relation = block.isel(task=place)
+        least = float(relation["threshold"]) if threshold == "calibrated" else float(threshold)
+        score = relation["score"]
         layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
         name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"
-        rows.append(
-            [
-                str(task),
-                str(one["category"].item()),
-                str(int(one["n"])),
-                f"{float(one['null']):.2f}",
-                f"{least:.2f}",
-                str(int((score >= least).sum())),
-                f"{name} {float(score[layer, head]):.2f}",
-            ]
-        )
+        numbers = [str(int(relation["n"])), f"{float(relation['null']):.2f}", f"{least:.2f}"]
+        largest = f"{name} {float(score[layer, head]):.2f}"
+        rows.append([str(task), str(relation["category"].item()), *numbers, str(int((score >= least).sum())), largest])
     columns = ["relation", "category", "pairs", "null", "threshold", "heads", "largest score"]
-    return table("Relation by relation", columns, rows, numeric=columns[2:6])
+    return table("relations.scores", columns, rows, numeric=columns[2:6])

@@ -36,26 +36,26 @@ def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[Replicat
     Returns:
         One per category; none for a single protocol, or protocols of different categories.
     """
-    categories = [one["category"].values.tolist() for one in members.values()]
+    categories = [table["category"].values.tolist() for table in members.values()]
     if len(members) < 2 or any(names != categories[0] for names in categories):
         return []
     outcome, _ = SIGNS[sign]
-    found = []
+    replicates_of = []
     for name in categories[0]:
         scored = {
-            protocol: one.sel(category=[name])
-            for protocol, one in members.items()
-            if one["effect"].sel(category=name).notnull().any()
+            protocol: table.sel(category=[name])
+            for protocol, table in members.items()
+            if table["effect"].sel(category=name).notnull().any()
         }
         heads = {
-            by: _heads(replicated(scored, by=by)[outcome].sel(category=name) == 1) if scored else []
+            by: _head_names(replicated(scored, by=by)[outcome].sel(category=name) == 1) if scored else []
             for by in _BY
             if by != "half" or len(members) > 2
         }
-        found.append(Replicates(name, len(scored), heads))
-    return found
+        replicates_of.append(Replicates(name, len(scored), heads))
+    return replicates_of
 
 
-def _heads(inside: xr.DataArray) -> list[str]:
-    found = inside.stack(cell=("layer", "head"))
-    return [f"L{layer}H{head}" for layer, head in found["cell"].values[found.values]]
+def _head_names(inside: xr.DataArray) -> list[str]:
+    cells = inside.stack(cell=("layer", "head"))
+    return [f"L{layer}H{head}" for layer, head in cells["cell"].values[cells.values]]

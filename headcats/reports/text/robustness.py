@@ -1,4 +1,4 @@
-"""What `headcats compare` found of one results folder, saved in it, so that the report can show it later."""
+"""What `headcats compare` says of one results folder, saved in it for the report."""
 
 import functools
 import json
@@ -40,42 +40,43 @@ def robustness_folder(reading: Reading) -> str:
     return f"{EVIDENCE}/robustness{reading.judging_suffix}"
 
 
-def save_robustness(folder: str | os.PathLike[str], where: str, found: Robustness) -> None:
+def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: Robustness) -> None:
     """Write it into a results folder, in place of what an earlier call wrote there.
 
     Args:
         folder: The results folder.
-        where: As `robustness_folder` names it.
-        found: What to save.
+        subfolder: As `robustness_folder` names it.
+        robustness: What to save.
 
     Raises:
         StorageError: The folder cannot be written.
     """
-    told = json.dumps(dict(found.left_out), ensure_ascii=False)
-    files = {} if found.halves is None else {_HALVES: found.halves}
-    for place, (name, members) in enumerate(found.members.items()):
-        kept = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
-        files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = kept.assign_attrs(protocol=name)
+    files = {} if robustness.halves is None else {_HALVES: robustness.halves}
+    for place, (name, members) in enumerate(robustness.members.items()):
+        means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
+        files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
     # Last, since it says that the others are there: a call that is stopped leaves nothing that looks whole.
-    files[_AGREEMENT] = found.agreement.assign_attrs(left_out=told)
+    files[_AGREEMENT] = robustness.agreement.assign_attrs(
+        left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False)
+    )
     contents = {name: table_bytes(table) for name, table in files.items()}
-    shutil.rmtree(Path(folder) / where, ignore_errors=True)
+    shutil.rmtree(Path(folder) / subfolder, ignore_errors=True)
     for name, data in contents.items():
-        write_whole(Path(folder) / where / name, data)
+        write_whole(Path(folder) / subfolder / name, data)
 
 
-def saved_robustness(folder: str | os.PathLike[str], where: str) -> Robustness | None:
+def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustness | None:
     """What was saved there; None where nothing was.
 
     Raises:
         StorageError: A damaged file.
     """
-    home = Path(folder) / where
+    home = Path(folder) / subfolder
     if not (home / _AGREEMENT).is_file():
         return None
-    read = functools.partial(read_table, again=f"`headcats compare {folder}`")
-    agreement = read(home / _AGREEMENT)
-    halves = read(home / _HALVES) if (home / _HALVES).is_file() else None
-    protocols = [read(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
-    members = {str(one.attrs["protocol"]): one for one in protocols}
+    open_table = functools.partial(read_table, again=f"`headcats compare {folder}`")
+    agreement = open_table(home / _AGREEMENT)
+    halves = open_table(home / _HALVES) if (home / _HALVES).is_file() else None
+    protocols = [open_table(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
+    members = {str(protocol.attrs["protocol"]): protocol for protocol in protocols}
     return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)

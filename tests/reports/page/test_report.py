@@ -70,12 +70,12 @@ def test_one_file_with_everything_inside(page: Path):
     assert [path.name for path in page.parent.iterdir()] == [page.name], "no temporary file is left"
 
 
-def test_a_figure_of_another_package_is_shown(finished: Path):
+def test_a_figure_of_another_package_is_shown(finished: Path, tmp_path: Path):
     @hc.figures.figure
     def effect_counts(scores, *, bins=4):
         return go.Figure(go.Histogram(x=scores["effect"].values.ravel(), nbinsx=bins))
 
-    assert "effect_counts" in written(hc.load(finished))
+    assert "effect_counts" in written(hc.load(finished), tmp_path / "one.html")
 
 
 def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):

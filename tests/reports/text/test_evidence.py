@@ -1,101 +1,112 @@
-"""What is said of the result of `evidence`."""
+"""Findings of the result of `evidence`."""
 
 import json
 
 import pytest
 import xarray as xr
+from reports.by_id import by_id
 from specific import study
 
-from headcats.cli.console import tell
 from headcats.evidence.held_out import Options, examine
 from headcats.reports.text.evidence import evidence_findings
+from headcats.reports.text.finding import Finding
 
 OPTIONS = {"effect": "total", "method": "denoising_patch@last", "metric": "logit_diff", "n_prompts": 16}
 
 
 @pytest.fixture(scope="module")
-def found() -> xr.DataTree:
-    model, held, scores = study()
-    made = examine(model, held, scores, options=Options(controls=20))
-    made.attrs["options"] = json.dumps(json.loads(made.attrs["options"]) | OPTIONS)
-    return made
+def evidence() -> xr.DataTree:
+    model, batches, scores = study()
+    tree = examine(model, batches, scores, options=Options(controls=20))
+    tree.attrs["options"] = json.dumps(json.loads(tree.attrs["options"]) | OPTIONS)
+    return tree
 
 
-def printed(capsys: pytest.CaptureFixture[str], found: xr.DataTree) -> str:
-    tell(evidence_findings(found))
-    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+def findings(evidence: xr.DataTree, **changed: xr.Dataset) -> dict[str, Finding]:
+    """Findings of the evidence with some of its tables replaced."""
+    tree = evidence.copy()
+    for node, table in changed.items():
+        tree[node] = xr.DataTree(table)
+    return by_id(evidence_findings(tree))
 
 
-def changed(found: xr.DataTree, node: str, table: xr.Dataset) -> xr.DataTree:
-    made = found.copy()
-    made[node] = xr.DataTree(table)
-    return made
+def table_of(evidence: xr.DataTree, node: str) -> xr.Dataset:
+    return evidence[node].to_dataset().copy(deep=True)
 
 
-def test_tested_heads_are_listed_with_the_number_of_tasks(found, capsys):
-    text = printed(capsys, found)
-    assert "heads of ┃ tested heads ┃ on tasks" in text
-    assert "6" in text.split("on tasks", 1)[1].split("Linguistic", 1)[0].split()
-    assert "`specificity` is the damage to a category's own tasks minus the mean of the other columns" in text
+def test_tested_heads_are_listed_with_the_number_of_tasks(evidence):
+    heads = findings(evidence)["evidence.heads"]
+    assert heads.columns == ("heads of", "tested heads", "on tasks")
+    assert "6" in {row[2] for row in heads.rows}
 
 
-def test_the_rival_has_a_table_of_its_own(found, capsys):
-    text = printed(capsys, found)
-    assert "tasks of ┃ n ┃ by own heads ┃ rival ┃ by the rival's ┃ difference ┃ 95 %" in text
-    assert "Beside the rival: the other category whose heads do most here (no part of the verdict)" in text
+def test_how_heads_were_chosen_is_in_the_fields(evidence):
+    tested = findings(evidence)["evidence.tested"].fields
+    assert {name: tested[name] for name in ("method", "metric", "n_prompts", "effect")} == OPTIONS | {"effect": None}
 
 
-def test_it_ends_with_the_verdicts(found, capsys):
-    text = printed(capsys, found)
-    heading = "Verdicts category ┃ by its heads ┃ by those in no other category ┃ its heads damage more"
-    last = text.split(heading, 1)[1]
-    assert "Knowledge supported supported Linguistic supported supported" in last
-    table = found["specificity"].to_dataset().copy(deep=True)
+def test_the_rival_has_a_table_of_its_own(evidence):
+    rivals = findings(evidence)["evidence.rivals"]
+    assert rivals.columns[3] == "rival"
+    assert {row[3] for row in rivals.rows} <= {"Knowledge", "Linguistic"}
+
+
+def test_it_ends_with_the_verdicts(evidence):
+    verdicts = list(evidence_findings(evidence))[-1]
+    assert verdicts.id == "evidence.verdicts"
+    assert verdicts.rows == (
+        ("Knowledge", "supported", "supported", ""),
+        ("Linguistic", "supported", "supported", ""),
+    )
+    table = table_of(evidence, "specificity")
     table["damage"].loc[{"category": "Knowledge", "target": "Linguistic"}] = 2.0
-    last = printed(capsys, changed(found, "specificity", table)).split(heading, 1)[1]
-    assert "Knowledge supported supported Linguistic Linguistic supported supported" in last
+    assert findings(evidence, specificity=table)["evidence.verdicts"].rows[0][3] == "Linguistic"
 
 
-def test_heads_that_are_all_exclusive_are_tested_once(found, capsys):
-    same = "The same by heads that are in no other category: these are all of the tested heads."
-    assert same in printed(capsys, found)
-    table = found["exclusive"].to_dataset().copy(deep=True)
+def test_every_sentence_of_the_reading_is_an_item(evidence):
+    items = [finding for finding in evidence_findings(evidence) if finding.place == "item"]
+    assert [item.fields["text"] for item in items] == evidence.attrs["reading"].splitlines()
+
+
+def test_heads_that_are_all_exclusive_are_tested_once(evidence):
+    assert {"evidence.exclusive_same"} <= set(findings(evidence))
+    table = table_of(evidence, "exclusive")
     table["heads"][0, 0] = "L0H0"
-    assert same not in printed(capsys, changed(found, "exclusive", table))
+    assert "evidence.exclusive_same" not in findings(evidence, exclusive=table)
 
 
-def test_steps_on_fewer_tasks_are_marked(found, capsys):
-    assert "* on fewer tasks" not in printed(capsys, found)
-    table = found["curves"].to_dataset().copy(deep=True)
+def test_steps_on_fewer_tasks_are_marked(evidence):
+    assert "evidence.fewer_tasks" not in findings(evidence)
+    table = table_of(evidence, "curves")
     table["n_tasks"].loc[{"category": "Knowledge", "side": "own", "k": 3}] = 1
-    text = printed(capsys, changed(found, "curves", table))
-    assert "Knowledge 3*" in text
-    assert "* on fewer tasks than the rows above, as fewer heads were found without some: not to be compared." in text
+    said = findings(evidence, curves=table)
+    assert ("Knowledge", "3*") in [row[:2] for row in said["evidence.curves"].rows]
+    assert "evidence.fewer_tasks" in said
 
 
-def test_heads_that_do_nothing_are_counted_not_listed(found, capsys):
-    assert "not listed" not in printed(capsys, found)
-    table = found["self_repair"].to_dataset().copy(deep=True)
+def test_heads_that_do_nothing_are_counted_not_listed(evidence):
+    assert "evidence.small" not in findings(evidence)
+    table = table_of(evidence, "self_repair")
     for name, value in (("total", 0.0004), ("direct", -0.0004)):
         table[name].loc[{"category": "Knowledge", "place": 0}] = value
-    text = printed(capsys, changed(found, "self_repair", table))
-    assert "1 head with both effects below 0.001 of the gap not listed." in text
-    assert "repaired = direct - total effect: above 0, later layers make up for the head; below 0, they carry" in text
+    said = findings(evidence, self_repair=table)
+    assert said["evidence.small"].fields == {"n": 1, "least": 0.001}
+    assert "evidence.repaired_sign" in said
 
 
-def test_heads_whose_direct_effect_is_not_known_are_listed(found, capsys):
-    table = found["self_repair"].to_dataset().copy(deep=True)
+def test_heads_whose_direct_effect_is_not_known_are_listed(evidence):
+    table = table_of(evidence, "self_repair")
     table["total"][:] = 0.0004
     for name in ("direct", "repaired"):
         table[name][:] = float("nan")
-    text = printed(capsys, changed(found, "self_repair", table))
-    assert "not listed" not in text
-    assert "repaired = direct" not in text
-    assert " - 0.000 - " in text.split("do later layers make up", 1)[1]
+    said = findings(evidence, self_repair=table)
+    assert not {"evidence.small", "evidence.repaired_sign"} & set(said)
+    assert {row[2:] for row in said["evidence.repaired"].rows} == {("-", "0.000", "-")}
 
 
-def test_without_exclusive_heads_there_is_one_line(found, capsys):
-    table = found["exclusive"].to_dataset().copy(deep=True)
+def test_without_exclusive_heads_there_is_one_line(evidence):
+    table = table_of(evidence, "exclusive")
     table["heads"][:] = ""
-    text = printed(capsys, changed(found, "exclusive", table))
-    assert "The same by heads that are in no other category: no category has any." in text
+    said = findings(evidence, exclusive=table)
+    assert "evidence.exclusive_none" in said
+    assert "evidence.exclusive" not in said

@@ -5,6 +5,7 @@ import json
 import xarray as xr
 
 from headcats import registry
+from headcats.reports.text.finding import line
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.suggestions import figure_file
 from headcats.results.declaration import registered_declarations
@@ -23,8 +24,8 @@ def test_options_of_a_method_are_in_the_name_of_its_figure():
 
 
 def test_a_block_carries_its_summary():
-    block = xr.Dataset(attrs={"method": "lengths", "summary": json.dumps(["3 tasks were counted."])})
-    assert suite_findings(block) == ["3 tasks were counted."]
+    block = xr.Dataset(attrs={"method": "lengths", "summary": json.dumps(["3 tasks."])})
+    assert suite_findings(block) == [line("methods.summary", text="3 tasks.")]
 
 
 def test_a_block_without_a_summary_of_a_method_that_is_not_installed():
@@ -43,7 +44,6 @@ def test_the_summary_is_that_of_the_method():
             '{"copying": false}}}',
         },
     )
-    said = suite_findings(block)
-    assert said == registry.lookup("method", "ov_relation").summary(block)
-    assert said[0].startswith("1 of 1 relations are implemented by at least one of 2 heads")
-    assert said[2].startswith("Permuted targets reach 0.15 too, so their threshold is higher: a.")
+    texts = [str(finding) for finding in suite_findings(block)]
+    assert texts == registry.lookup("method", "ov_relation").summary(block)
+    assert "1 of 1" in texts[0]

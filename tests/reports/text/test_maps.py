@@ -1,15 +1,16 @@
-"""What is said of a map: how sure it is, what is shared, what the effects are made of."""
+"""Findings of a map: how sure it is, what is shared, what the effects are made of."""
 
 import json
 
 import numpy as np
 import pytest
 import xarray as xr
+from reports.by_id import by_id
 from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.categories.reading import Reading, judge_scores, map_tables, read_scores
-from headcats.cli.console import tell
 from headcats.errors import DataError, OptionError
+from headcats.reports.text.finding import Finding
 from headcats.reports.text.maps import map_findings
 from headcats.rules import fdr
 from headcats.rules.text import parse_rule
@@ -50,77 +51,78 @@ def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
     return Reading.parse(**options).resolve(tree_of)
 
 
-def printed(capsys: pytest.CaptureFixture[str], found: dict[str, xr.Dataset], **options: str) -> str:
+def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
     attrs = found["scores"].attrs
-    tell(map_findings(found, Reading.parse(**{"method": attrs["method"], "positions": attrs["positions"]} | options)))
-    captured = capsys.readouterr()
-    return " ".join((captured.err + captured.out).replace("│", " ").split())
+    return by_id(map_findings(found, Reading.parse(method=attrs["method"], positions=attrs["positions"], **options)))
 
 
-def test_everything_that_a_map_says(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, tables(results(), rule=RULE), rule=RULE)
-    assert "Algorithmic 2 of 3 2 0.0 L0H0 L0H1 none" in text or "Algorithmic 2 of 3 2 0.0 L0H1 L0H0 none" in text
-    assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
-    assert "Every helping head is in its category in at least 80% of the resamples" in text
-    assert "Knowledge 0.50 (0.50 to 0.50)" in text
-    assert "With 2 tasks of each category (50 random subsets; range)" in text
-    assert "50 % of the effect needs the right task (median task; 50 % to 50 %)." in text
-    assert "Task-specific effects alone: `--effect task_specific`." in text
-    assert "told from 0 with 80% probability (a rule's min_effect comes on top): 0." in text
-    assert "on one task that fdr(alpha=0.05, min_effect=0.05) finds with 80% probability: 0." in text
+def test_heads_shared_heads_and_what_the_data_can_reach() -> None:
+    said = findings(tables(results(), rule=RULE), rule=RULE)
+    rows = {row[0]: row[1:] for row in said["map.heads"].rows}
+    assert rows["Algorithmic"][:3] == ("2 of 3", "2", "0.0")
+    assert set(rows["Algorithmic"][3].split()) == {"L0H0", "L0H1"}
+    assert rows["Knowledge"][:5] == ("1 of 2", "1", "0.0", "L0H0", "L0H2")
+    assert said["map.settled"].fields == {"kind": "helping", "share": 0.8}
+    assert said["map.jaccard"].rows[0][:2] == ("Knowledge", "0.50 (0.50 to 0.50)")
+    assert said["map.equal_tasks"].fields == {"n": 2, "subsets": 50, "judged": None}
+    share = said["map.shares"].fields["first"].fields
+    assert [share[name] for name in ("median", "least", "most")] == [50, 50, 50]
+    assert said["map.shares"].fields["option"].id == "map.task_specific_option"
+    assert said["map.smallest_effect"].fields["rule"] == "fdr(alpha=0.05, min_effect=0.05)"
+    assert {"map.reach", "map.counts", "map.counts_p"} <= set(said)
 
 
 def test_commands_have_the_rule_that_functions_have() -> None:
     assert repr(parse_rule(DEFAULT_RULE)) == repr(fdr())
 
 
-def test_a_rule_without_a_smallest_effect_promises_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_without_a_smallest_effect_promises_none() -> None:
     for rule in ("fdr:min_effect=0", "threshold:value=0.2"):
-        assert "finds with 80%" not in printed(capsys, tables(results(), rule=rule), rule=rule)
+        assert "map.smallest_effect" not in findings(tables(results(), rule=rule), rule=rule)
 
 
-def test_loose_members_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_loose_members_are_named() -> None:
     found = tables(results(noise=0.5), rule="threshold:value=0.4")
-    assert "In fewer than 80% of the resamples of query items: " in printed(capsys, found)
+    assert findings(found)["map.loose"].fields["names"]
 
 
-def test_without_controls_it_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, tables(results(controls=False), rule=RULE))
-    assert "is not known: second_corruption_patch and other_item_patch were not run." in text
+def test_without_controls_it_says_what_is_not_known() -> None:
+    said = findings(tables(results(controls=False), rule=RULE))
+    assert said["map.no_controls"].fields["controls"] == ["second_corruption_patch", "other_item_patch"]
 
 
-def test_equal_numbers_of_tasks_need_no_second_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "random subsets" not in printed(capsys, tables(results(tasks=(2, 2)), rule=RULE), rule=RULE)
+def test_equal_numbers_of_tasks_need_no_second_table() -> None:
+    assert "map.equal_tasks" not in findings(tables(results(tasks=(2, 2)), rule=RULE), rule=RULE)
     # Nor can more tasks be asked for than the smallest category has.
     found = tables(results(), rule=RULE)
-    assert "random subsets" not in printed(capsys, found, rule=RULE, min_tasks="3")
-    assert "`--min-tasks 2` asks for 2 of 2." in printed(capsys, found, rule=RULE, min_tasks="2")
+    assert "map.equal_tasks" not in findings(found, rule=RULE, min_tasks="3")
+    needed = findings(found, rule=RULE, min_tasks="2")["map.equal_tasks_needed"]
+    assert needed.fields == {"min_tasks": 2, "n": 2}
 
 
-def test_shares_below_zero_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+def test_shares_below_zero_are_explained() -> None:
     found = tables(results(), rule=RULE)
     found["scores"]["task_share"][0] = -0.27
-    text = printed(capsys, found)
-    assert "-27 % to 50 %; negative: the other wrong task brings back more than the clean prompt)." in text
+    share = findings(found)["map.shares"].fields["first"]
+    assert (share.fields["least"], share.fields["most"]) == (-27, 50)
+    assert share.fields["negative"].id == "map.share_negative"
     found["scores"]["task_share"][:] = np.nan
-    assert "What share of the effects needs the right task is not known." in printed(capsys, found)
+    assert findings(found)["map.shares"].fields["first"].id == "map.share_unknown"
 
 
-def test_signs_that_do_not_change_are_not_counted(capsys: pytest.CaptureFixture[str]) -> None:
+def test_signs_that_do_not_change_are_not_counted() -> None:
     found = tables(results(), rule=RULE)
     differing = xr.zeros_like(found["scores"]["effect"], dtype=bool)
-    assert "change their sign" not in printed(
-        capsys, found | {"scores": found["scores"].assign(sign_differs=differing)}
-    )
+    assert "map.sign_differs" not in findings(found | {"scores": found["scores"].assign(sign_differs=differing)})
     differing[0, 0, 0] = True
-    text = printed(capsys, found | {"scores": found["scores"].assign(sign_differs=differing)})
-    assert "1 of 10 effects of at least 0.1 (head x task) change their sign" in text
+    said = findings(found | {"scores": found["scores"].assign(sign_differs=differing)})
+    assert said["map.sign_differs"].fields == {"n": 1, "large": 10, "effect": 0.1}
 
 
-def test_a_map_without_heads_prints_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, tables(results(), rule="threshold:value=9"))
-    assert "No helping head is in any category: nothing is shared." in text
-    assert "Shared heads against chance" not in text
+def test_a_map_without_heads_prints_no_zeros() -> None:
+    said = findings(tables(results(), rule="threshold:value=9"))
+    assert said["map.nothing_shared"].fields == {"kind": "helping"}
+    assert "map.counts" not in said
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
@@ -142,44 +144,43 @@ def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
     assert len(names) == len(titles) == len(variants)
     assert {"overlap_map.html", "overlap_map-min_tasks=2.html"} < names
     assert "overlap_map-fdr-alpha=0.01-min_effect=0.05.html" in names
-    assert any(one.endswith("in at least 2 tasks") for one in titles)
-    assert any(one.endswith("in at least half of the tasks") for one in titles)
+    assert sum("at least 2" in title for title in titles) == 1
+    assert sum("half" in title for title in titles) == 4
 
 
 def test_the_title_names_the_model() -> None:
     tree_of = results()
     tree_of.attrs["manifest"] = json.dumps(json.loads(tree_of.attrs["manifest"]) | {"model": {"name": "mini"}})
-    assert reading_of(tree_of).title.endswith("in at least half of the tasks, model mini")
+    assert reading_of(tree_of).title.endswith(", model mini")
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     few = results(items=4)
     reading = reading_of(few)
-    with pytest.raises(DataError, match="could not call any head"):
+    with pytest.raises(DataError, match="not call any"):
         judge_scores(read_scores(few, reading), reading)
     found = tables(few)
     assert (found["members"]["member"] == 0).all()
-    assert "could not call any head" in found["members"].attrs["not_judged"]
-    text = printed(capsys, found, rule=RULE)
-    assert "No head can be judged, so the map shows every head as undecided: " in text
-    for claim in ("tasks of each category", "nothing is shared", "Smallest effect", "of the effect needs"):
-        assert claim not in text
+    assert "not call any" in found["members"].attrs["not_judged"]
+    said = findings(found, rule=RULE)
+    assert said["map.not_judged"].place == "note"
+    assert not {"map.equal_tasks", "map.nothing_shared", "map.smallest_effect", "map.shares"} & set(said)
 
 
 def test_other_reasons_are_errors_all_the_same() -> None:
-    with pytest.raises(DataError, match="null_calibrated needs null effects"):
+    with pytest.raises(DataError, match="null effects"):
         tables(results(controls=False), rule="null_calibrated")
 
 
 @pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
-def test_one_category_shares_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    text = printed(capsys, tables(results(tasks=(3, 0)), rule=RULE), rule=RULE)
-    assert "Only one category has numbers, so there is nothing to share." in text
-    assert "against chance" not in text
-    assert "Knowledge 1 of 0 - - - - -" in text or "Knowledge 0 of 0 - - - - -" in text
-    assert "- not judged: no task of the category has numbers" in text
-    assert "not judged" not in printed(capsys, tables(results(), rule=RULE), rule=RULE)
+def test_one_category_shares_nothing() -> None:
+    said = findings(tables(results(tasks=(3, 0)), rule=RULE), rule=RULE)
+    assert {"map.single_category", "map.category_not_judged"} <= set(said)
+    assert "map.counts" not in said
+    assert said["map.heads"].rows[1][0] == "Knowledge"
+    assert said["map.heads"].rows[1][2:] == ("-",) * 5
+    assert "map.category_not_judged" not in findings(tables(results(), rule=RULE), rule=RULE)
 
 
 def test_positions_are_asked_of_the_default_method_too() -> None:
@@ -192,39 +193,38 @@ def test_positions_are_asked_of_the_default_method_too() -> None:
         tables(tree_of, rule=RULE, positions="nonsense")
 
 
-def test_effects_that_need_no_task_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_effects_that_need_no_task_are_told() -> None:
     tree_of = results()
     for task in tree_of.children:
         second = tree_of[f"{task}/second_corruption_patch@last"].to_dataset()
         raised = second.assign(patched=second["patched"] * 3)
         tree_of[f"{task}/second_corruption_patch@last"] = xr.DataTree(raised)
-    text = printed(capsys, tables(tree_of, rule=RULE), rule=RULE)
-    assert "None of the effect needs the right task (-50 %) (median task; -50 % to -50 %; negative: the other" in text
+    share = findings(tables(tree_of, rule=RULE), rule=RULE)["map.shares"].fields["first"]
+    assert (share.id, share.fields["median"]) == ("map.share_none", -50)
 
 
-def test_suppressing_heads_have_a_map_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_suppressing_heads_have_a_map_and_files_of_their_own() -> None:
     tree_of = results()
     found = tables(tree_of, rule=RULE, sign="suppressing")
-    text = printed(capsys, found, sign="suppressing")
-    assert "Heads by denoising_patch, suppressing heads, at last" in text
-    assert "Knowledge 1 of 2 1 0.0 L0H0 L0H2" in text
-    assert "random subsets" not in text
-    assert "of the effect needs" not in text, "said of the helping map"
+    said = findings(found, sign="suppressing")
+    assert "suppressing heads" in said["map.heads"].fields["reading"]
+    assert said["map.heads"].rows[1][:6] == ("Knowledge", "1 of 2", "1", "0.0", "L0H0", "L0H2")
+    assert not {"map.equal_tasks", "map.shares"} & set(said), "said of the helping map"
     assert reading_of(tree_of, sign="suppressing").file_suffix(tree_of) == "-suppressing"
     assert reading_of(tree_of).file_suffix(tree_of) == ""
 
 
-def test_task_specific_effects_have_a_title_and_files_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
     tree_of = results()
     found = tables(tree_of, rule=RULE, effect="task_specific")
     np.testing.assert_allclose(found["scores"]["effect"].sel(head=0), 0.2, atol=0.02)
-    text = printed(capsys, found, effect="task_specific")
-    assert "denoising_patch, task-specific effects, at last" in text
-    assert "of the effect needs" not in text
+    said = findings(found, effect="task_specific")
+    assert "task-specific effects" in said["map.heads"].fields["reading"]
+    assert "map.shares" not in said
     both = reading_of(tree_of, effect="task_specific", sign="suppressing")
-    assert both.title.startswith("denoising_patch, task-specific effects, suppressing heads, at last, logit_diff")
-    assert reading_of(tree_of).title.startswith("denoising_patch at last, logit_diff")
-    assert both.scores_title == "denoising_patch, task-specific effects, at last, logit_diff"
+    assert both.title.split(", ")[:3] == ["denoising_patch", "task-specific effects", "suppressing heads"]
+    assert reading_of(tree_of).title.split(", ")[0] == "denoising_patch at last"
+    assert "suppressing" not in both.scores_title
     assert reading_of(tree_of, effect="task_specific").file_suffix(tree_of) == "-task_specific"
 
 

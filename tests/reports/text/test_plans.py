@@ -4,6 +4,7 @@ import json
 
 import xarray as xr
 
+from headcats.reports.text.finding import line
 from headcats.reports.text.plans import differences, plan_findings
 
 
@@ -23,4 +24,4 @@ def test_values_stay_what_they_are():
 def test_runs_of_one_plan_differ_in_nothing():
     same = {"a": results("x", seed=0), "b": results("x", seed=0)}
     assert differences(same) == {}
-    assert list(plan_findings(same)) == ["Same plan, model and tasks."]
+    assert list(plan_findings(same)) == [line("plans.same")]

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Explorer, Part, section
+from headcats.reports.text.finding import line
 
 
 @section("Every head, task by task")
@@ -11,5 +12,5 @@ def explorer(material: Material) -> Iterator[Part]:
     """Drawn by the page's script from the packed numbers."""
     if material.tables or material.strengths is not None:
         yield Explorer()
-    for label, why in material.not_scored.items():
-        yield f"`{label}` is not among them: {why}"
+    for label, reason in material.not_scored.items():
+        yield line("explorer.not_scored", label=label, reason=reason)

@@ -11,9 +11,9 @@ from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.reports.text.finding import Table, line
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.methods import method_findings
-from headcats.reports.text.table import Table
 from headcats.results.declaration import Declaration
 
 
@@ -32,32 +32,28 @@ def methods(material: Material) -> Iterator[Part]:
     yield from _together(material)
 
 
-def _figure(label: str, table: xr.Dataset, title: str, about: Declaration, *, place: int) -> Iterator[Part]:
+def _figure(label: str, table: xr.Dataset, title: str, declared: Declaration, *, place: int) -> Iterator[Part]:
     """The figure that a method declares: of the block of a joint method, of the scores of another one."""
-    name = about.figure
+    name = declared.figure
     try:
-        drawn = lookup("figure", name)(table, title=title)
+        figure = lookup("figure", name)(table, title=title)
     except (DataError, UnknownNameError) as error:
-        yield f"Not drawn: {error}"  # a probe at chance, or a figure of a package that is not installed
+        yield line("methods.not_drawn", reason=error)  # a probe at chance, or a package that is not installed
         return
-    said = f"{label} as the figure {name} shows it; its numbers are those of hc.figures.data(hc.figures.{name}(...))."
-    yield Drawn(f"{name}_{place}", drawn, said, heads=about.figure_heads)
+    yield Drawn(f"{name}_{place}", figure, line("methods.figure", label=label, name=name), declared.figure_heads)
 
 
 def _together(material: Material) -> Iterator[Part]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)
-            found = method_agreement(method_scores(material.results))
+            agreement = method_agreement(method_scores(material.results))
     except HeadcatsError:
         return  # a single method: nothing to compare
     yield Heading("All methods on one grid of heads")
-    yield Drawn(
-        "method_agreement",
-        lookup("figure", "method_agreement")(found),
-        "Rank correlation and shared top heads of every two methods, by category; the tables below have the numbers.",
-    )
-    told = list(method_findings(found))
-    last = max(place for place, one in enumerate(told) if isinstance(one, Table))
-    yield from told[last + 1 :]
-    yield Folded("The same as tables", tuple(told[: last + 1]))
+    figure = lookup("figure", "method_agreement")(agreement)
+    yield Drawn("method_agreement", figure, line("methods.agreement_figure"))
+    findings = list(method_findings(agreement))
+    end = 1 + max(place for place, finding in enumerate(findings) if isinstance(finding, Table))
+    yield from findings[end:]
+    yield Folded(line("methods.tables"), tuple(findings[:end]))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from headcats.figures.set_counts import set_counts
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Part, section
+from headcats.reports.text.finding import line
 from headcats.reports.text.maps import shared_findings
 
 
@@ -18,6 +19,6 @@ def shared(material: Material) -> Iterator[Part]:
         yield Drawn(
             "set_counts",
             set_counts(overlap),
-            "Number of heads in every set of categories, beside the number that chance would give.",
+            line("map.set_counts_figure"),
         )
     yield from shared_findings(material.tables, material.reading)

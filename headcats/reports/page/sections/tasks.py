@@ -1,4 +1,4 @@
-"""The tasks: what was kept, what was dropped and why, and whether the model can do them."""
+"""The tasks: what was used, what was dropped and why, and whether the model can do them."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Part, section
-from headcats.reports.text.table import Table
+from headcats.reports.text.finding import line, table
 from headcats.results.records import TaskRecord
 
 
@@ -17,50 +17,43 @@ def tasks(material: Material) -> Iterator[Part]:
     if records:
         metric = material.manifest.plan.metrics[0]
         reliability = _reliability(material)
-        rows = tuple(_row(task, record, reliability.get(task, "-")) for task, record in records.items())
-        numbers = ("pairs", "prompts", "dropped", "accuracy", "corrupted", f"gap ({metric})", "95 % interval")
-        columns = ("task", "category", *numbers, "reliability")
-        yield Table("", columns, rows, frozenset(columns[2:]))
-        yield (
-            "accuracy: share of clean prompts that the model answers right, over the whole vocabulary; corrupted: the "
-            "same of the corrupted prompts, judged by the answer of the clean ones. gap: mean difference of the metric "
-            "between clean and corrupted prompts. reliability: how far two halves of the prompts agree on the effects "
-            "of the heads, 0 to 1 (Spearman-Brown)."
-        )
-        lines = tuple(line for task, record in records.items() for line in _dropped(task, record))
-        if lines:
-            yield Folded("Dropped and skipped", (Table("", ("task", "why"), lines),))
-        sources = tuple((task, record.source) for task, record in records.items() if record.source)
+        rows = [_row(task, record, reliability.get(task, "-")) for task, record in records.items()]
+        numbers = ["pairs", "prompts", "dropped", "accuracy", "corrupted", f"gap ({metric})", "95 % interval"]
+        numeric = [*numbers, "reliability"]
+        yield table("text.untitled", ["task", "category", *numeric], rows, numeric=numeric)
+        yield line("tasks.columns")
+        dropped = [row for task, record in records.items() for row in _dropped(task, record)]
+        if dropped:
+            yield Folded(line("tasks.dropped"), (table("text.untitled", ["task", "why"], dropped),))
+        sources = [(task, record.source) for task, record in records.items() if record.source]
         if sources:
-            yield Folded("Where the words come from", (Table("", ("task", "source"), sources),))
-    skipped = tuple(
+            yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))
+    skipped = [
         (part, label, reason)
         for label, record in material.manifest.joint_blocks.items()
         for part, reason in record.skipped().items()
-    )
+    ]
     if skipped:
-        yield Folded(
-            f"Skipped parts of joint methods ({len(skipped)})", (Table("", ("part", "method", "why"), skipped),)
-        )
+        parts = table("text.untitled", ["part", "method", "why"], skipped)
+        yield Folded(line("tasks.skipped_parts", n=len(skipped)), (parts,))
 
 
 def _row(task: str, record: TaskRecord, reliability: str) -> tuple[str, ...]:
     counts = (record.word_pairs, record.prompts)
-    kept = ["-" if count.kept is None else str(count.kept) for count in counts]
+    sizes = ["-" if count.kept is None else str(count.kept) for count in counts]
     dropped = sum(sum(count.dropped.values()) for count in counts)
     means = (record.accuracy, record.corrupted_accuracy, record.gap)
     numbers = ["-" if mean is None else f"{mean:.2f}" for mean in means]
     interval = "-" if record.low is None else f"{record.low:.2f} to {record.high:.2f}"
     name = f"{task} (skipped)" if record.refusal else task
-    return name, record.category, *kept, str(dropped), *numbers, interval, reliability
+    return name, record.category, *sizes, str(dropped), *numbers, interval, reliability
 
 
 def _reliability(material: Material) -> dict[str, str]:
     if not material.tables:
         return {}
-    found = material.tables["scores"]["reliability"]
-    values = zip(found["task"].values.tolist(), found.values.tolist(), strict=True)
-    return {task: f"{value:.2f}" for task, value in values if np.isfinite(value)}
+    values = material.tables["scores"]["reliability"].to_series()
+    return {str(task): f"{value:.2f}" for task, value in values.items() if np.isfinite(value)}
 
 
 def _dropped(task: str, record: TaskRecord) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What findings are, and that reading them needs no torch and prints nothing."""
+"""Findings are data, and reading them needs no torch and prints nothing."""
 
 import json
 import subprocess
@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from headcats.reports.text.table import Note, Paragraph, Table, table
+from headcats.reports.text.finding import Table, line, note, paragraph, table
 
 ALONE = """
 import importlib, json, pkgutil, sys
@@ -25,11 +25,12 @@ def test_no_module_of_findings_loads_torch_or_can_print():
 
 
 def test_a_table_of_lists_is_one_of_tuples():
-    made = table("t", ["a", "b"], [["1", "2"]], numeric=["b"])
-    assert made == Table("t", ("a", "b"), (("1", "2"),), frozenset({"b"}))
-    assert hash(made), "nothing in it can be changed"
+    assert table("text.plain", ["a", "b"], [["1", "2"]], numeric=["b"], text="t") == Table(
+        "text.plain", {"text": "t"}, columns=("a", "b"), rows=(("1", "2"),), numeric=frozenset({"b"})
+    )
 
 
-def test_notes_and_paragraphs_are_texts():
-    assert Note("a") == Paragraph("a") == "a"
-    assert not isinstance(Paragraph("a"), Note)
+def test_findings_differ_by_identifier_fields_and_place():
+    assert line("map.reach", text="a") == line("map.reach", text="a")
+    assert len({repr(make("map.reach", text="a")) for make in (line, note, paragraph)}) == 3
+    assert line("map.reach", text="a") != line("map.reach", text="b")

@@ -1,0 +1,67 @@
+"""The one place that pins wording: templates, their fields, and the sentences that they make."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headcats
+from headcats.reports.text.finding import line
+from headcats.reports.text.wording import first_names, number_text, templates
+
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in Path(headcats.__file__).parent.rglob("*.py"))
+
+
+def test_every_template_is_used():
+    """By its identifier, or by an f-string that makes it of its beginning."""
+    made = [re.escape(start) + r"\w*" for start in re.findall(r'f"(\w+\.\w*)\{', SOURCES)]
+    for id in templates():
+        group = id.partition(".")[0]
+        assert f'"{id}"' in SOURCES or group == "glossary" or any(re.fullmatch(one, id) for one in made), id
+
+
+def test_every_identifier_has_a_template():
+    used = set(re.findall(r'\b(?:line|item|note|paragraph|table)\(\s*"([^"]+)"', SOURCES))
+    assert used <= set(templates())
+
+
+@pytest.mark.parametrize(
+    ("id", "fields", "text"),
+    [
+        ("map.loose", {"names": ["L0H1 a (0.50)", "L0H2 b (0.60)"], "share": 0.8},
+         "In fewer than 80% of the resamples of query items: L0H1 a (0.50), L0H2 b (0.60)."),
+        ("map.no_controls", {"controls": ["a", "b"]},
+         "How much of these effects is specific to the task is not known: a and b were not run."),
+        ("map.sign_differs", {"n": 1, "large": 10, "effect": 0.1},
+         ("1 of 10 effects of at least 0.1 (head x task) change their sign with the distractor task: read those per "
+         "distractor task (`distractor_effect` of hc.score).")),
+        ("map.shares", {"first": line("map.share", needed="the right task", median=50, least=-27, most=60,
+                                      negative=line("map.share_negative", control="the other wrong task")),
+                        "second": None, "option": line("map.task_specific_option")},
+         ("50 % of the effect needs the right task (median task; -27 % to 60 %; negative: the other wrong task brings "
+         "back more than the clean prompt). Task-specific effects alone: `--effect task_specific`.")),
+        ("map.criterion", {"category": "c", "needed": 1, "n": 1, "chance": None},
+         "A head is in c if it passes in at least 1 of 1 task."),
+        ("agreement.lowest", {"category": "c", "jaccard": 0.5, "median": line("agreement.median", n=3, jaccard=0.75),
+                              "first": "a", "n_first": 1, "second": "b", "n_second": 2, "spearman": float("nan")},
+         ("c: the lowest agreement is Jaccard 0.50 (median of 3 pairs 0.75), between a (1 head) and b (2 heads); "
+         "Spearman of effects -.")),
+        ("agreement.one_finder", {"category": "c", "unjudged": line("agreement.unjudged_by", n=1, of=3),
+                                  "empty": line("agreement.empty_named", n=1, of=2, names=["b"]), "name": "a", "n": 1},
+         "c: not judged by 1 of 3 protocols; 1 of 2 protocols find no head (b); only a finds 1 head."),
+        ("caution.no_controls", {"controls": ["a"]},
+         ("a was not run, so it is not known how much of the effects needs the right task or the right query item, and "
+         "is not just the removal of a wrong one.")),
+        ("caution.unfinished", {"tasks": list("abcdefghij")},
+         "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
+        ("validation.scored", {"usable": 1, "n": 2}, "1 of 2 tasks can be scored."),
+    ],
+)  # fmt: skip
+def test_sentences(id, fields, text):
+    assert str(line(id, **fields)) == text
+
+
+def test_numbers_and_names():
+    assert [number_text(value) for value in (float("nan"), -0.001, 0.126)] == ["-", "0.00", "0.13"]
+    assert first_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert first_names(["a", "b"], 2) == "a, b"
