@@ -39,19 +39,15 @@ def contrasts(
     on these prompts, as a share of the task's mean gap. Controls are the disjoint ones of `specificity`, all from one
     small pool of heads, so p is too small: it is descriptive.
 
+    `interaction` adds the differences of both categories' heads: a fragile task raises one difference and lowers the
+    other, so it is 0 where the same heads serve both, and above 0 where each category's heads matter more for their own
+    prompts. Attribute `why`: a clause for the case that no pair has any prompt. Variables: docs/schema.md.
+
     Args:
         designed: See `headcats.evidence.trials.trials`.
         measured: Task -> damages.
         categories: Categories in the order of the result.
         category_of: Task -> category, for every task that may be a distractor.
-
-    Returns:
-        `(category, other)`: `difference, own, elsewhere` (shares of the gap), `control_mean, control_low,
-        control_high` of the difference, `p`, `n_controls`, `own_prompts, other_prompts`, `own_tasks, other_tasks`
-        (names, comma-separated), and `note`: why a pair has no number, or "". `interaction` adds the differences of
-        both categories' heads: a fragile task raises one difference and lowers the other, so it is 0 where the same
-        heads serve both, and above 0 where each category's heads matter more for their own prompts. Attribute `why`:
-        a clause for the case that no pair has any prompt.
     """
     cells = [_cell(category, rival, designed, measured, category_of) for category in categories for rival in categories]
     grids = {

@@ -9,7 +9,6 @@ from jaxtyping import Float
 from headcats.evidence.controls import growing_sequences
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.trials import Selection, finite_mean
-from headcats.sweeps.joint import cumulative
 from headcats.sweeps.tree import HeadSet
 
 MOST_HEADS = 12
@@ -42,7 +41,7 @@ def sets_of(designed: Sequences, task: str) -> set[HeadSet]:
         tuple(sorted(heads))
         for members, random in designed[task].values()
         for sequence in (members, *random)
-        for heads in cumulative(sequence)
+        for heads in _growing(sequence)
     }
 
 
@@ -52,9 +51,7 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
     On every task the heads are those that were chosen without it, so a task drops out where its list ends; `n_tasks`
     counts the rest. Side "others" is the mean over the other categories of the means over their tasks.
 
-    Returns:
-        `damage (category, side, k)` and `random (category, side, k, sequence)` in shares of the gap, `n_tasks
-        (category, side, k)`; side "own" or "others", k = number of heads. NaN where no task has so many.
+    Variables: docs/schema.md. NaN where no task has so many heads.
     """
     tasks = [task for task in designed if task in measured]
     longest = max((len(members) for task in tasks for members, _ in designed[task].values()), default=0)
@@ -85,11 +82,16 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
     )
 
 
+def _growing(sequence: HeadSet) -> list[HeadSet]:
+    """The first head, the first two, ..., all of them."""
+    return [sequence[:k] for k in range(1, len(sequence) + 1)]
+
+
 def _grown(
     members: HeadSet, random: Sequence[HeadSet], damage: TaskDamage, longest: int
 ) -> Float[np.ndarray, "k sequence"]:
     """Damage after k heads, by the members first and then by the random sequences."""
     values = np.full((longest, 1 + len(random)), np.nan)
     for column, sequence in enumerate((members, *random)):
-        values[: len(sequence), column] = damage.shares(cumulative(sequence)) if sequence else np.nan
+        values[: len(sequence), column] = damage.shares(_growing(sequence)) if sequence else np.nan
     return values

@@ -86,14 +86,15 @@ def measure_damage(
 ) -> TaskDamage:
     """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
 
+    Prompts with a token role that the reference lacks are left out, unless that is most of them.
+
     Args:
         model: The model.
         batches: Held-out prompts of the task, one batch per prompt length.
         sets: Sets of heads; they share computation.
         category: The task's category.
         reference: Prompts of the means, usually of the whole suite, so that task information is removed.
-        positions: Where heads are ablated: "last" or "all". Prompts with a token role that the reference lacks are
-            left out, unless that is most of them.
+        positions: Where heads are ablated: "last" or "all".
         seed: Seed of the bootstrap of the gap.
 
     Raises:

@@ -57,11 +57,8 @@ def self_repair(
         positions: Where heads were ablated for `measured`. Direct effects are at the last position, so with "all"
             `repaired` is NaN, and `note` gives the reason.
 
-    Returns:
-        Along `category`: `joint` (damage of all heads at once), `sum_of_single`, `redundancy = joint - sum_of_single`
-        (positive: they stand in for each other), `n_tasks`. Along `(category, place)`, heads in their order: `head`
-        (name, "" beyond the last), `total`, `direct`, `repaired = direct - total`, `note`. Shares of the gap, means
-        over the category's tasks.
+    Variables: docs/schema.md. Shares of the gap, means over the category's tasks; redundancy is positive where heads
+    stand in for each other.
     """
     note = "" if positions == "last" else NOT_COMPARABLE
     most = max((len(heads) for heads in tested.values()), default=0)
@@ -105,12 +102,8 @@ def direct_effects(
     The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
     have a direct effect: see `why_not_additive`.
 
-    Args:
-        model: The model.
-        batches: Held-out prompts of one task.
-        heads: The heads.
-        reference: Prompts of the means that replace z. Prompts with a token role that it lacks are left out, unless
-            that is most of them.
+    The means that replace z are those of `reference`. Prompts with a token role that it lacks are left out, unless that
+    is most of them.
 
     Raises:
         UncoveredRoles: Most prompts of a batch have roles without reference.
@@ -156,11 +149,6 @@ def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:
     Measured, not read off the architecture's name: z at the last position is set to 0, the MLP of the block is held at
     its own output, and the residual stream after the block must change by `-z W_O`, summed over heads. A norm after the
     attention (Gemma-2), a scaled residual branch or a norm after the addition fails.
-
-    Args:
-        model: The model.
-        tokens: Some prompts; two are used.
-        layer: The layer.
     """
     tokens = tokens[:_CHECKED_PROMPTS]
     seen: dict[str, Tensor] = {}

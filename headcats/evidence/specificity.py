@@ -32,25 +32,10 @@ def specificity(
     many as its set with the fewest. Every p is one-sided, `(1 + those that reach the observed value) / (1 + all)`:
     `exact` among relabellings, else among disjoint controls.
 
-    Args:
-        designed: See `headcats.evidence.trials`.
-        measured: Task -> its damages; other tasks take no part.
-        categories: Categories in the order of the result.
-        seed: Seed of the bootstrap.
-
-    Returns:
-        `damage, low, high, p, n_controls, control_mean, control_low, control_high, n_tasks (category, target)`: shares
-        of the gap; low to high is the 95 % interval by the bootstrap of held-out query items within tasks, the tasks
-        fixed (each task is resampled alone, so the interval leaves out what an item does in several tasks);
-        control_low to control_high the middle 95 % of the controls. `specificity` with the same names along
-        `category`, `control_specificity (category, control)`, NaN beyond `n_controls`. `specificity_exact_p,
-        n_relabelled (category)`: the exact test; `n_reaching` of the relabellings are at least as specific, `n_apart`
-        ablate on no task a head that was tested there, `n_reaching_apart` are both. `rival (category)`: the other
-        category whose heads do the most damage to this one's tasks (those where both have heads), `rival_damage`;
-        `advantage, advantage_low, advantage_high`: damage by its own heads minus the rival's on the same
-        `rival_n_tasks` tasks; no part of any verdict. `shared (category, task)`: tested heads that are in other
-        categories too. `task_damage (category, task)` and `heads (category, task)`: which heads were tested there.
-        `matched` and `why (category)`: how controls were matched, and why nothing could be tested.
+    Each interval is the 95 % bootstrap of held-out query items within tasks, the tasks fixed (each task is resampled
+    alone, so it leaves out what an item does in several tasks); `control_low` to `control_high` are the middle 95 % of
+    the controls. `advantage` compares the same tasks, those on which both categories have heads. Variables:
+    docs/schema.md, "Evidence nodes".
     """
     tasks = [task for task in designed if task in measured]
     grid = {

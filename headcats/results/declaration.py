@@ -106,23 +106,17 @@ class Declaration:
     @classmethod
     def from_text(cls, text: str) -> "Declaration":
         """Read what `as_text` gives; fields that this version does not have are left out.
-
-        Args:
-            text: JSON, such as the attribute `declaration` of a block.
         """
-        content = _known(cls, json.loads(text))
-        if content.get("strength"):
-            strength = _known(Strength, content["strength"])
-            content["strength"] = Strength(**strength | {"void": tuple(strength.get("void", ()))})
+        content = _fields(cls, json.loads(text))
+        if strength := content.get("strength"):
+            content["strength"] = Strength(**_fields(Strength, strength | {"void": tuple(strength.get("void", ()))}))
         return cls(**content)
 
 
 def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "") -> Declaration:
     """The declaration that a block carries; of a block without one, that of the registered method.
 
-    Args:
-        block: A block of results.
-        name: Name of the method; "" takes the attribute `method`.
+    `name` is that of the method; "" takes the attribute `method`.
     """
     if text := block.attrs.get("declaration"):
         return Declaration.from_text(str(text))
@@ -132,9 +126,7 @@ def declaration_of(block: xr.Dataset | xr.DataTree | xr.DataArray, name: str = "
 def approximation_label(table: xr.Dataset | xr.DataTree | str) -> str:
     """What effects of an approximate method are called wherever they are shown; "" where they are exact.
 
-    Args:
-        table: A block, scores, or what `hc.categorize` and `hc.overlap` make of them; or their attribute
-            `approximation`.
+    Of a block, scores, memberships or an overlap; or of their attribute `approximation`.
     """
     kind = table if isinstance(table, str) else str(table.attrs.get("approximation", ""))
     if kind in ("", "first order"):
@@ -166,11 +158,7 @@ def controls_of(method: str) -> dict[str, str]:
 
 
 def default_methods(suite: str = "") -> tuple[str, ...]:
-    """Methods of a run that names none, in their order.
-
-    Args:
-        suite: Name of a suite; a bundled one may have methods of its own.
-    """
+    """Methods of a run that names none, in their order; a bundled suite may have methods of its own."""
     places = {name: about.default for name, about in registered_declarations().items() if about.default}
     return suite_methods(suite) or tuple(sorted(places, key=lambda name: places[name]))
 
@@ -180,5 +168,5 @@ def suite_methods(suite: str) -> tuple[str, ...]:
     return tuple(name for name, about in registered_declarations().items() if suite and about.default_suite == suite)
 
 
-def _known(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
+def _fields(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
     return {field.name: content[field.name] for field in fields(kind) if field.name in content}

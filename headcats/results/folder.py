@@ -121,11 +121,7 @@ def table_bytes(table: xr.Dataset) -> bytes:
 
 
 def read_table(path: Path, *, again: str) -> xr.Dataset:
-    """A table that a command has saved.
-
-    Args:
-        path: The file.
-        again: What makes it again, for the message, such as "`headcats evidence DIR`".
+    """A table that a command has saved; `again` names the command that makes it again.
 
     Raises:
         StorageError: It cannot be read.

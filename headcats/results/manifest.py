@@ -25,7 +25,7 @@ class Manifest:
         model: The model.
         categories: Categories of the suite, in the order of the figures.
         methods: Methods as `name[:option=value][@positions]`, in the order in which they were asked for.
-        asked: Tasks that were asked for, finished or not.
+        requested: Tasks that were asked for, finished or not.
         tasks: Task -> its record, skipped ones too.
         blocks: Task -> method@positions -> its record.
         joint_blocks: Joint method -> its record.
@@ -39,7 +39,7 @@ class Manifest:
     model: ModelRecord = field(default_factory=ModelRecord)
     categories: tuple[CategoryRecord, ...] = ()
     methods: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
     tasks: dict[str, TaskRecord] = field(default_factory=dict)
     blocks: dict[str, dict[str, BlockRecord]] = field(default_factory=dict)
     joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class Manifest:
                 model=ModelRecord.from_dict(stored.get("model", {})),
                 categories=tuple(CategoryRecord.from_dict(entry) for entry in stored.get("categories", ())),
                 methods=tuple(stored.get("methods", ())),
-                asked=tuple(stored.get("asked", ())),
+                requested=tuple(stored.get("asked", ())),
                 tasks={task: TaskRecord.from_dict(entry) for task, entry in stored.get("tasks", {}).items()},
                 blocks={
                     task: {label: BlockRecord.from_dict(entry) for label, entry in entries.items()}
@@ -113,7 +113,7 @@ class Manifest:
             "model": self.model.complete(),
             "categories": self.category_entries(),
             "methods": self.methods,
-            "asked": self.asked,
+            "asked": self.requested,
             "tasks": {task: record.to_dict() for task, record in self.tasks.items()},
             "blocks": blocks,
             "checks": self.checks,
@@ -133,20 +133,20 @@ class Manifest:
 
     def unfinished(self) -> list[str]:
         """Tasks that were asked for and are still to come, since the run was stopped."""
-        return [task for task in self.asked if task not in self.tasks]
+        return [task for task in self.requested if task not in self.tasks]
 
     def extend(
-        self, *, methods: Iterable[str], asked: Iterable[str], categories: Iterable[CategoryRecord] = ()
+        self, *, methods: Iterable[str], requested: Iterable[str], categories: Iterable[CategoryRecord] = ()
     ) -> None:
         """Add methods and tasks that are asked for, and categories of new names."""
         self.methods = tuple(dict.fromkeys([*self.methods, *methods]))
-        self.asked = tuple(dict.fromkeys([*self.asked, *asked]))
+        self.requested = tuple(dict.fromkeys([*self.requested, *requested]))
         names = {category.name for category in self.categories}
         self.categories += tuple(category for category in categories if category.name not in names)
 
     def join(self, second: "Manifest") -> None:
         """Add tasks, methods, blocks and parts of a second folder of the same plan."""
-        self.extend(methods=second.methods, asked=second.asked)
+        self.extend(methods=second.methods, requested=second.requested)
         self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
         self.checks |= second.checks
         for task, records in second.blocks.items():
@@ -166,15 +166,12 @@ def _parse(text: str, *, source: str) -> dict[str, Any]:
         raise _damaged(source, f"it holds a {type(stored).__name__}")
     version = stored.get("format", FORMAT)  # results in memory had none in version 0.1
     if version != FORMAT:
-        newer = " A newer version of headcats wrote it: install that one." if _is_newer(version) else ""
+        is_newer = isinstance(version, int) and version > FORMAT
+        newer = " A newer version of headcats wrote it: install that one." if is_newer else ""
         raise StorageError(
             f"{source} has format {version!r}; this version of headcats reads format {FORMAT}.{newer}"
         )
     return stored
-
-
-def _is_newer(version: Any) -> bool:
-    return isinstance(version, int) and version > FORMAT
 
 
 def _unreadable(source: str, error: Exception) -> StorageError:

@@ -125,9 +125,7 @@ class TaskRecord(Record):
         accuracy: Share of clean prompts whose most likely next token is the answer.
         corrupted_accuracy: The same for the corrupted prompts.
         metric: Metric of the gap.
-        gap: Mean clean minus corrupted metric, in the metric's unit.
-        low: Lower end of its 95 % interval (bootstrap of query items).
-        high: Upper end.
+        gap: Mean clean minus corrupted metric, with its 95 % interval `low` to `high` (bootstrap of query items).
         n_items: Different queries.
         prompt_hash: Fingerprint of every batch of scored prompts; None for a task without prompts.
     """

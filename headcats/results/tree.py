@@ -66,11 +66,7 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
 
 
 def declarations(results: xr.DataTree) -> dict[str, Declaration]:
-    """Label of every block -> declaration of its method; joint methods last.
-
-    Args:
-        results: As `hc.load` returns them.
-    """
+    """Label of every block -> declaration of its method; joint methods last."""
     tasks = [node for task in task_nodes(results).values() for node in task.children.items()]
     joint = list(results[SUITE].children.items()) if SUITE in results.children else []
     by_label: dict[str, Declaration] = {}
@@ -114,9 +110,7 @@ def drop_untried_categories(results: xr.DataTree, *more: xr.DataTree) -> xr.Data
 def tried_categories(results: xr.DataTree, method: str | None = None) -> dict[str, list[str]]:
     """Category of every task that a run has tried -> those of its tasks that were skipped.
 
-    Args:
-        results: As `hc.load` returns them.
-        method: A joint method, with its options, to leave all others out; None takes all methods.
+    With a joint method and its options, all others are left out.
     """
     manifest, skipped = manifest_of(results), dict[str, list[str]]()
     for task, record in manifest.tasks.items() if method is None else ():
@@ -133,12 +127,7 @@ def tried_categories(results: xr.DataTree, method: str | None = None) -> dict[st
 
 
 def tables_of(method: str, labels: Iterable[str]) -> list[str]:
-    """How the tables of one method over the suite are written, one for each choice of its options that was run.
-
-    Args:
-        method: Its name, without options.
-        labels: The keys of `hc.suite_blocks`.
-    """
+    """How the tables of a joint method are written, one for each of the `labels` that are the method with options."""
     return [f'hc.suite_blocks(results)["{label}"]' for label in labels if Label.parse(label).name == method]
 
 
@@ -149,11 +138,10 @@ def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
         data: What the user passed.
         by: Name of the function or figure that reads a table.
         expected: What it reads, e.g. `` `auc` over (layer, role)``.
-        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`. Where the results hold
-            that method with options, the message has these.
+        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`.
 
     Raises:
-        DataError: with what was expected and how to get it; for a run's results also the methods whose tables it holds.
+        DataError: With how to get the table; for a run's results also the methods whose tables it holds.
     """
     tables: Mapping[Any, Any] | None = None
     if isinstance(data, xr.DataTree):

@@ -105,7 +105,7 @@ def run(
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.
-        asked=[task.name for task in study.tasks] if study.task_methods else [],
+        requested=[task.name for task in study.tasks] if study.task_methods else [],
         categories=category_records(study),
     )
     manifest.checks["model"] = check_model(adapted)

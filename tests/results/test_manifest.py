@@ -37,7 +37,7 @@ def full_manifest():
         model=ModelRecord("m", "abc", "h", "TransformerBridge", "none", "float32", "cpu", (0, 2), (3, 3)),
         categories=(CategoryRecord("Knowledge", "#ff7f0e"),),
         methods=("denoising_patch@last", "ov_relation"),
-        asked=("a", "b"),
+        requested=("a", "b"),
         tasks={"a": TaskRecord("Knowledge", "made up", counts, counts, counts, "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7)},
         blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
         joint_blocks={
@@ -59,7 +59,7 @@ def test_an_old_manifest_in_types():
     manifest = Manifest.read(OLD[0])
     assert manifest.plan == PlanRecord("counting", ("logit_diff",), 8, 2, "arrow", "other_task", 0)
     assert (manifest.model.layers, manifest.model.heads, manifest.model.dtype) == ((0, 1), (4, 4), "float32")
-    assert manifest.asked == ("always_a", "shifted")
+    assert manifest.requested == ("always_a", "shifted")
     assert list(manifest.skipped()) == ["shifted"]
     assert manifest.tasks["always_a"].word_pairs.kept == 24
     assert len(manifest.tasks["always_a"].prompt_hash) == 1
@@ -162,7 +162,7 @@ def test_results_without_manifest():
 
 # ------------------------------------------------------------------------------------------------ what it answers
 def test_tasks_that_are_skipped_and_tasks_to_come():
-    manifest = Manifest(asked=("a", "b", "c"), tasks={"a": TaskRecord(), "b": TaskRecord(refusal="too hard")})
+    manifest = Manifest(requested=("a", "b", "c"), tasks={"a": TaskRecord(), "b": TaskRecord(refusal="too hard")})
     assert manifest.skipped() == {"b": "too hard"}
     assert manifest.unfinished() == ["c"]
 
@@ -171,11 +171,11 @@ def test_extending_keeps_the_order_and_the_colours():
     manifest = full_manifest()
     manifest.extend(
         methods=["ov_relation", "zero_ablation@all"],
-        asked=["c", "a"],
+        requested=["c", "a"],
         categories=[CategoryRecord("Knowledge", "#000000"), CategoryRecord("New", "#111111")],
     )
     assert manifest.methods == ("denoising_patch@last", "ov_relation", "zero_ablation@all")
-    assert manifest.asked == ("a", "b", "c")
+    assert manifest.requested == ("a", "b", "c")
     assert manifest.categories == (CategoryRecord("Knowledge", "#ff7f0e"), CategoryRecord("New", "#111111"))
 
 

@@ -127,12 +127,11 @@ def half_agreement(
         sign: "helping" or "suppressing" heads.
 
     Returns:
-        Over splits, by `category`: `jaccard, spearman, expected` (means), `jaccard_min, jaccard_max, spearman_min,
-        spearman_max`; `expected` is the mean Jaccard index of random sets of the same sizes. Every single split:
-        `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half, category)` = heads in,
-        and `reason (split)`: why a split could not be judged ("" where it could; its numbers are NaN, its sizes 0).
-        `n_splits (category)` counts the splits that have a Jaccard index: NaN where both halves are empty. `n_heads
-        (category)`: heads with a number in both halves, in the split with the most; 0 where no task was scored.
+        Over splits, by `category`: means `jaccard, spearman, expected` (of random sets of the same sizes), with `_min`
+        and `_max`. Every split: `split_jaccard, split_spearman, split_expected (split, category)`, `size (split, half,
+        category)`, and `reason (split)`: why a split could not be judged, or "" (its numbers are NaN, its sizes 0).
+        `n_splits (category)`: splits with a Jaccard index, which is NaN where both halves are empty. `n_heads
+        (category)`: heads with a number in both halves, in the split with the most.
 
     Raises:
         OptionError: `splits` below 1, or another `sign`.

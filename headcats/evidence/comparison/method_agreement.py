@@ -40,12 +40,10 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
 
     Returns:
         `rank_correlation, layer_correlation, p_value, q_value, top_overlap, top_chance, n_heads (group, method,
-        other)`: NaN where a method has no number in the group or is constant there, `n_heads` = heads with a number in
-        both, q by Benjamini-Hochberg over groups x pairs. `top_size (group, method)`; `in_top (group, method, layer,
-        head)`; `rank (group, method, layer, head)`, 1 for the strongest, ties sharing their mean; `spread (group,
-        layer, head)` = largest minus smallest rank of a head, over the methods that rank it (NaN below two). The
-        coordinates of `strength` along `method`; attributes `top`, `draws`, `reading` (sentences, one a line), and
-        those of `strength`.
+        other)`: NaN where a method has no number in the group or is constant there, q by Benjamini-Hochberg over groups
+        x pairs. `top_size (group, method)`; `in_top` and `rank (group, method, layer, head)`, 1 for the strongest, ties
+        sharing their mean; `spread (group, layer, head)`: largest minus smallest rank of a head, NaN below two methods.
+        Coordinates and attributes of `strength`, with `top`, `draws`, `reading` (sentences, one a line).
 
     Raises:
         DataError: No strengths, or fewer than two methods.

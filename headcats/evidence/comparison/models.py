@@ -25,15 +25,12 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
 
     Returns:
         `size, share, mean_layer, depth (model, category)`: heads in the category, their share of the model's scored
-        heads, the mean of their layers, and the same mean in the model's depth (0 = first layer, 1 = last; NaN for
-        empty categories and for models of one layer). `n_heads (model)`: heads with a number in any category.
-        `in_k, share_k, expected_k (model, k)`: heads in exactly k categories, their share, and the share expected if
-        categories were independent. `jaccard, expected (model, category, other)`: within a model, between categories,
-        beside the index of random sets of those sizes. `correlation, n_pairs (model, other_model)`: Pearson correlation
-        over pairs of categories of their Jaccard indices, and how many pairs; NaN below 3 pairs or where one is
-        constant. It rests on few pairs (6 for 4 categories) and says little alone. Categories that a model lacks, or
-        has no numbers in, are NaN there (sizes 0). Coordinate `approximation (model)`: "" where effects are exact.
-        Attributes: the protocol, and `sign`: whose structure this is.
+        heads, the mean of their layers, and that mean from 0 (first layer) to 1 (last). `n_heads (model)`; `in_k,
+        share_k, expected_k (model, k)`: heads in exactly k categories; `jaccard, expected (model, category, other)`:
+        within a model. `correlation, n_pairs (model, other_model)`: Pearson correlation over pairs of categories of
+        their Jaccard indices, NaN below 3 pairs or where one is constant; on few pairs (6 for 4 categories) it says
+        little alone. Categories without numbers are NaN (sizes 0). Coordinate `approximation (model)`: "" where effects
+        are exact. Attributes: the protocol, and `sign`.
 
     Raises:
         DataError: No overlaps, or overlaps that differ in method, positions, metric, rule, effect or sign.

@@ -16,7 +16,7 @@ from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.tree import declarations, find_manifest, scored_labels, task_nodes
+from headcats.results.tree import approximation_of, declarations, find_manifest, scored_labels, task_nodes
 from headcats.rules import Rule, fdr
 from headcats.scores.controls import control_blocks
 from headcats.scores.scoring import score
@@ -146,14 +146,8 @@ def judge_protocols(
             finally:
                 for warned in caught:
                     messages.setdefault(str(warned.message), {})[protocol.name] = None
-        approximation = approximation_label(table)
-        name = f"{protocol.name}, {approximation}" if approximation else protocol.name
         plan = plans[protocol.folder]
-        members[name] = table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
-        messages = {
-            text: {name if warned == protocol.name else warned: None for warned in names}
-            for text, names in messages.items()
-        }
+        members[protocol.name] = table.assign_attrs(plan=json.dumps(plan, ensure_ascii=False) if plan else "")
     left_out |= _approximations_beside_exact(members, method)
     for message, names in messages.items():
         protocols_warned = f" ({_summarized(list(names), len(members))})" if set(names) != set(members) else ""
@@ -175,6 +169,7 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
                     metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
         declared = declarations(tree)
         for label in scored_labels(tree):
+            approximation = approximation_label(approximation_of(tree, label))
             effects = ["total"]
             if "task" in control_blocks(tree, [], method=label.method, positions=label.positions):
                 effects.append("task_specific")
@@ -184,6 +179,7 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
                 # The same plan in two folders: only the folder tells them apart.
                 name = f"{name}, {folder}" if name in taken else name
                 taken.add(name)
+                name = f"{name}, {approximation}" if approximation else name
                 yield _Protocol(name, folder, label, metric, effect, bool(declared[str(label)].control_of))
 
 
@@ -238,16 +234,16 @@ def _no_such_protocol(
     protocols: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
 ) -> HeadcatsError:
     labels = [protocol.label for protocol in protocols]
-    names = list(dict.fromkeys([*(label.method for label in labels), *map(str, labels)]))
-    if method is not None and method not in names:
-        return UnknownNameError(unknown_name_message("method of these results", method, names))
-    metrics = list(dict.fromkeys(protocol.metric for protocol in protocols))
-    if metric is not None and metric not in metrics:
-        return UnknownNameError(unknown_name_message("metric of these results", metric, metrics))
+    names = {
+        "method": (method, [*(label.method for label in labels), *map(str, labels)]),
+        "metric": (metric, [protocol.metric for protocol in protocols]),
+        "positions": (positions, [label.positions for label in labels]),
+    }
+    for part, (name, present) in names.items():
+        if name is not None and name not in present:
+            choices = list(dict.fromkeys(present))
+            return UnknownNameError(unknown_name_message(f"{part} of these results", name, choices))
     if not protocols:
         return DataError("These results hold no scored task yet.")
-    all_positions = list(dict.fromkeys(label.positions for label in labels))
-    if positions is not None and positions not in all_positions:
-        return UnknownNameError(unknown_name_message("positions of these results", positions, all_positions))
-    parts = ", ".join(part for part in (method, positions, metric) if part is not None)
+    parts = ", ".join(name for name, _ in names.values() if name is not None)
     return DataError(f"No protocol is {parts}; there are {'; '.join(protocol.name for protocol in protocols)}.")

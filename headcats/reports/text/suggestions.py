@@ -146,7 +146,7 @@ def _and(labels: list[str]) -> str:
 def _run_tasks(manifest: Manifest) -> set[str]:
     """Names of the tasks that a run was asked for."""
     joint = (task for record in manifest.joint_blocks.values() for task in record.tasks)
-    return {*manifest.tasks, *manifest.asked, *joint}
+    return {*manifest.tasks, *manifest.requested, *joint}
 
 
 def _can_be_named(model: ModelRecord) -> bool:
