@@ -61,13 +61,10 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 
 
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
-    """Finished parts of a joint method as the block of a results folder.
+    """Finished parts of a `headcats.methods.joint.inputs.JointMethod` as the block of a results folder.
 
-    Args:
-        method: The method (see `headcats.methods.joint.inputs.JointMethod`).
-        parts: Name -> part, each with the attribute `fingerprint`.
-        categories: Names and colours of the suite's categories (JSON).
-        model: Name of the model.
+    `parts` holds each part by name, with the attribute `fingerprint`; `categories` the names and colours of the suite's
+    categories (JSON).
     """
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
     joined = method.join(parts).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)

@@ -27,10 +27,9 @@ def manifest_of(results: xr.DataTree) -> Manifest:
     Raises:
         DataError: They have none.
     """
-    manifest = find_manifest(results)
-    if manifest is None:
-        raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
-    return manifest
+    if manifest := find_manifest(results):
+        return manifest
+    raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
 
 
 def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
@@ -41,8 +40,7 @@ def task_nodes(results: xr.DataTree) -> dict[str, xr.DataTree]:
 def scored_labels(results: xr.DataTree) -> list[Label]:
     """Labels of the methods that scored single tasks, in the order of the study."""
     labels = list(dict.fromkeys(str(label) for node in task_nodes(results).values() for label in node.children))
-    manifest = find_manifest(results) or Manifest()
-    order = [*manifest.methods, *labels]
+    order = [*(find_manifest(results) or Manifest()).methods, *labels]
     return [Label.parse(label) for label in sorted(labels, key=order.index)]
 
 

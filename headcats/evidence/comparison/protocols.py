@@ -233,6 +233,8 @@ def _summarized(names: list[str], n_judged: int) -> str:
 def _no_such_protocol(
     protocols: list[_Protocol], *, method: str | None, positions: str | None, metric: str | None
 ) -> HeadcatsError:
+    if not protocols:
+        return DataError("These results hold no scored task yet.")
     labels = [protocol.label for protocol in protocols]
     names = {
         "method": (method, [*(label.method for label in labels), *map(str, labels)]),
@@ -243,7 +245,5 @@ def _no_such_protocol(
         if name is not None and name not in present:
             choices = list(dict.fromkeys(present))
             return UnknownNameError(unknown_name_message(f"{part} of these results", name, choices))
-    if not protocols:
-        return DataError("These results hold no scored task yet.")
     parts = ", ".join(name for name, _ in names.values() if name is not None)
     return DataError(f"No protocol is {parts}; there are {'; '.join(protocol.name for protocol in protocols)}.")
