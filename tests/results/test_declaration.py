@@ -12,7 +12,16 @@ import xarray as xr
 
 import headcats as hc
 from headcats import registry
-from headcats.results.declaration import Declaration, Strength, controls_of, declaration_of, default_methods, registered, registered_declarations, suite_methods
+from headcats.results.declaration import (
+    Declaration,
+    Strength,
+    controls_of,
+    declaration_of,
+    default_methods,
+    registered,
+    registered_declarations,
+    suite_methods,
+)
 from headcats.results.tree import declarations
 from headcats.methods.spec import MethodSpec
 

@@ -41,7 +41,9 @@ def full_manifest():
         tasks={"a": TaskRecord("Knowledge", "made up", counts, counts, counts, "", 0.9, 0.1, "prob", 1.5, 1.0, 2.0, 7)},
         blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
         joint_blocks={
-            "ov_relation": JointRecord({"a": PartRecord("g", seconds=0.5), "b": PartRecord("k", "few pairs")}, {"a": "K"})
+            "ov_relation": JointRecord(
+                {"a": PartRecord("g", seconds=0.5), "b": PartRecord("k", "few pairs")}, {"a": "K"}
+            )
         },
         checks={"a": {"hooks": {"floor": 0.5}}, "model": {"train_mode": False}},
         versions={"headcats": "0.1.0"},
@@ -79,12 +81,15 @@ def test_joint_methods_of_an_old_manifest():
     assert record.tasks["plural"] == "Linguistic"
 
 
-@pytest.mark.parametrize("lacking", ["asked", "versions", "git_commit", "created"])
-def test_what_came_later_has_a_default(tmp_path, lacking):
+@pytest.mark.parametrize(
+    ("key", "field"),
+    [("asked", "requested"), ("versions", "versions"), ("git_commit", "git_commit"), ("created", "created")],
+)
+def test_what_came_later_has_a_default(tmp_path, key, field):
     stored = json.loads(full_manifest().to_json())
-    del stored[lacking]
+    del stored[key]
     (tmp_path / "manifest.json").write_text(json.dumps(stored), encoding="utf-8")
-    assert getattr(Manifest.read(tmp_path / "manifest.json"), lacking) == getattr(Manifest(), lacking)
+    assert getattr(Manifest.read(tmp_path / "manifest.json"), field) == getattr(Manifest(), field)
 
 
 def test_a_round_trip_loses_nothing():
