@@ -1,55 +1,47 @@
-"""Can the model do the task, and do the corrupted prompts change anything? Asked before any head is scored."""
+"""Before any head is scored: can the model do a task, and how much memory and time will its sweeps take?"""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 
+from headcats.errors import DataError
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
+from headcats.models.replay.unreplayable import Unreplayable, check_replayable
+from headcats.results.records import DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study
-from headcats.study.preparation import Prepared
+from headcats.study.preparation import Preparation, Prepared
+from headcats.sweeps.memory import Footprint, MemoryPlan, budget, plan
 from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.sources import first_change
 
 LEAST_ACCURACY = 0.5
 
 
-@dataclass(frozen=True)
-class Assessment:
-    """What a task's unpatched runs show.
-
-    Attributes:
-        accuracy: Share of clean prompts whose most likely next token is the answer.
-        corrupted_accuracy: The same for the corrupted prompts.
-        metric: Metric of the gap.
-        gap: Mean clean minus corrupted metric, in the metric's unit.
-        low: Lower end of its 95 % interval (bootstrap of query items).
-        high: Upper end.
-        n_items: Different queries.
-        refusal: Why the task is not scored, or "".
-    """
-
-    accuracy: float
-    corrupted_accuracy: float
-    metric: str
-    gap: float
-    low: float
-    high: float
-    n_items: int
-    refusal: str
-
-
 def base_runs(model: HookedModel, prepared: Prepared, *, memory: str | int | None = None) -> tuple[BaseRuns, ...]:
-    """The unpatched runs of a task's batches, not made yet."""
+    """The unpatched runs of a task's batches, each made when it is first read."""
     return tuple(BaseRuns(model, batch, limit=memory) for batch in prepared.scored)
 
 
-def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> Assessment:
-    """Accuracy and gap of a task, and whether it is to be scored.
+def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> TaskRecord:
+    """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped.
 
-    Refused: clean accuracy below .5, or a gap whose 95 % interval reaches 0 (effects are shares of the gap), or a task
-    that is marked as solvable without demonstrations.
+    Skipped: no prompt, clean accuracy below .5, a gap whose 95 % interval reaches 0 (effects are shares of the gap), or
+    a task that is marked as solvable without demonstrations.
     """
+    record = TaskRecord(
+        category=study.suite.category_of(prepared.task).name,
+        source=prepared.task.source,
+        word_pairs=DropCounts(**asdict(prepared.words)),
+        prompts=DropCounts(**asdict(prepared.prompts)),
+        reference_prompts=DropCounts(**asdict(prepared.references)),
+        refusal=prepared.problem,
+    )
+    if prepared.problem:
+        return record
     metric = study.metrics[0]
     clean, corrupted = (
         np.concatenate(
@@ -58,23 +50,19 @@ def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> Asse
         )
         for side in ("clean", "corrupted")
     )
-    items = np.array([item for run in runs for item in run.batch.items])
-    strata = np.array([name for run in runs for name in run.batch.distractor_tasks])
+    items = np.array([item for batch in prepared.scored for item in batch.items])
+    strata = np.array([task for batch in prepared.scored for task in batch.distractor_tasks])
     gap, low, high = mean_interval(clean[0] - corrupted[0], items, strata, task=prepared.task.name, seed=study.seed)
-    accuracy = float(clean[1].mean())
-    refusal = ""
+    accuracy, reason = float(clean[1].mean()), ""
     if not prepared.task.needs_demonstrations:
-        refusal = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
+        reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
     elif accuracy < LEAST_ACCURACY:
-        refusal = (
-            f"the model cannot do it: accuracy {accuracy:.2f} on clean prompts, at least {LEAST_ACCURACY} is needed"
-        )
+        reason = f"the model cannot do it: accuracy {accuracy:.2f} on clean prompts, below {LEAST_ACCURACY}"
     elif not low > 0:
-        refusal = (
-            f"no clear gap between clean and corrupted prompts: {metric} {gap:.2f}, 95 % "
-            f"interval {low:.2f} to {high:.2f}"
-        )
-    return Assessment(
+        interval = f"{metric} {gap:.2f}, 95 % interval {low:.2f} to {high:.2f}"
+        reason = f"no clear gap between clean and corrupted prompts: {interval}"
+    return replace(
+        record,
         accuracy=accuracy,
         corrupted_accuracy=float(corrupted[1].mean()),
         metric=metric,
@@ -82,5 +70,73 @@ def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> Asse
         low=low,
         high=high,
         n_items=len(np.unique(items)),
-        refusal=refusal,
+        refusal=reason,
+        prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )
+
+
+def memory_plan(
+    model: HookedModel, study: Study, preparation: Preparation, *, limit: str | int | None, path: str = "auto"
+) -> MemoryPlan | None:
+    """The plan of the sweep that needs most; None if no task can be written as prompts.
+
+    Raises:
+        OptionError: A limit that cannot be read, or that nothing fits into.
+    """
+    available, rows = budget(limit, model.device), sum(model.n_heads.values())
+    path = path if _is_replayable(model) else "hooked"
+    batches = {
+        (len(batch), batch.length, *(_first_change(spec, batch) for spec in study.task_methods)): batch
+        for task in study.tasks
+        for batch in preparation.prepared[task.name].scored
+    }
+    plans = [
+        spec.method.memory_plan(model, batch, n_metrics=len(study.metrics), budget=available)
+        if hasattr(spec.method, "memory_plan")
+        else plan(
+            Footprint(model, len(batch), batch.length, _first_change(spec, batch), path), rows=rows, budget=available
+        )
+        for batch in batches.values()
+        for spec in study.task_methods
+    ]
+    return max(plans, key=lambda sweep: sweep.peak, default=None)
+
+
+def seconds_expected(
+    model: HookedModel, study: Study, preparation: Preparation, unpatched: Mapping[str, float], *, path: str = "auto"
+) -> float:
+    """Seconds of the sweeps, estimated from those of the unpatched runs and the tokens that each block will see.
+
+    `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. Tiny models
+    take longer, because calling a block takes time too.
+    """
+    replays = path != "hooked" and _is_replayable(model)
+    blocks = sum(heads * (model.n_layers - layer * replays) for layer, heads in model.n_heads.items())
+    total = 0.0
+    for task, seconds in unpatched.items():
+        batches = preparation.prepared[task].scored
+        tokens = sum(len(batch) * batch.length for batch in batches)
+        swept = sum(
+            len(batch) * (batch.length - replays * _first_change(spec, batch))
+            for spec in study.task_methods
+            for batch in batches
+        )
+        total += seconds / (2 * model.n_layers * tokens) * swept * blocks
+    return total
+
+
+def _first_change(spec: Any, batch: Any) -> int:
+    intervention = getattr(spec.method, "intervention", None)
+    try:
+        mask = batch.positions(spec.positions)
+    except DataError:  # the sweep skips the task, by name
+        return 0
+    return 0 if intervention is None else first_change(intervention, batch, mask)
+
+
+def _is_replayable(model: HookedModel) -> bool:
+    try:
+        check_replayable(model)
+    except Unreplayable:
+        return False
+    return True

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -87,12 +86,12 @@ def run_evidence(
 
     Example:
         >>> import headcats as hc
-        >>> found = hc.run_evidence("mini", "results/mini-icl", n_prompts=4, controls=20)
-        >>> list(found)
+        >>> evidence = hc.run_evidence("mini", "results/mini-icl", n_prompts=4, controls=20)
+        >>> list(evidence)
         ['specificity', 'exclusive', 'contrasts', 'curves', 'self_repair']
-        >>> found["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
+        >>> evidence["specificity"].damage.dims  # by the heads of a category, on the tasks of a category
         ('category', 'target')
-        >>> set(found["specificity"].verdict.values) <= {"supported", "not supported", "inconclusive"}
+        >>> set(evidence["specificity"].verdict.values) <= {"supported", "not supported", "inconclusive"}
         True
         >>> import pathlib
         >>> sorted(path.name for path in pathlib.Path("results/mini-icl/evidence").iterdir())
@@ -109,7 +108,6 @@ def run_evidence(
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
     check_rule(rule, by="hc.run_evidence")
     _check_order(model, results)
-    folder = None if isinstance(results, xr.DataTree) else Path(results)
     tree = results if isinstance(results, xr.DataTree) else load(results)
     manifest = manifest_of(tree)
     reading = resolve_tested(
@@ -119,14 +117,17 @@ def run_evidence(
     study = restored_study(manifest)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(tree, lambda item: first_half(item, seed=seed))
-    scores = _warning_the_caller(lambda: read_scores(chosen_on, reading, seed=seed))
-    # For its warnings (and wrong options) alone, before prompts are made: `examine` chooses again.
-    _warning_the_caller(lambda: select(scores, rule=reading.rule, min_tasks=reading.min_tasks))
+    with warnings.catch_warnings(record=True) as caught:
+        scores = read_scores(chosen_on, reading, seed=seed)
+        # For its warnings and errors alone, before prompts are made: `examine` selects again.
+        select(scores, rule=reading.rule, min_tasks=reading.min_tasks)
+    for warning in caught:
+        warnings.warn(str(warning.message), warning.category, stacklevel=2)
     check_model(adapted)
     preparation = Preparation(adapted, study)
     check_prompts(preparation, manifest)
     tested = [task for task in scores["task"].values.tolist() if task in preparation.prepared]
-    held = HeldOut(
+    held_out = HeldOut(
         batches={
             task: preparation.held_out(task, n=n_prompts, keep=lambda item: not first_half(item, seed=seed))[0]
             for task in tested
@@ -137,10 +138,10 @@ def run_evidence(
     options = Options(rule=reading.rule, min_tasks=reading.min_tasks, positions=positions, controls=controls, seed=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
-        found = examine(adapted, held, scores, options=options)
-    found.attrs["options"] = json.dumps(
+        evidence = examine(adapted, held_out, scores, options=options)
+    evidence.attrs["options"] = json.dumps(
         {
-            **json.loads(found.attrs["options"]),
+            **json.loads(evidence.attrs["options"]),
             "method": str(reading.label),
             "metric": reading.metric,
             "effect": reading.effect,
@@ -150,9 +151,9 @@ def run_evidence(
             "suite": study.suite.name,
         }
     )
-    if folder is not None:
-        _save(found, folder / reading.evidence_folder(tree, ablated=positions))
-    return found
+    if not isinstance(results, xr.DataTree):
+        _save(evidence, Path(results) / reading.evidence_folder(tree, ablated=positions))
+    return evidence
 
 
 def _check_order(model: Any, results: Any) -> None:
@@ -165,15 +166,6 @@ def _check_order(model: Any, results: Any) -> None:
         )
     if not isinstance(results, str | os.PathLike):
         check_is(results, RESULTS, by="hc.run_evidence")
-
-
-def _warning_the_caller(work: Callable[[], xr.Dataset | dict[str, Any]]) -> Any:
-    """What `work` gives; what it warns of is said of the line that calls `hc.run_evidence`."""
-    with warnings.catch_warnings(record=True) as caught:
-        done = work()
-    for one in caught:
-        warnings.warn(str(one.message), one.category, stacklevel=3)
-    return done
 
 
 def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:

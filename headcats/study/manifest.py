@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import platform
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -53,14 +53,12 @@ def model_record(model: HookedModel) -> ModelRecord:
 
 
 def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, folder: Path) -> None:
-    """Refuse to mix results of different plans in one folder.
-
-    More tasks and more methods extend a folder; everything else must be what it was.
+    """Refuse to mix results of different plans in one folder; more tasks and more methods extend it.
 
     Raises:
         PlanError: The message names every difference.
     """
-    differences = [_compared(name, *values) for name, values in manifest.plan.differences(study.record()).items()]
+    differences = describe_differences(manifest.plan.differences(study.record()))
     differences += [f"model {difference}" for difference in model_differences(manifest, model)]
     if differences:
         raise PlanError(
@@ -71,41 +69,28 @@ def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, fol
 
 def model_differences(manifest: Manifest, model: HookedModel) -> list[str]:
     """What makes a model another one than that of a manifest."""
-    values = manifest.model.identity_differences(model_record(model))
-    return [_compared(name, *pair) for name, pair in values.items()]
+    return describe_differences(manifest.model.identity_differences(model_record(model)))
 
 
-def _compared(name: str, before: Any, now: Any) -> str:
-    return f"{name}: {before!r} there, {now!r} now"
+def describe_differences(differences: Mapping[str, tuple[Any, Any]]) -> list[str]:
+    """`name: before there, after now`."""
+    return [f"{name}: {before!r} there, {after!r} now" for name, (before, after) in differences.items()]
 
 
-def block_fingerprint(*, prompts: list[str], reference: list[str], label: str, metrics: tuple[str, ...]) -> str:
+def fingerprint(*parts: Any) -> str:
     """Hash of all that a block's numbers depend on besides the model."""
-    text = json.dumps([prompts, reference, label, list(metrics)])
-    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
-
-
-def suite_fingerprint(study: Study, label: str, part: str, pairs: Mapping[str, Sequence[Any]]) -> str:
-    """Hash of all that one part of a suite method depends on besides the model: its tasks' pairs and the plan."""
-    plan = [study.seed, study.n_prompts, study.n_demos, study.template.name]
-    text = json.dumps([label, part, plan, {task: list(of_task) for task, of_task in pairs.items()}])
-    return hashlib.blake2b(text.encode("utf-8"), digest_size=16).hexdigest()
+    return hashlib.blake2b(json.dumps(parts).encode("utf-8"), digest_size=16).hexdigest()
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages whose numbers matter."""
-    installed = {"python": platform.python_version(), "headcats": __version__}
-    for package in _PACKAGES:
-        try:
-            installed[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return installed
+    installed = {package: importlib.metadata.version(package) for package in _PACKAGES}
+    return {"python": platform.python_version(), "headcats": __version__, **installed}
 
 
 def versions_since(manifest: Manifest) -> dict[str, str]:
-    """The versions of now, where they are not those of the manifest; else {}."""
-    return versions() if versions() != manifest.versions else {}
+    """Today's versions if they are not those of the manifest, else {}."""
+    return {} if versions() == manifest.versions else versions()
 
 
 def _git_commit() -> str | None:

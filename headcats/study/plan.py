@@ -93,11 +93,13 @@ def plan(
             raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
-    examples = (list(default_methods()[:1]), list(PRIMARY_METRICS.values())[:1], ["country_capital"])
-    lists = (("methods", methods), ("metrics", metrics), ("tasks", tasks))
-    for (name, value), example in zip(lists, examples, strict=True):
+    for name, value, example in (
+        ("methods", methods, default_methods()[0]),
+        ("metrics", metrics, "logit_diff"),
+        ("tasks", tasks, "country_capital"),
+    ):
         if value is not None and (isinstance(value, str) or not value):
-            raise OptionError(f"{name} must be a list of names, such as {example}; got {value!r}.")
+            raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
     metrics = metrics or (PRIMARY_METRICS[corruption],)
@@ -110,7 +112,7 @@ def plan(
                 f"n_demos must be a whole number of at least 1; got 0: {spec.name} needs prompts that are corrupted in "
                 "their demonstrations."
             )
-        # Some methods cannot use every metric: better said before a model is loaded.
+        # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(metrics)
     tasks_of_suite = suite(suite_source)
     return Study(
@@ -130,11 +132,11 @@ def check_options(options: Iterable[str], *, without: Container[str] = ()) -> No
     """Refuse options of `hc.run`, `validate` and `hc.task_prompts` that do not exist.
 
     Args:
-        options: Names that a user gave beside the parameters that the function names itself.
+        options: Names of keyword arguments that the function has no parameter for.
         without: Options of `hc.run` that the function does not take.
 
     Raises:
-        TypeError: The message names the option, near matches and every option there is.
+        TypeError: The message names the option, near matches and all valid options.
     """
     valid = [name for name in inspect.signature(plan).parameters if name not in _NAMED and name not in without]
     parameters = [name for name in _NAMED.values() if name not in without]

@@ -2,9 +2,9 @@
 
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from headcats.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
@@ -13,13 +13,14 @@ from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair
 from headcats.prompts.encode import DropReport, WordPair, encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair
-from headcats.study.held_out import choose_even
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.sweeps.reference import Reference
 from headcats.tasks.definition import Task
 
-# Prompts that are looked through for each one that is held out.
+# Candidates per held-out prompt.
 _SEARCH = 20
+
+Encode = Callable[[Sequence[PromptPair]], tuple[list[PromptBatch], DropReport]]
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,6 @@ class Preparation:
         self.model = model
         self.study = study
         self._tokenizer: Any = model.tokenizer
-        # More than will be used, so that generated tasks rarely repeat a query.
-        self._pool = max(1024, 4 * (study.n_prompts + REFERENCE_PROMPTS))
         self._references: dict[tuple[str, str], Reference] = {}
         self._prepared: dict[str, Prepared] = {}
 
@@ -73,8 +72,8 @@ class Preparation:
             UnknownNameError: No task of the suite.
         """
         if task not in self._prepared:
-            (named,) = self.study.suite.named([task])
-            self._prepared[task] = self._prepare(named)
+            (definition,) = self.study.suite.named([task])
+            self._prepared[task] = self._prepare(definition)
         return self._prepared[task]
 
     @functools.cached_property
@@ -88,35 +87,25 @@ class Preparation:
         """
         key = ("" if kind == "suite" else task, kind)
         if key not in self._references:
-            own = self.of(task).reference
-            of_suite = kind in ("suite", "other_tasks")
-            everything = [batch for one in self.prepared.values() for batch in one.reference] if of_suite else []
-            if not (everything if of_suite else own):
+            if not (batches := self._reference_batches(task, kind)):
                 raise DataError(
                     f"Task {task!r} leaves no prompts for the {kind!r} reference; it needs more "
                     "prompts than are scored."
                 )
-            seed = self.study.seed
-            self._references[key] = {
-                "suite": lambda: Reference(everything, seed=seed, name="suite"),
-                "task": lambda: Reference(own, seed=seed, name="task"),
-                "corrupted": lambda: Reference(own, run="corrupted", seed=seed, name="corrupted"),
-                "other_tasks": lambda: Reference(everything, seed=seed, name="other tasks"),
-                "other_items": lambda: Reference(own, seed=seed, name="other items"),
-            }[kind]()
+            run: Literal["clean", "corrupted"] = "corrupted" if kind == "corrupted" else "clean"
+            self._references[key] = Reference(batches, run=run, seed=self.study.seed, name=kind.replace("_", " "))
         return self._references[key]
 
     def also_read(self, task: str, spec: MethodSpec) -> list[str]:
         """Fingerprints of what a method reads on a task beside its clean and corrupted prompts."""
-        found: list[str] = []
+        fingerprints: list[str] = []
         if choices := spec.method.options.get("reference"):
             kind = str(dict(spec.options).get("reference", choices[0]))
-            everything = self.prepared.values() if kind in ("suite", "other_tasks") else [self.of(task)]
-            found = [kind, *(batch.fingerprint() for one in everything for batch in one.reference)]
+            fingerprints = [kind, *(batch.fingerprint() for batch in self._reference_batches(task, kind))]
         if getattr(getattr(spec.method, "intervention", None), "uses_second", False):
             scored = self.of(task).scored
-            found += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
-        return found
+            fingerprints += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
+        return fingerprints
 
     def held_out(
         self, task_name: str, *, n: int, keep: Callable[[str], bool]
@@ -129,7 +118,7 @@ class Preparation:
             keep: Query -> whether prompts with it may be taken.
 
         Returns:
-            Batches, one per prompt length, as even over the distractor tasks as the kept queries allow; fewer than `n`
+            Batches, one per prompt length, as even over the distractor tasks as the queries allow; fewer than `n`
             prompts, or no batch at all, where the task has no more. The report counts the prompts that could not be
             encoded. The same arguments give the same prompts.
         """
@@ -137,38 +126,42 @@ class Preparation:
         if prepared.problem:
             return (), DropReport()
         used = self.study.n_prompts + REFERENCE_PROMPTS
-        every = self._every_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
-        before = list(itertools.islice(every, used))
-        texts = {pair.clean for pair in before}  # of a task of finished pairs, the same prompt may come again
-        fresh = (pair for pair in itertools.islice(every, _SEARCH * n) if pair.clean not in texts and keep(pair.item))
+        pairs = self._each_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
+        before = list(itertools.islice(pairs, used))
+        texts = {pair.clean for pair in before}  # a task of finished pairs may repeat a prompt
+        fresh = (pair for pair in itertools.islice(pairs, _SEARCH * n) if pair.clean not in texts and keep(pair.item))
         strata = dict.fromkeys(pair.distractor_task for pair in before)
-        return choose_even(fresh, n=n, strata=strata, encode=lambda pairs: self._batches(prepared.task, pairs))
+        return choose_even(fresh, n=n, strata=strata, encode=lambda chunk: self._batches(prepared.task, chunk))
 
     @functools.cached_property
     def _pairs(self) -> dict[str, tuple[list[WordPair], DropReport] | list[PromptPair]]:
         """Usable word pairs (or finished prompt pairs) of every task of the suite."""
-        found: dict[str, tuple[list[WordPair], DropReport] | list[PromptPair]] = {}
-        for task in self.study.suite.tasks:
-            made = task.pairs(self._pool, seed=self.study.seed)
-            if isinstance(made[0], PromptPair):
-                found[task.name] = [pair for pair in made if isinstance(pair, PromptPair)]
-            else:
-                words = [pair for pair in made if not isinstance(pair, PromptPair)]
-                found[task.name] = usable_pairs(words, self._tokenizer, template=self.study.template)
-        return found
+        # More than will be used, so that generated tasks rarely repeat a query.
+        pool = max(1024, 4 * (self.study.n_prompts + REFERENCE_PROMPTS))
+        pairs: dict[str, Any] = {task.name: task.pairs(pool, seed=self.study.seed) for task in self.study.suite.tasks}
+        return {
+            name: list(of_task)
+            if isinstance(of_task[0], PromptPair)
+            else usable_pairs(of_task, self._tokenizer, template=self.study.template)
+            for name, of_task in pairs.items()
+        }
+
+    def _reference_batches(self, task: str, kind: str) -> list[PromptBatch]:
+        tasks = self.prepared.values() if kind in ("suite", "other_tasks") else [self.of(task)]
+        return [batch for prepared in tasks for batch in prepared.reference]
 
     def _prepare(self, task: Task) -> Prepared:
-        study, own = self.study, self._pairs[task.name]
-        if isinstance(own, list):
-            return self._encode(task, own, DropReport(kept=len(own)))
-        words, report = own
+        study, source = self.study, self._pairs[task.name]
+        if isinstance(source, list):
+            return self._encode(task, source, DropReport(kept=len(source)))
+        words, report = source
         if not words:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
         try:
-            built = build_pairs(
+            pairs = build_pairs(
                 task.name,
                 words,
-                self._others(task),
+                self._words_of_rest(task),
                 n=study.n_prompts + REFERENCE_PROMPTS,
                 seed=study.seed,
                 template=study.template,
@@ -178,36 +171,66 @@ class Preparation:
         except DataError as error:
             dropped = f" Word pairs: {report.summary()}." if report.dropped else ""
             return Prepared(task, words=report, problem=f"{error}{dropped}")
-        return self._encode(task, built, report)
+        return self._encode(task, pairs, report)
 
     def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport) -> Prepared:
         """The first prompts are scored, the others are reference; no prompt is both."""
         n = self.study.n_prompts
-        (scored, prompts), (reference, others) = (
-            self._batches(task, part) for part in (pairs[:n], pairs[n : n + REFERENCE_PROMPTS])
-        )
+        scored, prompts = self._batches(task, pairs[:n])
+        reference, references = self._batches(task, pairs[n : n + REFERENCE_PROMPTS])
         problem = "" if scored else f"no usable prompt ({prompts.summary()})"
-        return Prepared(task, tuple(scored), tuple(reference), words, prompts, others, problem)
+        return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem)
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx)
 
-    def _others(self, task: Task) -> dict[str, list[WordPair]]:
+    def _words_of_rest(self, task: Task) -> dict[str, list[WordPair]]:
         """Word pairs of every other task."""
-        return {name: found[0] for name, found in self._pairs.items() if name != task.name and isinstance(found, tuple)}
+        return {name: pairs[0] for name, pairs in self._pairs.items() if name != task.name and isinstance(pairs, tuple)}
 
-    def _every_pair(self, task: Task, *, repeats: int) -> Iterator[PromptPair]:
+    def _each_pair(self, task: Task, *, repeats: int) -> Iterator[PromptPair]:
         """The task's prompts in their order: the scored ones, the reference, and those after them."""
-        study, own = self.study, self._pairs[task.name]
-        if isinstance(own, list):
-            return iter(own)
+        study, source = self.study, self._pairs[task.name]
+        if isinstance(source, list):
+            return iter(source)
         return each_pair(
             task.name,
-            own[0],
-            self._others(task),
+            source[0],
+            self._words_of_rest(task),
             seed=study.seed,
             template=study.template,
             n_demos=study.n_demos,
             corruption=study.corruption,
             repeats=repeats,
         )
+
+
+def choose_even(
+    pairs: Iterable[PromptPair], *, n: int, strata: Iterable[str], encode: Encode
+) -> tuple[tuple[PromptBatch, ...], DropReport]:
+    """Up to `n` prompts, in turn from each stratum (the distractor task).
+
+    Args:
+        pairs: Candidates, read until every stratum could give its share.
+        n: How many at most.
+        strata: Expected strata; one without candidates leaves its share to the others.
+        encode: Pairs -> batches of those that can be encoded, and the report of all.
+
+    Returns:
+        The chosen prompts, and their number beside that of the candidates that could not be encoded.
+    """
+    pools: dict[str, list[PromptPair]] = {name: [] for name in strata}
+    report, candidates = DropReport(), iter(pairs)
+    while chunk := list(itertools.islice(candidates, n)):
+        batches, chunk_report = encode(chunk)
+        report.add(chunk_report)
+        encoded = {key for batch in batches for key in batch.keys}
+        for pair in chunk:
+            if pair.key in encoded:
+                pools.setdefault(pair.distractor_task, []).append(pair)
+        if all(len(pool) * len(pools) >= n for pool in pools.values()):
+            break
+    rounds = itertools.chain.from_iterable(itertools.zip_longest(*pools.values()))
+    selected = list(itertools.islice(filter(None, rounds), n))
+    report.kept = len(selected)
+    return tuple(encode(selected)[0]), report

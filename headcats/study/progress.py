@@ -1,26 +1,32 @@
-"""One progress bar for a whole run, with the time left; nothing where nobody looks."""
+"""Progress of a run: a bar in terminals and notebooks, and lines on finished parts and the time left."""
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from headcats.errors import format_duration, pluralize
+
 Advance = Callable[..., None]
+
+# Of work that is measured before it is extrapolated, and between two lines on finished parts, in seconds.
+_MEASURED, _BETWEEN = 2.0, 10.0
 
 
 @contextlib.contextmanager
 def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") -> Iterator[Advance]:
-    """Yields `advance(steps, label=None)`; shown on stderr if that is a terminal or a notebook.
+    """Yields `advance(steps, label=None)`; drawn on stderr.
 
     Args:
-        total: Steps of the whole run.
-        show: True or False to decide, None to look.
-        unit: What a step is, as written behind the count.
+        total: Steps of the run.
+        show: None shows it in a terminal or notebook only.
+        unit: What a step is, written after the count.
     """
     console = Console(stderr=True)
-    if not (_watched(console) if show is None else show):
+    if not (console.is_jupyter or sys.stderr.isatty() if show is None else show):
         yield lambda steps, label=None: None
         return
     columns = (
@@ -42,5 +48,87 @@ def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") 
         yield advance
 
 
-def _watched(console: Console) -> bool:
-    return console.is_jupyter or sys.stderr.isatty()
+class PartsClock:
+    """Tells which parts are finished and how long the others will take.
+
+    Args:
+        name: What has parts, such as a method; "" for tasks.
+        work: Missing parts, in their order -> how much work each is, in any unit. If all are 0, the first does the work
+            of all; if it is skipped, the next.
+        total: Number of all parts, those that were finished before included.
+        tell: Takes one line of text; None for no text.
+        noun: What a part is called, singular and plural.
+        clock: Monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        work: Mapping[str, float],
+        *,
+        total: int,
+        tell: Callable[[str], None] | None,
+        noun: tuple[str, str] = ("part", "parts"),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name, self._total, self._noun, self._clock = name, total, noun, clock
+        self._tell = tell or (lambda line: None)
+        self._left = dict(work)
+        self._give_work_to_first()
+        # Seconds and work of finished parts, without what is done once: the first part that is not skipped pays for it.
+        self._seconds, self._work, self._paid = 0.0, 0.0, False
+        self._begun, self._first_step = clock(), (0.0, 0.0)
+        self._estimated, self._last_line = False, float("-inf")
+        if name and self._left:
+            before = total - len(self._left)
+            more = f", {before} of {total} are there already" if before else ""
+            self._tell(f"{name}: {pluralize(len(self._left), *noun)} to do{more}.")
+
+    def begin(self) -> None:
+        """A part begins."""
+        self._begun, self._first_step = self._clock(), (0.0, 0.0)
+
+    def reached(self, part: str, share: float) -> None:
+        """A share (0 to 1) of the part is done. The time of all parts is told once, from the steps after the first."""
+        now, (since, before) = self._clock(), self._first_step
+        if not before:
+            self._first_step = now, share
+        work = self._left[part]
+        rest = sum(self._left.values()) - work
+        # A part without work says nothing of how long the work of others takes.
+        too_early = not before or share <= before or now - since < _MEASURED or (rest and not work)
+        if self._estimated or too_early:
+            return
+        self._estimated = True
+        full = (now - since) / (share - before)
+        seconds = since - self._begun + full * (1 - before) + (full / work * rest if rest else 0)
+        scope = f"{self._noun[1]} of {self._name}" if self._name else self._noun[1]
+        self._tell(
+            f"{self._title(part)}: about {format_duration(seconds)} for the {scope}, measured on the first steps."
+        )
+
+    def finished(self, part: str, *, skipped: bool = False) -> None:
+        """A part is done, or skipped. One line stands for several parts that follow each other fast."""
+        now, work = self._clock(), self._left.pop(part)
+        if skipped:
+            self._give_work_to_first()
+        else:
+            since, before = (self._begun, 0.0) if self._paid else self._first_step
+            if self._paid or before:
+                self._seconds += now - since
+                self._work += (1 - before) * work
+            self._paid = True
+        if self._left and now - self._last_line < _BETWEEN:
+            return
+        self._last_line = now
+        left, duration = sum(self._left.values()), format_duration(now - self._begun)
+        rest = f", about {format_duration(self._seconds / self._work * left)} left" if left and self._work else ""
+        done = f"{self._total - len(self._left)} of {pluralize(self._total, *self._noun)} done"
+        self._tell(f"{self._title(part)}: {'skipped after ' * skipped}{duration}; {done}{rest}.")
+
+    def _title(self, part: str) -> str:
+        return f"{self._name} {part}".strip()
+
+    def _give_work_to_first(self) -> None:
+        if self._left and not any(self._left.values()):
+            self._left[next(iter(self._left))] = 1.0

@@ -9,7 +9,6 @@ from headcats.errors import PlanError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.results.manifest import Manifest
-from headcats.results.records import ModelRecord
 from headcats.study.manifest import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
@@ -22,30 +21,26 @@ def restored_model(manifest: Manifest, source: Any) -> HookedModel:
     Args:
         manifest: That of the results.
         source: What `hc.load_model` takes; a name or folder is loaded with the class and dtype of the results, and the
-            revision too where it is the name in the manifest.
+            revision too if it is the name in the manifest.
 
     Raises:
         ModelError: It cannot be loaded.
         PlanError: It is another model.
     """
-    model = _loaded(source, manifest.model)
+    record, options = manifest.model, dict[str, Any]()
+    if isinstance(source, str | os.PathLike):
+        options = {
+            "dtype": record.dtype or "float32",
+            "backend": "hooked" if record.model_class == "HookedTransformer" else "bridge",
+            "revision": record.revision if os.fspath(source) == record.name else None,
+        }
+    model: HookedModel = load_model(source, **options)
     if differences := model_differences(manifest, model):
         raise PlanError(
-            f"The results are of model {manifest.model.name!r}, and {model.name!r} is another one "
-            f"({'; '.join(differences)}). Heads are tested on the model they were found in."
+            f"The results are of model {record.name!r}, and {model.name!r} is another one ({'; '.join(differences)}). "
+            "Heads are tested on the model they were found in."
         )
     return model
-
-
-def _loaded(source: Any, record: ModelRecord) -> HookedModel:
-    if not isinstance(source, str | os.PathLike):
-        return load_model(source)
-    return load_model(
-        source,
-        dtype=record.dtype or "float32",
-        backend="hooked" if record.model_class == "HookedTransformer" else "bridge",
-        revision=record.revision if os.fspath(source) == record.name else None,
-    )
 
 
 def restored_study(manifest: Manifest) -> Study:

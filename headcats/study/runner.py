@@ -2,19 +2,23 @@
 
 import logging
 import os
+import re
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
 
+from headcats.errors import pluralize
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
+from headcats.results.declaration import approximation_label
 from headcats.results.folder import ResultsFolder, load, tree
+from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
-from headcats.study.estimate import other_paths, paths_used
 from headcats.study.manifest import category_records, check_same_plan, new_manifest
 from headcats.study.plan import check_options, plan
-from headcats.study.suite_run import SuiteWork, report_skipped_parts
+from headcats.study.suite_run import SuiteWork
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
@@ -117,7 +121,7 @@ def run(
     if joint_work is not None:
         for spec in study.suite_methods:
             joint_work.score(spec, show=progress)
-        report_skipped_parts(joint_work)
+        joint_work.report_skipped()
         work.blocks |= joint_work.blocks
     labels = [spec.label for spec in study.task_methods]
     for line in paths_used(manifest, labels):
@@ -130,3 +134,30 @@ def run(
             ", ".join(unaffected),
         )
     return load(folder.path) if folder is not None else tree(work.blocks, manifest)
+
+
+def paths_used(manifest: Manifest, labels: Sequence[str]) -> list[str]:
+    """One line per method and path: on how many tasks it ran, and the worst self-check."""
+    checks: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for records in manifest.blocks.values():
+        for label in labels:
+            if label in records and (record := records[label]).path:
+                kind = f" ({kind})" if (kind := approximation_label(record.approximation)) else ""
+                checks[label + kind, record.path].append(record.self_check)
+    return [
+        f"{label}: {pluralize(len(of_tasks), 'task')} by path {path!r}"
+        + (f"; self-check {max(of_tasks, key=_badness)}" if any(of_tasks) else "")
+        for (label, path), of_tasks in checks.items()
+    ]
+
+
+def other_paths(manifest: Manifest, labels: Sequence[str], path: str) -> list[str]:
+    """Labels with a block that was computed by another path."""
+    paths = {(label, record.path) for of_task in manifest.blocks.values() for label, record in of_task.items()}
+    return [label for label in labels if any(used not in ("", path) for name, used in paths if name == label)]
+
+
+def _badness(check: str) -> tuple[bool, float]:
+    """A failed self-check is worse than any that passed, then the larger difference."""
+    differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
+    return not check.startswith("passed"), max(differences, default=0.0)

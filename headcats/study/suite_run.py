@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,12 +19,11 @@ from headcats.results.folder import BLOCKS, ResultsFolder
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.merging import join_parts
 from headcats.results.records import JointRecord, PartRecord
-from headcats.study.manifest import suite_fingerprint, versions_since
-from headcats.study.parts_clock import PartsClock
+from headcats.study.manifest import fingerprint, versions_since
 from headcats.study.plan import Study
-from headcats.study.progress import progress_bar
+from headcats.study.progress import PartsClock, progress_bar
 
-# Pairs asked of a task that generates them, as many as the prompts of a study are made from.
+# Pairs of a task that generates them, as many as the prompts of a study are made from.
 _POOL = 1024
 _STEPS = 100  # of the progress bar, per part
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -31,15 +31,15 @@ _NUMBER = re.compile(r"\d+(\.\d+)?")
 _log = logging.getLogger("headcats")
 
 
-class _Begun(NamedTuple):
-    """One method: fingerprints of the parts that are asked for, in their order, and the parts that are there."""
+class _Parts(NamedTuple):
+    """Parts of one method: fingerprints of those of this run, in their order, and the finished ones."""
 
     fingerprints: dict[str, str]
     done: dict[str, xr.Dataset]
 
 
 def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
-    """What the methods of a study that judge heads over the whole suite read."""
+    """What the joint methods of a study read."""
     pairs = {task.name: task.pairs(_POOL, seed=study.seed) for task in study.tasks}
     return SuiteInputs(
         model=model,
@@ -54,10 +54,10 @@ def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
 
 
 class SuiteWork:
-    """The suite methods of a run under way.
+    """The joint methods of a run under way.
 
     Raises:
-        PlanError: A part is there that was made from other tasks. It is looked for before anything is scored.
+        PlanError: The folder holds a part that was made from other tasks.
     """
 
     def __init__(self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: Manifest) -> None:
@@ -66,60 +66,79 @@ class SuiteWork:
         self.manifest = manifest
         self.blocks: dict[tuple[str, str], xr.Dataset] = {}
         self.inputs = suite_inputs(model, study)
-        self._work = {spec.label: self._begun(spec) for spec in study.suite_methods}
+        self._parts = {spec.label: self._read_parts(spec) for spec in study.suite_methods}
 
-    def _begun(self, spec: MethodSpec) -> _Begun:
-        """Raises PlanError: a part is there that was made from other tasks."""
-        reads = spec.method.parts(self.inputs, **dict(spec.options))
+    def _read_parts(self, spec: MethodSpec) -> _Parts:
+        study = self.study
+        plan = [study.seed, study.n_prompts, study.n_demos, study.template.name]
         fingerprints = {
-            part: suite_fingerprint(self.study, spec.label, part, {task: self.inputs.pairs[task] for task in tasks})
-            for part, tasks in reads.items()
+            part: fingerprint(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
+            for part, tasks in spec.method.parts(self.inputs, **dict(spec.options)).items()
         }
-        stored = {} if self.folder is None else self.folder.read_parts(spec.label)
-        for part, fingerprint in fingerprints.items():
-            if part in stored and stored[part].attrs.get("fingerprint") != fingerprint:
-                assert self.folder is not None
+        if self.folder is None:
+            return _Parts(fingerprints, {})
+        done = self.folder.read_parts(spec.label)
+        for part in fingerprints:
+            if part in done and done[part].attrs.get("fingerprint") != fingerprints[part]:
                 raise PlanError(
                     f"{self.folder.part_path(spec.label, part)} was made from other tasks, word pairs or prompts than "
                     "this run has now. Name another folder with --out (out=...)."
                 )
-        return _Begun(fingerprints, stored)
+        return _Parts(fingerprints, done)
 
     def score(self, spec: MethodSpec, *, show: bool | None) -> None:
-        """Every part of one method that is not there yet. What is there stays in the block, asked for or not."""
-        fingerprints, done = self._work[spec.label]
-        # Parts without a record: a run was stopped between writing the part and the manifest.
+        """Every part of one method that is missing; the block keeps finished parts that this run does not ask for."""
+        fingerprints, done = self._parts[spec.label]
+        # A run may have been stopped between writing a part and its record.
         stored = {part: PartRecord(str(block.attrs["fingerprint"])) for part, block in done.items()}
         record = self._record(spec)
-        # Recorded even where every part is skipped.
+        # Recorded even if every part is skipped.
         self.manifest.joint_blocks[spec.label] = JointRecord(
-            parts=dict(record.parts) | {part: entry for part, entry in stored.items() if part not in record.parts},
-            tasks={**record.tasks, **self.inputs.categories},
+            parts={**record.parts, **stored, **record.parts}, tasks={**record.tasks, **self.inputs.categories}
         )
         if done:
             self._save(spec)
-        missing = {part: self._work_of(spec, part) for part in fingerprints if part not in done}
-        tell = _log.info if show is not False else None
+        amount = getattr(spec.method, "work", lambda inputs, part, **options: 1.0)
+        work = {
+            part: float(amount(self.inputs, part, **dict(spec.options))) for part in fingerprints if part not in done
+        }
         with progress_bar(_STEPS * len(fingerprints), show=show, unit="%") as advance:
-            clock = PartsClock(spec.label, missing, of=len(fingerprints), tell=tell)
-            for part, fingerprint in fingerprints.items():
-                if part in done:
-                    advance(_STEPS, f"{spec.label} {part}")
-                    continue
-                block = self._make(spec, part, fingerprint, advance, clock)
-                if block is not None:
+            clock = PartsClock(spec.label, work, total=len(fingerprints), tell=None if show is False else _log.info)
+            advance(_STEPS * (len(fingerprints) - len(work)), spec.label)
+            for part in work:
+                if (block := self._score_part(spec, part, advance, clock)) is not None:
                     done[part] = block
                     self._save(spec)
-                clock.finished(part, refused=block is None)
+                clock.finished(part, skipped=block is None)
 
-    def _work_of(self, spec: MethodSpec, part: str) -> float:
-        work = getattr(spec.method, "work", None)
-        return float(work(self.inputs, part, **dict(spec.options))) if work else 1.0
+    def _score_part(
+        self, spec: MethodSpec, part: str, advance: Callable[..., None], clock: PartsClock
+    ) -> xr.Dataset | None:
+        started, reached = time.monotonic(), 0
+        mark = self._parts[spec.label].fingerprints[part]
+        clock.begin()
 
-    def skipped(self) -> dict[str, dict[str, str]]:
-        """Method -> part -> why it was skipped."""
-        reasons = {spec.label: self._record(spec).skipped() for spec in self.study.suite_methods}
-        return {label: parts for label, parts in reasons.items() if parts}
+        def step(share: float, label: str) -> None:
+            nonlocal reached
+            clock.reached(part, share)
+            steps = max(reached, round(min(max(share, 0.0), 1.0) * _STEPS))
+            advance(steps - reached, f"{spec.label} {part} {label}".strip())
+            reached = steps
+
+        try:
+            block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
+        except DataError as error:
+            self._keep(spec, part, PartRecord(mark, refusal=str(error)))
+            self._write_manifest()
+            return None
+        finally:
+            advance(_STEPS - reached, f"{spec.label} {part}")
+        seconds = round(time.monotonic() - started, 3)
+        self._keep(spec, part, PartRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
+        block = block.assign_attrs(fingerprint=mark)
+        if self.folder is not None:
+            self.folder.write_part(spec.label, part, block)
+        return block
 
     def _record(self, spec: MethodSpec) -> JointRecord:
         return self.manifest.joint_blocks.get(spec.label, JointRecord())
@@ -128,39 +147,10 @@ class SuiteWork:
         record = self._record(spec)
         self.manifest.joint_blocks[spec.label] = replace(record, parts={**record.parts, part: entry})
 
-    def _make(
-        self, spec: MethodSpec, part: str, fingerprint: str, advance: Callable[..., None], clock: PartsClock
-    ) -> xr.Dataset | None:
-        started, reached = time.monotonic(), 0
-        clock.begin()
-
-        def step(share: float, label: str) -> None:
-            nonlocal reached
-            clock.reached(part, share)
-            now = round(min(max(share, 0.0), 1.0) * _STEPS)
-            advance(max(0, now - reached), f"{spec.label} {part} {label}".strip())
-            reached = max(reached, now)
-
-        try:
-            block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
-        except DataError as error:
-            self._keep(spec, part, PartRecord(fingerprint, refusal=str(error)))
-            self._write_manifest()
-            return None
-        finally:
-            advance(_STEPS - reached, f"{spec.label} {part}")
-        seconds = round(time.monotonic() - started, 3)
-        self._keep(spec, part, PartRecord(fingerprint, seconds=seconds, versions=versions_since(self.manifest)))
-        block = block.assign_attrs(fingerprint=fingerprint)
-        if self.folder is not None:
-            self.folder.write_part(spec.label, part, block)
-        return block
-
     def _save(self, spec: MethodSpec) -> None:
-        """The finished parts as one block, those that were asked for first."""
-        fingerprints, done = self._work[spec.label]
-        order = dict.fromkeys([*fingerprints, *self._record(spec).parts])
-        parts = {part: done[part] for part in order if part in done}
+        """The finished parts as one block, those of this run first."""
+        fingerprints, done = self._parts[spec.label]
+        parts = {part: done[part] for part in dict.fromkeys([*fingerprints, *self._record(spec).parts]) if part in done}
         categories = json.dumps(self.manifest.category_entries(), ensure_ascii=False)
         joined = join_parts(spec.method, parts, categories=categories, model=self.inputs.model.name)
         if self.folder is None:
@@ -174,30 +164,30 @@ class SuiteWork:
         if self.folder is not None and (self.folder.path / BLOCKS).exists():
             self.folder.write_manifest(self.manifest)
 
+    def report_skipped(self) -> None:
+        """One log record on the parts that were skipped, and why.
 
-def report_skipped_parts(work: SuiteWork) -> None:
-    """One log record on the parts that were skipped, and why.
-
-    Raises:
-        DataError: Nothing at all was scored, on no task either.
-    """
-    skipped = work.skipped()
-    lines = "\n".join(line for label, reasons in skipped.items() for line in _reasons(label, reasons))
-    parts = [entry for record in work.manifest.joint_blocks.values() for entry in record.parts.values()]
-    nothing = all(entry.refusal for entry in parts) and len(work.manifest.skipped()) == len(work.manifest.tasks)
-    if skipped and nothing:
-        raise DataError(f"Nothing can be scored on {work.inputs.model.name!r}:\n{lines}")
-    if skipped:
-        _log.warning("%d of %d parts are not scored:\n%s", sum(map(len, skipped.values())), len(parts), lines)
+        Raises:
+            DataError: Nothing at all was scored, on no task either.
+        """
+        reasons = {spec.label: self._record(spec).skipped() for spec in self.study.suite_methods}
+        n_skipped = sum(map(len, reasons.values()))
+        lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))
+        parts = [entry for record in self.manifest.joint_blocks.values() for entry in record.parts.values()]
+        nothing = all(entry.refusal for entry in parts) and len(self.manifest.skipped()) == len(self.manifest.tasks)
+        if n_skipped and nothing:
+            raise DataError(f"Nothing can be scored on {self.inputs.model.name!r}:\n{lines}")
+        if n_skipped:
+            _log.warning("%d of %d parts are skipped:\n%s", n_skipped, len(parts), lines)
 
 
-def _reasons(label: str, reasons: Mapping[str, str]) -> list[str]:
+def _reason_lines(label: str, reasons: Mapping[str, str]) -> list[str]:
     """One line per reason; parts whose reasons differ in numbers alone share one."""
-    alike: dict[str, dict[str, str]] = {}
+    groups: dict[str, dict[str, str]] = defaultdict(dict)
     for part, reason in reasons.items():
-        alike.setdefault(_NUMBER.sub("#", reason), {})[part] = reason
+        groups[_NUMBER.sub("#", reason)][part] = reason
     lines = []
-    for group in alike.values():
+    for group in groups.values():
         first, *rest = group
         if len(set(group.values())) == 1:
             count = f" ({len(group)} parts)" if rest else ""

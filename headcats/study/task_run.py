@@ -4,7 +4,6 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import xarray as xr
@@ -18,14 +17,11 @@ from headcats.models.checks import check_clean_unchanged, check_hooks, check_res
 from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, TaskRecord
-from headcats.study.assessment import base_runs
-from headcats.study.estimate import memory_plan
-from headcats.study.manifest import block_fingerprint, versions_since
-from headcats.study.parts_clock import PartsClock
+from headcats.study.assessment import assess, base_runs, memory_plan
+from headcats.study.manifest import fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
-from headcats.study.progress import Advance, progress_bar
-from headcats.study.validation import task_record
+from headcats.study.progress import Advance, PartsClock, progress_bar
 from headcats.sweeps.batch_sweep import announce
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
@@ -49,47 +45,45 @@ class TaskWork:
         memory: str | int | None,
     ) -> None:
         self.model = model
-        self.path = path
-        self.memory = memory
         self.study = study
         self.folder = folder
         self.manifest = manifest
+        self.path = path
+        self.memory = memory
         self.preparation = Preparation(model, study)
         self.blocks: dict[tuple[str, str], xr.Dataset] = {}
         self.heads = sum(model.n_heads.values())
 
     def score_tasks(self, progress: bool | None) -> None:
         """All tasks of the study, one after the other."""
-        if expected := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
-            _log.info("Memory: %s.", expected.describe())
-        tasks = self.study.tasks
-        # Before anything is scored: what is there may not fit, and the time left is that of what is not there.
-        missing = {task.name: list(self._missing(self.preparation.prepared[task.name])) for task in tasks}
+        if sweep := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
+            _log.info("Memory: %s.", sweep.describe())
+        tasks, methods = self.study.tasks, self.study.task_methods
+        # Before anything is scored: blocks in the folder may not fit, and the time left is that of missing ones.
+        missing = {task: self._missing(self.preparation.prepared[task.name]) for task in tasks}
         # The checks are saved last: without them a run was stopped in this task, however many blocks it has.
-        to_do = [name for name, specs in missing.items() if specs or name not in self.manifest.checks]
-        with progress_bar(self.heads * len(tasks) * len(self.study.task_methods), show=progress) as advance:
+        to_do = [task for task in tasks if missing[task] or task.name not in self.manifest.checks]
+        with progress_bar(self.heads * len(tasks) * len(methods), show=progress) as advance:
+            advance(self.heads * sum(len(methods) - len(specs) for specs in missing.values()))
             clock = PartsClock(
                 "",
-                dict.fromkeys(to_do, 1.0),
-                of=len(tasks),
-                tell=_log.info if progress is not False else None,
+                {task.name: 1.0 for task in to_do},
+                total=len(tasks),
+                tell=None if progress is False else _log.info,
                 noun=("task", "tasks"),
             )
-            for task in tasks:
-                n_done = len(self.study.task_methods) - len(missing[task.name])
-                advance(self.heads * n_done, task.name)
-                if task.name in to_do:
-                    clock.begin()
-                    self._score_task(task, missing[task.name], advance)
-                    clock.finished(task.name, refused=bool(self.manifest.tasks[task.name].refusal))
-        self.report_skipped()
+            for task in to_do:
+                clock.begin()
+                self._score_task(task, missing[task], advance)
+                clock.finished(task.name, skipped=bool(self.manifest.tasks[task.name].refusal))
+        self._report_skipped()
 
-    def _score_task(self, task: Task, missing: list[tuple[MethodSpec, str]], advance: Advance) -> None:
-        """The methods on one task whose block is missing, with its entry in the manifest and the checks."""
+    def _score_task(self, task: Task, missing: dict[MethodSpec, str], advance: Advance) -> None:
+        """The missing blocks of one task, with its entry in the manifest and the checks."""
         prepared = self.preparation.prepared[task.name]
         runs = base_runs(self.model, prepared, memory=self.memory)
-        self._announce(runs, [spec for spec, _ in missing])
-        record = task_record(self.study, prepared, runs)
+        self._announce(runs, missing)
+        record = assess(self.study, prepared, runs)
         if record.refusal:
             self._save(task, record)
             advance(self.heads * len(missing), task.name)
@@ -101,14 +95,14 @@ class TaskWork:
         }
         before = self.model.logits(first.clean)
         self._save(task, record)
-        for spec, fingerprint in missing:
-            self._score(prepared, runs, spec, fingerprint, advance)
+        for spec, mark in missing.items():
+            self._score(prepared, runs, spec, mark, advance)
         checks["clean_unchanged"] = check_clean_unchanged(self.model, first.clean, before)
         self.manifest.checks[task.name] = checks
         self._save(task, record)
 
-    def report_skipped(self) -> None:
-        """One log record that lists what is not scored and why; an error when that is everything."""
+    def _report_skipped(self) -> None:
+        """Log which tasks and methods are skipped and why; an error if nothing is left."""
         names = [task.name for task in self.study.tasks]
         reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
         lines = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
@@ -116,32 +110,27 @@ class TaskWork:
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
             )
-        few = {
-            name: self.preparation.prepared[name].references.kept
-            for name in self.preparation.prepared
-            if self.preparation.prepared[name].references.kept < REFERENCE_PROMPTS
-        }
+        references = {name: prepared.references.kept for name, prepared in self.preparation.prepared.items()}
+        few = [f"{name} ({count})" for name, count in references.items() if count < REFERENCE_PROMPTS]
         if few and any("reference" in spec.method.options for spec in self.study.task_methods):
-            counts = ", ".join(f"{name} ({count})" for name, count in few.items())
             _log.warning(
                 "%d tasks have fewer than %d reference prompts; those with none are missing from means: %s",
                 len(few),
                 REFERENCE_PROMPTS,
-                counts,
+                ", ".join(few),
             )
         if reasons:
-            _log.warning("%d of %d tasks are not scored:\n%s", len(reasons), len(names), lines)
+            _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
         for name in names:
             for label, record in self.manifest.blocks.get(name, {}).items():
                 if record.refusal:
-                    _log.warning("%s is not scored on task %s: %s", label, name, record.refusal)
+                    _log.warning("%s is skipped on task %s: %s", label, name, record.refusal)
 
     def _score(
-        self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, fingerprint: str, advance: Advance
+        self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, mark: str, advance: Advance
     ) -> None:
         name, started = prepared.task.name, time.monotonic()
-        share = len(prepared.scored)
-        done = 0
+        share, done = len(prepared.scored), 0
 
         def step(heads: int) -> None:
             nonlocal done
@@ -155,9 +144,9 @@ class TaskWork:
         try:
             block = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options))
         except DataError as error:
-            records[spec.label] = BlockRecord(fingerprint, refusal=str(error))
+            records[spec.label] = BlockRecord(mark, refusal=str(error))
             return
-        block = block.assign_attrs(fingerprint=fingerprint, declaration=spec.method.declaration.as_text())
+        block = block.assign_attrs(fingerprint=mark, declaration=spec.method.declaration.as_text())
         if dropped := int(block.attrs["dropped"]):
             reason = getattr(spec.method, "why_dropped", "left out")
             _log.warning("%s on task %s: %d prompts %s", spec.label, name, dropped, reason)
@@ -173,44 +162,38 @@ class TaskWork:
             self.folder.write_block(name, spec.label, block)
             self.folder.write_manifest(self.manifest)
 
-    def _announce(self, runs: tuple[BaseRuns, ...], specs: list[MethodSpec]) -> None:
-        """Tell the unpatched runs what the methods will ask of them, so that each is made once."""
-        for spec in specs:
+    def _announce(self, runs: tuple[BaseRuns, ...], missing: dict[MethodSpec, str]) -> None:
+        """Tell the unpatched runs what the methods will read of them, so that each is made once."""
+        for spec in missing:
             if isinstance(spec.method, CausalMethod):
                 for batch_runs in runs:
-                    with contextlib.suppress(DataError):  # roles that do not align: refused by the sweep itself
+                    with contextlib.suppress(DataError):  # roles that do not align: the sweep itself skips the task
                         announce(batch_runs, spec.method.intervention, positions=spec.positions, path=self.path)
 
-    def _missing(self, prepared: Prepared) -> Iterator[tuple[MethodSpec, str]]:
-        """Methods whose block is not there yet.
+    def _missing(self, prepared: Prepared) -> dict[MethodSpec, str]:
+        """Method -> fingerprint of its block, for blocks that are missing.
 
         Raises:
-            PlanError: A block is there that was made with other prompts, because the suite itself has changed.
+            PlanError: A block was made with other prompts, because the suite itself has changed.
         """
+        name, missing = prepared.task.name, {}
+        prompts = [batch.fingerprint() for batch in prepared.scored]
         for spec in self.study.task_methods:
-            fingerprint = self._fingerprint(prepared, spec)
-            block = None if self.folder is None else self.folder.read_block(prepared.task.name, spec.label)
+            mark = fingerprint(prompts, self.preparation.also_read(name, spec), spec.label, self.study.metrics)
+            block = None if self.folder is None else self.folder.read_block(name, spec.label)
             if block is None:
-                yield spec, fingerprint
-            elif block.attrs.get("fingerprint") != fingerprint:
+                missing[spec] = mark
+            elif block.attrs.get("fingerprint") != mark:
                 assert self.folder is not None
-                path = self.folder.block_path(prepared.task.name, spec.label)
                 raise PlanError(
-                    f"{path} was made with other prompts or reference prompts than "
-                    f"task {prepared.task.name!r} has now: suite {self.study.suite.name!r} (its tasks or word pairs) "
-                    "or the tokenizer has changed. Name another folder with --out (out=...)."
+                    f"{self.folder.block_path(name, spec.label)} was made with other prompts or reference prompts than "
+                    f"task {name!r} has now: suite {self.study.suite.name!r} (its tasks or word pairs) or the "
+                    "tokenizer has changed. Name another folder with --out (out=...)."
                 )
             else:
                 # A run that was stopped between writing the block and the manifest.
-                self.manifest.blocks.setdefault(prepared.task.name, {}).setdefault(spec.label, _block_record(block))
-
-    def _fingerprint(self, prepared: Prepared, spec: MethodSpec) -> str:
-        return block_fingerprint(
-            prompts=[batch.fingerprint() for batch in prepared.scored],
-            reference=self.preparation.also_read(prepared.task.name, spec),
-            label=spec.label,
-            metrics=self.study.metrics,
-        )
+                self.manifest.blocks.setdefault(name, {}).setdefault(spec.label, _block_record(block))
+        return missing
 
     def _save(self, task: Task, record: TaskRecord) -> None:
         self.manifest.tasks[task.name] = record

@@ -35,7 +35,7 @@ def test_numbers_against_runs_by_hand(model, preparation):
 def test_a_task_the_model_cannot_do_is_refused(model, preparation):
     found = assessed(model, preparation, "shifted")
     assert found.accuracy == 0.0
-    assert found.refusal == "the model cannot do it: accuracy 0.00 on clean prompts, at least 0.5 is needed"
+    assert "accuracy 0.00" in found.refusal
 
 
 def test_a_task_without_a_gap_is_refused(model, preparation):
@@ -44,9 +44,8 @@ def test_a_task_without_a_gap_is_refused(model, preparation):
     study = plan(suite_source=SUITE, n_prompts=8, n_demos=2)
     found = assess(study, same, base_runs(model, same))
     assert found.accuracy == 1.0
-    assert found.refusal == (
-        "no clear gap between clean and corrupted prompts: logit_diff 0.00, 95 % interval 0.00 to 0.00"
-    )
+    assert "no clear gap" in found.refusal
+    assert "logit_diff 0.00" in found.refusal
 
 
 def test_a_task_that_needs_no_demonstrations_is_not_patched(model, preparation):

@@ -9,9 +9,10 @@ import headcats as hc
 from headcats.errors import OptionError, UnknownNameError
 from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord
-from headcats.study.estimate import memory_plan, other_paths, paths_used
+from headcats.study.assessment import memory_plan
 from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
+from headcats.study.runner import other_paths, paths_used
 
 
 def estimate(model: Any, methods: list[str], **options: Any) -> Any:

@@ -8,7 +8,7 @@ import torch
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.encode import DropReport
 from headcats.prompts.pair import PromptPair
-from headcats.study.held_out import choose_even
+from headcats.study.preparation import choose_even
 
 
 def pair(number, shown):

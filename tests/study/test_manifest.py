@@ -13,7 +13,7 @@ from headcats.errors import PlanError
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.tree import manifest_of
-from headcats.study.manifest import block_fingerprint, check_same_plan, model_record, new_manifest, versions
+from headcats.study.manifest import check_same_plan, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
 
@@ -90,11 +90,11 @@ def test_more_tasks_methods_and_another_machine_are_the_same_plan(model):
 
 
 def test_the_fingerprint_of_a_block_sees_all_its_parts():
-    parts = {"prompts": ["a"], "reference": ["b"], "label": "c@last", "metrics": ("d",)}
-    other = {"prompts": ["x"], "reference": [], "label": "c@all", "metrics": ("d", "e")}
-    base = block_fingerprint(**parts)
-    assert base == block_fingerprint(**parts)
-    assert len({base, *(block_fingerprint(**(parts | {key: value})) for key, value in other.items())}) == 5
+    parts = [["a"], ["b"], "c@last", ("d",)]
+    changes = [["x"], [], "c@all", ("d", "e")]
+    changed = [fingerprint(*parts[:place], change, *parts[place + 1 :]) for place, change in enumerate(changes)]
+    assert fingerprint(*parts) == fingerprint(*parts)
+    assert len({fingerprint(*parts), *changed}) == 5
 
 
 def test_the_manifest_of_a_run(finished, model):

@@ -1,8 +1,24 @@
 """What is told of finished parts and the time left, by a clock of the tests."""
 
+import re
+
 import pytest
 
-from headcats.study.parts_clock import PartsClock
+from headcats.study.progress import PartsClock
+
+LINE = re.compile(r"(.*): (skipped )?(?:after )?(.+?); (\d+) of (\d+) \w+ done(?:, about (.+) left)?\.")
+ESTIMATE = re.compile(r"(.*): about (.+) for the (.+), measured .*")
+
+
+def finished(line):
+    """Part, whether it was skipped, its time, how many are done, of how many, and the time left."""
+    part, skipped, took, done, total, left = LINE.fullmatch(line).groups()
+    return part, bool(skipped), took, int(done), int(total), left
+
+
+def estimate(line):
+    """Part, time of all parts, and what they are called."""
+    return ESTIMATE.fullmatch(line).groups()
 
 
 class Told:
@@ -12,9 +28,9 @@ class Told:
         self.now, self.lines = 0.0, []
 
     def clock(self, what="probe", work=None, **options) -> PartsClock:
-        given = {"a": 1.0, "b": 1.0, "c": 1.0} if work is None else work
-        options = {"of": len(given), **options}
-        return PartsClock(what, given, tell=self.lines.append, clock=lambda: float(self.now), **options)
+        work = {"a": 1.0, "b": 1.0, "c": 1.0} if work is None else work
+        options = {"total": len(work), **options}
+        return PartsClock(what, work, tell=self.lines.append, clock=lambda: float(self.now), **options)
 
 
 @pytest.fixture
@@ -29,7 +45,7 @@ def test_the_time_of_all_parts_is_told_from_the_first_steps(told):
     for told.now, share in ((30, 0.0), (40, 0.01), (41, 0.02), (50, 0.11), (60, 0.21)):
         clock.reached("a", share)
     # 40 s until the first step, once; 100 s for each whole part.
-    assert told.lines[1:] == ["probe a: about 6 min for the parts of probe, measured on the first steps."]
+    assert [estimate(line) for line in told.lines[1:]] == [("probe a", "6 min", "parts of probe")]
 
 
 def test_parts_of_different_work_count_as_such(told):
@@ -37,23 +53,23 @@ def test_parts_of_different_work_count_as_such(told):
     clock.begin()
     for told.now, share in ((0, 0.1), (10, 0.2)):
         clock.reached("a", share)
-    assert told.lines[-1] == "probe a: about 2 min for the parts of probe, measured on the first steps.", "90 s + 25 s"
+    assert estimate(told.lines[-1])[:2] == ("probe a", "2 min"), "90 s + 25 s"
     told.now = 100
     clock.finished("a")
-    assert told.lines[-1] == "probe a: 2 min; 1 of 2 parts done, about 28 s left."
+    assert finished(told.lines[-1]) == ("probe a", False, "2 min", 1, 2, "28 s")
 
 
 def test_finished_parts_are_counted_with_those_that_were_there(told):
-    clock = told.clock(of=5)
-    assert told.lines == ["probe: 3 parts to do, 2 of 5 are there already."]
+    clock = told.clock(total=5)
+    assert re.findall(r"\d", told.lines[0]) == ["3", "2", "5"]
     for part, told.now in (("a", 35), ("b", 55)):
         clock.finished(part)
         clock.begin()
-    assert told.lines[1] == "probe a: 35 s; 3 of 5 parts done.", "how much of it is done once is not known"
-    assert told.lines[2:] == ["probe b: 20 s; 4 of 5 parts done, about 20 s left."]
+    assert finished(told.lines[1]) == ("probe a", False, "35 s", 3, 5, None)
+    assert [finished(line) for line in told.lines[2:]] == [("probe b", False, "20 s", 4, 5, "20 s")]
     told.now = 60
     clock.finished("c")
-    assert told.lines[-1] == "probe c: 5.0 s; 5 of 5 parts done."
+    assert finished(told.lines[-1]) == ("probe c", False, "5.0 s", 5, 5, None)
 
 
 def test_one_line_stands_for_parts_that_follow_each_other_fast(told):
@@ -63,47 +79,47 @@ def test_one_line_stands_for_parts_that_follow_each_other_fast(told):
         clock.begin()
         told.now += 1
         clock.finished(str(number))
-    assert [line.partition(";")[2] for line in told.lines] == [
-        " 1 of 40 tasks done.",
-        " 11 of 40 tasks done, about 29 s left.",
-        " 21 of 40 tasks done, about 19 s left.",
-        " 31 of 40 tasks done, about 9.0 s left.",
-        " 40 of 40 tasks done.",
+    assert [(done, left) for _, _, _, done, _, left in map(finished, told.lines)] == [
+        (1, None),
+        (11, "29 s"),
+        (21, "19 s"),
+        (31, "9.0 s"),
+        (40, None),
     ]
 
 
-def test_a_refused_part_says_nothing_of_the_time_that_others_take(told):
+def test_a_skipped_part_says_nothing_of_the_time_that_others_take(told):
     clock = told.clock()
     clock.begin()
     told.now = 3
-    clock.finished("a", refused=True)
-    assert told.lines[-1] == "probe a: refused after 3.0 s; 1 of 3 parts done."
+    clock.finished("a", skipped=True)
+    assert finished(told.lines[-1]) == ("probe a", True, "3.0 s", 1, 3, None)
     clock.begin()
     told.now = 23
     clock.finished("b")
-    assert told.lines[-1] == "probe b: 20 s; 2 of 3 parts done."
+    assert finished(told.lines[-1]) == ("probe b", False, "20 s", 2, 3, None)
 
 
-def test_a_part_refused_after_others_leaves_their_time_as_it_was(told):
+def test_a_part_skipped_after_others_leaves_their_time_as_it_was(told):
     clock = told.clock(work=dict.fromkeys("abcd", 1.0))
-    for part, told.now, refused in (("a", 30, False), ("b", 50, False), ("c", 650, True)):
-        clock.finished(part, refused=refused)
+    for part, told.now, skipped in (("a", 30, False), ("b", 50, False), ("c", 650, True)):
+        clock.finished(part, skipped=skipped)
         clock.begin()
-    assert told.lines[-1] == "probe c: refused after 10 min; 3 of 4 parts done, about 20 s left."
+    assert finished(told.lines[-1]) == ("probe c", True, "10 min", 3, 4, "20 s")
 
 
 def test_where_no_part_has_work_of_its_own_one_does_it_for_all(told):
     clock = told.clock(work=dict.fromkeys("abc", 0.0))
     clock.begin()
     told.now = 3
-    clock.finished("a", refused=True)
+    clock.finished("a", skipped=True)
     clock.begin()
     for told.now, share in ((10, 0.1), (20, 0.2)):
         clock.reached("b", share)
-    assert told.lines[-1] == "probe b: about 2 min for the parts of probe, measured on the first steps.", "7 s + 90 s"
+    assert estimate(told.lines[-1])[:2] == ("probe b", "2 min"), "7 s + 90 s"
     told.now = 100
     clock.finished("b")
-    assert told.lines[-1] == "probe b: 2 min; 2 of 3 parts done."
+    assert finished(told.lines[-1]) == ("probe b", False, "2 min", 2, 3, None)
 
 
 @pytest.mark.parametrize("other", [0.0, 1.0])
@@ -114,10 +130,9 @@ def test_a_part_without_work_may_take_time(told, other):
     clock.begin()
     for told.now, share in ((10, 0.1), (20, 0.2)):
         clock.reached("b", share)
-    said = "probe b: about 2 min for the parts of probe, measured on the first steps."
-    assert (told.lines[-1] == said) == (not other), "it says nothing of the work of others"
+    assert bool(ESTIMATE.fullmatch(told.lines[-1])) == (not other)
     clock.finished("b")
-    assert told.lines[-1].startswith("probe b: 20 s; 2 of 3 parts done")
+    assert finished(told.lines[-1])[:5] == ("probe b", False, "20 s", 2, 3)
 
 
 def test_where_the_first_part_does_all_nothing_is_left(told):
@@ -125,15 +140,15 @@ def test_where_the_first_part_does_all_nothing_is_left(told):
     clock.begin()
     told.now = 20
     clock.finished("a")
-    assert told.lines[-1] == "probe a: 20 s; 1 of 2 parts done."
+    assert finished(told.lines[-1]) == ("probe a", False, "20 s", 1, 2, None)
 
 
 def test_nothing_to_do_is_nothing_to_say(told):
-    told.clock(work={}, of=3)
+    told.clock(work={}, total=3)
     assert told.lines == []
 
 
 def test_nobody_has_to_be_told():
-    clock = PartsClock("probe", {"a": 1.0}, of=1, tell=None)
+    clock = PartsClock("probe", {"a": 1.0}, total=1, tell=None)
     clock.begin()
     clock.finished("a")

@@ -166,7 +166,7 @@ def test_a_task_without_second_corruptions_is_refused_for_that_block_alone(model
     assert set(found["pairs"].children) == {"denoising_patch@last", "other_item_patch@last", "mean_ablation@all"}
     refusals = {label: record.refusal for label, record in stored(tmp_path).blocks["pairs"].items()}
     assert "none of the 8 prompts has one" in refusals["second_corruption_patch@last"]
-    assert "second_corruption_patch@last is not scored on task pairs" in caplog.text
+    assert "second_corruption_patch@last is skipped on task pairs" in caplog.text
 
 
 def test_prompts_without_second_corruption_are_counted(model, options, tmp_path, caplog):
@@ -243,7 +243,7 @@ def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, option
         found = hc.run(model, **options)
     assert list(found.children) == TASKS
     assert list(manifest_of(found).skipped()) == ["shifted"]
-    assert "1 of 4 tasks are not scored" in caplog.text
+    assert "1 of 4 tasks are skipped" in caplog.text
     assert "shifted: the model cannot do it: accuracy 0.00" in caplog.text
 
 
@@ -276,7 +276,7 @@ def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(mode
     assert list(found["always_a"].children) == ["noising_patch@last"]
     refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
     assert "has no role 'x9'" in refusal
-    assert "noising_patch@x9 is not scored on task always_a" in caplog.text
+    assert "noising_patch@x9 is skipped on task always_a" in caplog.text
 
 
 @pytest.mark.parametrize("n_items", [1, 2])
@@ -332,7 +332,7 @@ def test_unknown_options_name_near_matches(model, options):
         hc.run(model, **options, n_demonstrations=3)
     with pytest.raises(TypeError, match=r"Unknown option 'metric'. Did you mean 'metrics'"):
         hc.run(model, **options, metric="prob")
-    with pytest.raises(TypeError, match=r"takes no preset: .*hc\.run\(model, \*\*hc\.preset\('todd2024'\)\)"):
+    with pytest.raises(TypeError, match=r"hc\.run\(model, \*\*hc\.methods\.preset\('todd2024'\)\)"):
         hc.run(model, **options, preset="todd2024")
 
 
@@ -421,7 +421,7 @@ import torch
 torch.set_num_threads(1)
 import counting
 import headcats as hc
-from headcats.results import ResultsFolder
+from headcats.results.folder import ResultsFolder
 
 model = hc.load_model(sys.argv[2], device="cpu")
 options = json.loads(sys.argv[3])

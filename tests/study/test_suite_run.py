@@ -16,7 +16,7 @@ from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import JointRecord
 from headcats.results.tree import manifest_of, suite_blocks, task_nodes
-from headcats.study.parts_clock import PartsClock
+from headcats.study.progress import PartsClock
 
 
 class Lengths:
@@ -174,7 +174,7 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
     lengths.refused = {"plural"}
     with caplog.at_level(logging.WARNING, "headcats"):
         results = run(tmp_path / "r")
-    assert "1 of 3 parts are not scored:\n  lengths plural: plural is too long; shorten it." in caplog.text
+    assert "1 of 3 parts are skipped:\n  lengths plural: plural is too long; shorten it." in caplog.text
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
     record = manifest_of(results).joint_blocks["lengths"]
     assert record.skipped() == {"plural": "plural is too long; shorten it."}

@@ -12,7 +12,7 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import DataError
 from headcats.study import suite_run, task_run
-from headcats.study.parts_clock import PartsClock
+from headcats.study.progress import PartsClock
 
 
 class Clock:
@@ -51,14 +51,14 @@ def told(caplog):
 @pytest.fixture
 def twenty_seconds(monkeypatch, clock):
     """Every task takes 20 seconds, a refused one 100."""
-    judge = task_run.task_record
+    judge = task_run.assess
 
     def slow(study, prepared, runs):
         record = judge(study, prepared, runs)
         clock.now += 100 if record.refusal else 20
         return record
 
-    monkeypatch.setattr(task_run, "task_record", slow)
+    monkeypatch.setattr(task_run, "assess", slow)
 
 
 def test_tasks_of_a_run(model, options, twenty_seconds, told):
@@ -67,7 +67,7 @@ def test_tasks_of_a_run(model, options, twenty_seconds, told):
         "always_a: 20 s; 1 of 4 tasks done.",
         "always_b: 20 s; 2 of 4 tasks done, about 40 s left.",
         "always_c: 20 s; 3 of 4 tasks done, about 20 s left.",
-        "shifted: refused after 2 min; 4 of 4 tasks done.",
+        "shifted: skipped after 2 min; 4 of 4 tasks done.",
     ]
 
 
@@ -171,7 +171,7 @@ def test_a_part_refused_after_one_that_was_scored(model, slow, told):
     run_slow(model, ["always_a", "always_b", "always_c"])
     assert told()[:3] == [
         "slow always_a: 40 s; 1 of 3 parts done, about 80 s left.",
-        "slow always_b: refused after 3 min; 2 of 3 parts done, about 40 s left.",
+        "slow always_b: skipped after 3 min; 2 of 3 parts done, about 40 s left.",
         "slow always_c: 40 s; 3 of 3 parts done.",
     ]
 
@@ -180,5 +180,5 @@ def test_a_refused_part_leaves_the_work_for_all_to_the_next(model, slow, told):
     slow.refused, slow.work = {"always_a"}, lambda inputs, part: 0.0
     run_slow(model, ["always_a", "always_b", "always_c"])
     lines = told()
-    assert lines[0] == "slow always_a: refused after 3 min; 1 of 3 parts done."
+    assert lines[0] == "slow always_a: skipped after 3 min; 1 of 3 parts done."
     assert lines[-1] == "slow always_b: about 40 s for the parts of slow, measured on the first steps."
