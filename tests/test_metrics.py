@@ -126,7 +126,7 @@ def test_several_metrics_come_in_the_order_asked_for() -> None:
 
 @pytest.mark.parametrize("at_a_time", [1, 4, 1000])
 def test_rows_are_compared_with_the_targets_they_name(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headcats.metrics.measuring.LOGITS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr("headcats.metrics.definition.LOGITS_AT_A_TIME", at_a_time)
     of, names = torch.tensor([1, 0, 0, 1, 1]), tuple(NAMES)
     logits = PROBABILITIES.log()[[0, 1, 0, 0, 1]]
     expected = [measure(names, logits[[row]], TARGETS.at(of[[row]])) for row in range(5)]

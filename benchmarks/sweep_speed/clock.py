@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
-from headcats.sweeps import self_check
+from headcats.sweeps import paths
 from sweep_speed.shapes import Shape
 from sweep_speed.sides import Found, Side
 from sweep_speed.works import Job
@@ -56,7 +56,7 @@ def timings(
     gc.collect()
     gc.freeze()
     # Or an earlier work on the same model would have spared this one its self-check.
-    self_check.forget(job.model)
+    paths.forget(job.model)
     for name, side in sides.items():
         note(f"{job.work.title}: warming up {side.title}")
         first[name] = clocked(short, side)[0] if side.warm_up else float("nan")

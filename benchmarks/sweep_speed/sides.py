@@ -20,7 +20,7 @@ from headcats.models.head import Head
 from headcats.models.hooks import hook_z
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
-from headcats.sweeps.paths import choose
+from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import as_reference
 from headcats.sweeps.runs import BaseRuns
 from sweep_speed import flops
@@ -140,7 +140,7 @@ def batched_hooks(job: Job) -> Found:
         [(Head(layer, head),) for layer, head in job.heads],
         replacements,
         names=(job.work.metric,),
-        choice=choose(job.runs.base_run(INTERVENTION.base), first=replacements.first, path="hooked"),
+        choice=Choice("hooked", ""),
     )
     return Found(_placed(job, values[0]))
 

@@ -14,10 +14,9 @@ from headcats.statistics.bootstrap import item_groups, item_weights
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import mean_interval
 from headcats.sweeps.batch_sweep import prepare
-from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.engine import measure_sets
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 

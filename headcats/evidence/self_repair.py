@@ -22,8 +22,7 @@ from headcats.models.checks import noise_floor
 from headcats.models.head import Head
 from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.donors import UncoveredRoles
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 

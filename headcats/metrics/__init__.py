@@ -17,8 +17,7 @@ import importlib
 import pkgutil
 
 from headcats import registry
-from headcats.metrics.definition import Metric, MetricTraits, Targets, metric, metric_traits
-from headcats.metrics.measuring import measure
+from headcats.metrics.definition import Metric, MetricTraits, Targets, measure, metric, metric_traits
 from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, prob, rank
 
 __all__ = [

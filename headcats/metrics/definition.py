@@ -1,4 +1,4 @@
-"""What a metric is, what it declares, and how it is registered."""
+"""What a metric is, what it declares, how it is registered, and several metrics of the same logits."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,12 +8,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import UnknownNameError
+from headcats.errors import ModelError, OptionError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
+LOGITS_AT_A_TIME = 2**22
+"""Numbers whose metrics are computed together: temporaries of more would leave a processor's caches."""
 
 
 class MetricTraits(NamedTuple):
@@ -59,10 +61,7 @@ class Targets:
         """Some of the rows.
 
         Args:
-            rows: Which ones.
-
-        Returns:
-            The targets of these.
+            rows: A slice of them.
         """
         return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows])
 
@@ -71,9 +70,6 @@ class Targets:
 
         Args:
             rows: Their numbers.
-
-        Returns:
-            The targets of these.
         """
         rows = rows.to(self.answer.device)
         return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows.to(self.clean_logits.device)])
@@ -82,10 +78,7 @@ class Targets:
         """The same on another device.
 
         Args:
-            device: Where.
-
-        Returns:
-            The targets, not copied where they are there already.
+            device: The device.
         """
         return Targets(self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
 
@@ -152,3 +145,56 @@ def metric_traits(name: str) -> MetricTraits:
         'pair'
     """
     return getattr(lookup("metric", name), "traits", MetricTraits())
+
+
+def measure(
+    names: tuple[str, ...],
+    logits: Float[Tensor, "row vocab"],
+    targets: Targets,
+    *,
+    of: Int[Tensor, " row"] | None = None,
+) -> Float[Tensor, "metric row"]:
+    """Several metrics of the same logits, computed a part of the rows at a time.
+
+    Args:
+        names: Metrics.
+        logits: In any dtype.
+        targets: What rows are compared with.
+        of: The row of `targets` that belongs to each row of logits; None: as they stand.
+
+    Returns:
+        One row of numbers per metric, each in its own unit.
+
+    Raises:
+        UnknownNameError: A name that is no registered metric.
+        OptionError: A metric that gives anything but one number per row.
+        ModelError: NaN logits, which some metrics would read as a perfect answer.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> logits = torch.tensor([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
+        >>> targets = hc.metrics.Targets(torch.tensor([0, 2]), torch.tensor([1, 1]), clean_logits=logits)
+        >>> hc.metrics.measure(("logit_diff", "accuracy"), logits, targets)
+        tensor([[ 2., -2.],
+                [ 1.,  0.]])
+    """
+    metrics: list[Metric] = [lookup("metric", name) for name in names]
+    # The logits of a model that is spread over devices need not be where its tokens are.
+    targets = targets.to(logits.device)
+    size = max(1, LOGITS_AT_A_TIME // logits.shape[1])
+    parts = []
+    for start in range(0, len(logits), size):
+        rows = slice(start, start + size)
+        part = logits[rows].float()
+        if bool(part.amax(-1).isnan().any()):
+            raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
+        theirs = targets.select(rows) if of is None else targets.at(of[rows])
+        values = [metric(part, theirs) for metric in metrics]
+        for name, value in zip(names, values, strict=True):
+            if value.shape != part.shape[:1]:
+                raise OptionError(
+                    f"Metric {name!r} must give one number per row, shape ({len(part)},); got {tuple(value.shape)}."
+                )
+        parts.append(torch.stack(values))
+    return torch.cat(parts, 1)

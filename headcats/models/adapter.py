@@ -17,8 +17,18 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
-from headcats.models.hooks import Edit, ModelClass, checked_edit, firing_once, hook_z, lock_of, model_class, unnoticed
-from headcats.models.last_logits import keeps_logits, unembedding_last
+from headcats.models.hooks import (
+    Edit,
+    ModelClass,
+    checked_edit,
+    firing_once,
+    hook_z,
+    keeps_logits,
+    lock_of,
+    model_class,
+    unembedding_last,
+    unnoticed,
+)
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
 _HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")

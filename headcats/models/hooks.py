@@ -1,5 +1,6 @@
-"""Hook names shared by TransformerLens' two classes, and checks that both lack."""
+"""Hook names shared by TransformerLens' two classes, and what both lack: checked edits, locks, last logits only."""
 
+import inspect
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -108,3 +109,22 @@ def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple
                 f"Hook {name!r} of model {model!r} {'did not fire' if times == 0 else f'fired {times} times'} in one "
                 f"forward pass; expected exactly once: its head outputs cannot be replaced reliably."
             )
+
+
+def keeps_logits(bridge: Any) -> bool:
+    """Whether the transformers model in a bridge takes `logits_to_keep`."""
+    forward = getattr(getattr(bridge, "original_model", None), "forward", None)
+    return forward is not None and "logits_to_keep" in inspect.signature(forward).parameters
+
+
+@contextmanager
+def unembedding_last(model: Any, positions: int) -> Iterator[None]:
+    """Make a HookedTransformer unembed its last positions only (a bridge takes `logits_to_keep`); hold the lock."""
+    if model_class(model) == "TransformerBridge":
+        yield
+        return
+    handle = model.unembed.register_forward_pre_hook(lambda module, args: (args[0][:, -positions:], *args[1:]))
+    try:
+        yield
+    finally:
+        handle.remove()

@@ -9,7 +9,8 @@ import numpy as np
 from headcats.errors import DataError
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.unreplayable import Unreplayable, check_replayable
+from headcats.models.replay.record import check_replayable
+from headcats.models.replay.recording import Unreplayable
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study

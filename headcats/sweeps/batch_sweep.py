@@ -12,10 +12,9 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
-from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import labelled, provenance
-from headcats.sweeps.noise import mark_noise, measured_noise
+from headcats.sweeps.labels import labelled, mark_noise, provenance
 from headcats.sweeps.paths import Choice, choose
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.runs import BaseRuns
@@ -45,7 +44,7 @@ def sweep(
         method: Name of a causal method, such as "denoising_patch", or an `Intervention`.
         metrics: Names of metrics, all read from the same forwards.
         positions: "last", "all" or a token role; None takes the method's own ("last" for patching, "all" for ablation).
-        path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.self_check`);
+        path: "auto" takes the fastest path that was found to be exact on this model (see `headcats.sweeps.paths`);
             "hooked" is the reference: one ordinary forward pass per head and prompt, heads batched; "last_position"
             and "suffix" insist on a fast path.
         reference: Held-out prompts for methods that take a mean or a sample. Without it `mean_ablation` uses the mean
@@ -172,7 +171,7 @@ def prepare(
             stacklevel=4,
         )
     replacements = Replacements(runs, intervention, reference=reference, mask=runs.batch.positions(positions))
-    choice = choose(runs.base_run(intervention.base), first=replacements.first, path=path)
+    choice = choose(runs.model, runs.base_run(intervention.base).tokens, first=replacements.first, path=path)
     expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
     return replacements, choice
 
@@ -185,7 +184,7 @@ def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path
         OptionError: As `sweep`.
     """
     first = first_change(intervention, runs.batch, runs.batch.positions(positions))
-    choice = choose(runs.base_run(intervention.base), first=first, path=path)
+    choice = choose(runs.model, runs.base_run(intervention.base).tokens, first=first, path=path)
     expect(runs, intervention, first=first, replays=choice.path != "hooked")
 
 

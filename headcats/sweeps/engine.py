@@ -1,4 +1,4 @@
-"""Metrics of many sets of heads on one batch, by whichever path was chosen, within a memory budget."""
+"""Measure many sets of heads on the path that was chosen, a part at a time within a memory budget."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -8,13 +8,15 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from headcats.metrics.definition import measure
+from headcats.models.head import Head
 from headcats.sweeps import memory
 from headcats.sweeps.hooked import hooked
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import replayed
-from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.runs import BaseRuns, Run
 from headcats.sweeps.tree import HeadSet
 
 
@@ -40,7 +42,7 @@ def measure_sets(
     choice: Choice,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt set"]:
-    """The metrics of every prompt with each set of heads replaced.
+    """The metrics of every prompt with each set of heads replaced, in fp32 on the CPU.
 
     Args:
         runs: Unpatched runs of the batch.
@@ -50,26 +52,23 @@ def measure_sets(
         names: Metrics, all read from the same logits.
         choice: The path.
         advance: Called with the number of sets done, once for each set.
-
-    Returns:
-        fp32, on the CPU.
     """
     order = sorted(range(len(sets)), key=lambda place: sets[place])
     footprint = memory.Footprint(runs.model, len(runs.batch), runs.batch.length, replacements.first, choice.path)
     plan = memory.plan(footprint, rows=len(sets), budget=runs.budget)
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
-    for prompts, measure in _parts(runs, base, replacements, choice, plan.prompts):
+    for prompts, measure_heads in _parts(runs.base_run(base), replacements.first, choice, plan.prompts):
         measure_part = partial(
-            measure,
+            measure_heads,
             new_z=_new_z(replacements, prompts),
             mask=replacements.mask[prompts],
             names=names,
             targets=runs.targets.select(prompts),
         )
 
-        def work(part: slice, measure: Callable[..., Tensor] = measure_part) -> Tensor:
-            return measure([sets[place] for place in order[part]]).cpu()
+        def work(part: slice, measure_part: Callable[..., Tensor] = measure_part) -> Tensor:
+            return measure_part([sets[place] for place in order[part]]).cpu()
 
         for part, metrics in in_parts(work, len(sets), rows, device=runs.model.device):
             values[:, prompts, order[part]] = metrics
@@ -80,19 +79,52 @@ def measure_sets(
     return values
 
 
-def _parts(
-    runs: BaseRuns, base: str, replacements: NewZ, choice: Choice, size: int
-) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
+def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
     """Some of the prompts, and what computes their metrics."""
-    run = runs.base_run(base)
     if choice.path == "hooked":
         for start in range(0, len(run.tokens), size):
             prompts = slice(start, start + size)
-            yield prompts, partial(hooked, runs.model, run.tokens[prompts])
+            yield prompts, partial(hooked, run.model, run.tokens[prompts])
         return
-    for prompts, recording in run.recordings(replacements.first):
-        yield prompts, partial(replayed, recording, n_layers=runs.model.n_layers)
+    for prompts, recording in run.recordings(first):
+        yield prompts, partial(replayed, recording, n_layers=run.model.n_layers)
 
 
 def _new_z(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
     return lambda layer: replacements.of_layer(layer)[prompts]
+
+
+class Moved:
+    """Head outputs of an unpatched run, moved by about one rounding."""
+
+    def __init__(self, run: Run, *, first: int) -> None:
+        self.first = first
+        self.mask = torch.ones(len(run.tokens), run.tokens.shape[1] - first, dtype=torch.bool)
+        self._run = run
+
+    def of_layer(self, layer: int) -> Z:
+        """Z times 1 + eps or 1 - eps, signs drawn with a fixed seed."""
+        z = self._run.z(layer, first=self.first)
+        draws = torch.Generator().manual_seed(layer)
+        signs = 1 - 2 * torch.randint(2, z.shape, generator=draws).to(z.device, z.dtype)
+        return z * (1 + signs * torch.finfo(z.dtype).eps)
+
+
+@torch.no_grad()
+def measured_noise(
+    runs: BaseRuns, base: str, names: tuple[str, ...], *, first: int, choice: Choice
+) -> Float[Tensor, " metric"] | None:
+    """Root mean square change of each metric when head outputs move by about one rounding of the model's dtype.
+
+    Three heads (of the first, the middle and the last layer) are replaced one at a time, at positions `first` and
+    later, by the path of the sweep itself. In each metric's unit, for one prompt; None for fp32 and fp64, whose noise
+    no effect comes near.
+    """
+    model, run = runs.model, runs.base_run(base)
+    if torch.finfo(model.dtype).bits > 16:
+        return None
+    layers = (model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1])
+    heads = {Head(layer, part * (model.n_heads[layer] - 1) // 2) for part, layer in enumerate(layers)}
+    moved = measure_sets(runs, base, [(head,) for head in heads], Moved(run, first=first), names=names, choice=choice)
+    change = moved - measure(names, run.logits, runs.targets).cpu()[:, :, None]
+    return change.square().mean((1, 2)).sqrt()

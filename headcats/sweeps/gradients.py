@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError
-from headcats.metrics import Targets, measure
+from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.graphs import counting_kept, leaving_no_graph

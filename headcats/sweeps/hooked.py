@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headcats.metrics import Targets, measure
+from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import Edit
 from headcats.sweeps.intervention import Z

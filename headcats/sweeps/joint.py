@@ -8,16 +8,15 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics import measure
+from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
-from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.labels import labelled, provenance
-from headcats.sweeps.noise import mark_noise, measured_noise
+from headcats.sweeps.labels import labelled, mark_noise, provenance
 from headcats.sweeps.reference import Reference, as_reference
 from headcats.sweeps.tree import HeadSet
 

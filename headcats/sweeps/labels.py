@@ -1,4 +1,4 @@
-"""Results of sweeps as labelled data, with their provenance."""
+"""Results of sweeps as labelled data, with their provenance and their rounding noise."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 from torch import Tensor
 
-from headcats.metrics import measure
+from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
+
+_LEVELS = 2
 
 
 def labelled(
@@ -30,23 +33,16 @@ def labelled(
     With the coordinate `second_task (prompt)` where the second corruption was read.
     """
     batch = runs.batch
-    seconds = {"second_task": _words(batch.second_tasks or ())} if with_second else {}
-    clean = measure(names, runs.clean.logits, runs.targets).cpu()
-    corrupted = measure(names, runs.corrupted.logits, runs.targets).cpu()
+    texts = {"key": batch.keys, "item": batch.items, "distractor_task": batch.distractor_tasks}
+    if with_second:
+        texts["second_task"] = batch.second_tasks or ()
+    clean, corrupted = (
+        (("metric", "prompt"), measure(names, run.logits, runs.targets).cpu().numpy())
+        for run in (runs.clean, runs.corrupted)
+    )
     return xr.Dataset(
-        {
-            "patched": (("metric", "prompt", *axes), patched.numpy()),
-            "clean": (("metric", "prompt"), clean.numpy()),
-            "corrupted": (("metric", "prompt"), corrupted.numpy()),
-        },
-        coords={
-            "metric": list(names),
-            "key": _words(batch.keys),
-            "item": _words(batch.items),
-            "distractor_task": _words(batch.distractor_tasks),
-            **seconds,
-            **axes,
-        },
+        {"patched": (("metric", "prompt", *axes), patched.numpy()), "clean": clean, "corrupted": corrupted},
+        coords={"metric": list(names), **{name: _words(words) for name, words in texts.items()}, **axes},
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )
 
@@ -81,3 +77,16 @@ def model_provenance(model: HookedModel) -> dict[str, str]:
         covered = ", ".join(map(str, model.layers))
         described["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
     return described
+
+
+def mark_noise(ds: xr.Dataset, noise: Float[Tensor, " metric"] | None) -> xr.Dataset:
+    """A sweep with `noise (metric)` of its metrics and `below_noise`: |mean over prompts of patched - base| < 2 noise.
+
+    `ds` is returned unchanged if `noise` is None. Effects below twice the noise of one prompt are not told from
+    rounding: much of it is the same for all prompts, so that a mean does not get rid of it.
+    """
+    if noise is None:
+        return ds
+    limits = xr.DataArray(noise.numpy(), dims="metric")
+    change = (ds.patched - ds[ds.attrs["base"]]).mean("prompt")
+    return ds.assign(noise=limits, below_noise=abs(change) < _LEVELS * limits)

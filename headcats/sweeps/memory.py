@@ -18,7 +18,7 @@ import psutil
 import torch
 
 from headcats.errors import OptionError, pluralize
-from headcats.metrics.measuring import LOGITS_AT_A_TIME
+from headcats.metrics.definition import LOGITS_AT_A_TIME
 from headcats.models.adapter import HookedModel
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between

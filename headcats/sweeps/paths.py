@@ -1,20 +1,34 @@
-"""Choose the path of a sweep: a fast one where the self-check passed, ordinary hooked forwards otherwise."""
+"""Choose the path of a sweep: a fast one where its self-check passed, ordinary hooked forwards otherwise.
+
+A fast path can be wrong without an error, for example where a block gets the position of every token in a form that
+nobody foresaw. So before its numbers are used, two heads of the first and one of the middle and the last layer are
+replaced, one at a time and together, on two prompts, and all logits are compared with those of hooked forwards.
+"""
 
 import warnings
 import weakref
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
 
 from headcats.errors import ModelWarning, OptionError, UnknownNameError
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.unreplayable import Unreplayable, check_replayable
+from headcats.models.head import Head
+from headcats.models.replay.record import check_replayable, record
+from headcats.models.replay.recording import Unreplayable
 from headcats.registry import unknown_name_message
-from headcats.sweeps.runs import Run
-from headcats.sweeps.self_check import path_of, self_check
+from headcats.sweeps.hooked import edits
+from headcats.sweeps.in_parts import is_out_of_memory
+from headcats.sweeps.replayed import replayed_residual
+from headcats.sweeps.tree import HeadSet
 
 PATHS = ("auto", "hooked", "last_position", "suffix")
-
-_warned: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+Path = Literal["last_position", "suffix"]
+_CHECKED_PROMPTS = 2
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,36 @@ class Choice:
     check: str
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """Result of a self-check.
+
+    Attributes:
+        passed: Whether the fast path gives the numbers of the hooked path.
+        reason: Why not, as a clause, or "".
+        difference: Largest absolute difference of a logit between the paths.
+        limit: What was allowed.
+        effect: Largest change of a logit that the replaced heads make: what the difference is to be compared with.
+        lasting: Whether it says something of the model, not of these prompts or of the memory that was free.
+    """
+
+    passed: bool
+    reason: str = ""
+    difference: float = float("nan")
+    limit: float = float("nan")
+    effect: float = float("nan")
+    lasting: bool = True
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"passed: largest difference {self.difference:.1e} beside an effect of {self.effect:.1e}"
+        return f"not used: {self.reason}"
+
+
+_warned: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
+_outcomes: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], tuple[int, Outcome]]] = weakref.WeakKeyDictionary()
+
+
 def check_path(path: str) -> None:
     """Refuse a name that is no path.
 
@@ -40,11 +84,12 @@ def check_path(path: str) -> None:
         raise UnknownNameError(unknown_name_message("path", path, PATHS))
 
 
-def choose(run: Run, *, first: int, path: str = "auto") -> Choice:
-    """The path for changes at positions `first` and later of a run.
+def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int, path: str = "auto") -> Choice:
+    """The path for changes at positions `first` and later of some prompts.
 
     Args:
-        run: The run that is intervened on.
+        model: The model.
+        tokens: Prompts of the run that is intervened on.
         first: First position that can change.
         path: "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name
             must be the one for these positions, and exact.
@@ -52,32 +97,131 @@ def choose(run: Run, *, first: int, path: str = "auto") -> Choice:
     Raises:
         OptionError: A fast path by name that cannot run here; the message says why.
     """
-    fast = path_of(first, run.tokens.shape[1])
     if path == "hooked":
         return Choice("hooked", "not needed: path='hooked' was asked for")
+    fast = path_of(first, tokens.shape[1])
     if path not in ("auto", fast):
         raise OptionError(
-            f"path={path!r} cannot run here: this intervention changes prompts of {run.tokens.shape[1]} tokens from "
+            f"path={path!r} cannot run here: this intervention changes prompts of {tokens.shape[1]} tokens from "
             f"position {first} on, which is the work of path={fast!r}. Use path='auto'."
         )
-    model = run.model
     try:
         check_replayable(model)
-    except Unreplayable as reason:
-        return _fall_back(model, path, f"not used: {reason}")
-    outcome = self_check(model, run.tokens, first=first)
-    return Choice(fast, str(outcome)) if outcome.passed else _fall_back(model, path, str(outcome))
-
-
-def _fall_back(model: HookedModel, path: str, why: str) -> Choice:
+        outcome = self_check(model, tokens, first=first)
+    except Unreplayable as problem:
+        outcome = Outcome(False, str(problem))
+    reason = str(outcome)
+    if outcome.passed:
+        return Choice(fast, reason)
     if path != "auto":
-        raise OptionError(f"path={path!r} on model {model.name!r}: {why}. Use path='auto' or path='hooked'.")
-    if why not in _warned.setdefault(model.model, set()):
-        _warned[model.model].add(why)
+        raise OptionError(f"path={path!r} on model {model.name!r}: {reason}. Use path='auto' or path='hooked'.")
+    if reason not in _warned.setdefault(model.model, set()):
+        _warned[model.model].add(reason)
         warnings.warn(
             f"Model {model.name!r} is swept by ordinary hooked forwards, which takes many times longer; the fast path "
-            f"is {why}.",
+            f"is {reason}.",
             ModelWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
-    return Choice("hooked", why)
+    return Choice("hooked", reason)
+
+
+def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Outcome:
+    """Compare the fast path from position `first` with hooked forwards, once per model, path and kind of shape.
+
+    Kinds of shape: one prompt or several, whether earlier positions are kept, and the length up to a factor of two; a
+    longer prompt than any checked before is checked again, as it may exceed an attention window; so is a model that got
+    hooks of PyTorch since.
+    """
+    length = tokens.shape[1]
+    precision = (str(model.dtype), str(model.device))
+    kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), *precision, _torch_hooks(model))
+    checks = _outcomes.setdefault(model.model, {})
+    if kind in checks and checks[kind][0] >= length:
+        return checks[kind][1]
+    outcome = _check(model, tokens[:_CHECKED_PROMPTS], first)
+    if outcome.lasting:
+        checks[kind] = length, outcome
+    return outcome
+
+
+def forget(model: HookedModel) -> None:
+    """Check the model again before a fast path is used on it next."""
+    _outcomes.pop(model.model, None)
+
+
+def path_of(first: int, length: int) -> Path:
+    """Name of the fast path for changes from position `first` on."""
+    return "last_position" if first == length - 1 else "suffix"
+
+
+@torch.no_grad()
+def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
+    layers = [model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1]]
+    heads = [Head(layer, n * (model.n_heads[layer] - 1) // 2) for n, layer in enumerate(layers)]
+    # Of two rows in the first block, one is not the last: what acts on the last position alone would not reach it.
+    heads.append(Head(layers[0], model.n_heads[layers[0]] - 1))
+    sets: list[HeadSet] = list(dict.fromkeys([*((head,) for head in heads), tuple(sorted(set(heads)))]))
+    mask = torch.ones(len(tokens), tokens.shape[1] - first, dtype=torch.bool)
+    try:
+        recording = record(model, tokens, first=first)
+        # The negative of z is never z itself, and no larger.
+        new = {layer: -recording.z[layer] for layer in layers}
+        residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
+        fast = recording.read(residual.flatten(0, 1)).unflatten(0, residual.shape[:2])
+        ids = fast[:, 0].topk(2).indices
+        few_logits = recording.read_some(residual, ids)
+    except Unreplayable as problem:
+        return Outcome(False, str(problem))
+    except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
+        if is_out_of_memory(error):
+            return Outcome(False, "memory ran out during its check", lasting=False)
+        text = " ".join(str(error).split())
+        text = text if len(text) <= 90 else f"{text[:90]} ..."
+        return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {text})")
+
+    def hooked_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set vocab"]:
+        return torch.stack([model.logits(tokens, edits=edits([heads], z.__getitem__, mask)) for heads in sets], 1)
+
+    base, exact = model.logits(tokens), hooked_logits(new)
+    effect = float((exact - base[:, None]).abs().max())
+    limit = _limit(model, new, hooked_logits, exact, effect)
+    differences = [(fast.to(exact.device) - exact).abs().max(), (recording.logits.to(base.device) - base).abs().max()]
+    if few_logits is not None:
+        expected = exact.gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
+        differences.append((few_logits.to(exact.device) - expected).abs().max())
+    difference = float(torch.stack([largest.cpu() for largest in differences]).max())  # NaN stays NaN
+    reason = ""
+    if not effect > limit:
+        reason = f"the check is empty, since replacing heads changes logits by {effect:.1e} only"
+    elif not difference <= limit:
+        reason = f"it differs from the hooked path by {difference:.1e}, where {limit:.1e} is allowed"
+    return Outcome(not reason, reason, difference, limit, effect, lasting=effect > limit)
+
+
+def _torch_hooks(model: HookedModel) -> int:
+    """Number of hooks of PyTorch itself on modules of the model: a new one may act on what a path leaves out."""
+    return sum(
+        len(module._forward_hooks) + len(module._forward_pre_hooks)
+        for module in model.model.modules()
+        if type(module).__name__ != "HookPoint"
+    )
+
+
+def _limit(
+    model: HookedModel,
+    new: Mapping[int, Tensor],
+    hooked_logits: Callable[[Mapping[int, Tensor]], Tensor],
+    exact: Tensor,
+    effect: float,
+) -> float:
+    """Difference that is allowed: rounding, as large as the hooked path's own where its dtype is short.
+
+    In 16 bits two ways to compute the same differ by far more than one rounding; how far is found out by moving the
+    new head outputs by about one rounding.
+    """
+    if torch.finfo(model.dtype).bits > 16:
+        return 1e-4 + 1e-3 * effect
+    again = hooked_logits({layer: z * (1 + 2 * torch.finfo(z.dtype).eps) for layer, z in new.items()})
+    rounding = 4 * torch.finfo(model.dtype).eps * float(exact.abs().max())
+    return 4 * float((again - exact).abs().max()) + rounding

@@ -1,20 +1,41 @@
 """Held-out prompts that replacements are taken from: their mean by token role, or one of them per scored prompt."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import Labels, PromptBatch
-from headcats.sweeps.donors import Donors, UncoveredRoles, choose_by_index, choose_by_role
+from headcats.statistics.random_streams import stream
+
+Donors = Literal["another task", "another item"]
+"""Whose z replaces that of a prompt: a prompt of another task, or one of the same task with another query."""
 
 LEAST_PROMPTS_PER_ROLE = 16
 _ROWS = 64
+# Random stream, and two parts of the message where there are none.
+_DONORS = {
+    "another task": ("donors", "of another task", "add a task with inputs of the same length"),
+    "another item": ("other items", "of the same task with another query", "give more reference prompts of this task"),
+}
+
+
+class UncoveredRoles(DataError):
+    """Some scored prompts have a token role that no suitable reference prompt shows (often enough).
+
+    Attributes:
+        prompts: Their places in the batch.
+    """
+
+    def __init__(self, message: str, prompts: Sequence[int]) -> None:
+        super().__init__(message)
+        self.prompts = tuple(prompts)
 
 
 class Reference:
@@ -41,14 +62,12 @@ class Reference:
         self.batches = (batches,) if isinstance(batches, PromptBatch) else tuple(batches)
         if not self.batches:
             raise DataError("A reference needs at least one prompt.")
-        self.run = run
-        self.seed = seed
-        self.name = name
+        self.run, self.seed, self.name = run, seed, name
         # Tokens of a script have no roles; they can only be matched by index.
         self.by_index = any(batch.labels is None for batch in self.batches)
         # The last model's means: one reference may serve several models.
-        self._means: tuple[Any, dict[int, dict[str, Tensor]]] | None = None
-        self._index_means: tuple[tuple[Any, int, int], dict[int, Tensor]] | None = None
+        self._means: tuple[Any, dict[int, dict[str, Tensor]]] = (None, {})
+        self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
         self._counts: dict[str, int] = {}
 
     def mean(
@@ -67,25 +86,20 @@ class Reference:
         """
         if self.by_index or batch.labels is None:
             return self._mean_by_index(model, batch, layer, first)
-        if self._means is None or self._means[0] is not model.model:
+        if self._means[0] is not model.model:
             self._means = (model.model, self._role_means(model))
         means = self._means[1][layer]
         # Where the layer is, in a model that is spread over devices.
         device = next((mean.device for mean in means.values()), model.device)
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
-        rows = []
-        uncovered: dict[int, str] = {}
-        for prompt, (all_labels, masked) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
-            labels = all_labels[first:]
-            rows_of_prompt = [
-                means.get(label) if is_masked else zero for label, is_masked in zip(labels, masked, strict=True)
-            ]
-            if any(mean is None for mean in rows_of_prompt):
-                uncovered[prompt] = next(
-                    label for label, mean in zip(labels, rows_of_prompt, strict=True) if mean is None
-                )
+        rows, uncovered = list[Tensor](), dict[int, str]()
+        for prompt, (labels, masked) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
+            tokens = list(zip(labels[first:], masked, strict=True))
+            missing = [label for label, is_masked in tokens if is_masked and label not in means]
+            if missing:
+                uncovered[prompt] = missing[0]
             else:
-                rows.append(torch.stack([mean for mean in rows_of_prompt if mean is not None]))
+                rows.append(torch.stack([means[label] if is_masked else zero for label, is_masked in tokens]))
         if uncovered:
             prompt, label = next(iter(uncovered.items()))
             raise UncoveredRoles(
@@ -111,8 +125,7 @@ class Reference:
         the same index, for `of="another item"` those with another query.
 
         Raises:
-            UncoveredRoles: No reference prompt of another task (of the same task with another query) has all the roles
-                of a prompt; the message names it.
+            UncoveredRoles: No suitable reference prompt has all the roles of a prompt; the message names it.
         """
         if self.by_index or batch.labels is None:
             items = [item for source in self.batches for item in source.items]
@@ -171,8 +184,7 @@ class Reference:
         }
 
     def _tokens_by_index(self, batch: PromptBatch) -> Tensor:
-        lengths = {source.length for source in self.batches}
-        if lengths != {batch.length}:
+        if (lengths := {source.length for source in self.batches}) != {batch.length}:
             raise DataError(
                 f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
                 "roles both must be equally long."
@@ -181,7 +193,7 @@ class Reference:
 
     def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int, first: int) -> Tensor:
         key = (model.model, batch.length, first)
-        if self._index_means is None or self._index_means[0] != key:
+        if self._index_means[0] != key:
             tokens = self._tokens_by_index(batch)
             sums: dict[int, Tensor] = {}
             for part in tokens.split(_ROWS):
@@ -196,18 +208,16 @@ class Reference:
 
 def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
     """The reference that was given, or the batch's own clean prompts, matched by index."""
-    if isinstance(reference, Reference):
-        return reference
     if reference is None:
         return Reference(batch.without_roles(), name="this batch's clean prompts, same position")
-    return Reference(reference)
+    return reference if isinstance(reference, Reference) else Reference(reference)
 
 
 def _role_sums(
     model: HookedModel, runs: list[tuple[Tensor, tuple[Labels, ...]]]
 ) -> tuple[dict[int, dict[str, Tensor]], dict[str, int]]:
     """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens."""
-    counts: dict[str, int] = defaultdict(int)
+    counts: Counter[str] = Counter()
     sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
     for tokens, roles in runs:
         for start in range(0, len(tokens), _ROWS):
@@ -216,13 +226,84 @@ def _role_sums(
             labels = [label for prompt_labels in roles[rows] for label in prompt_labels]
             names = list(dict.fromkeys(labels))
             index = torch.tensor([names.index(label) for label in labels])
-            for label in labels:
-                counts[label] += 1
+            counts.update(labels)
             for layer, value in z.items():
                 flat = value.flatten(0, 1).float()
-                total = torch.zeros(len(names), *flat.shape[1:], device=flat.device).index_add_(
-                    0, index.to(flat.device), flat
-                )
+                total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
     return sums, dict(counts)
+
+
+def choose_by_role(
+    batches: Sequence[PromptBatch],
+    labels_of: Callable[[PromptBatch], tuple[Labels, ...]],
+    batch: PromptBatch,
+    mask: Bool[Tensor, "prompt pos"],
+    *,
+    seed: int,
+    of: Donors,
+) -> list[tuple[int, int]]:
+    """A seeded donor (number of its batch, row) for each prompt of `batch`, among those with all its masked roles.
+
+    A prompt's donor does not depend on those after it.
+    """
+    assert batch.labels is not None
+    by_roles: dict[frozenset[str], list[tuple[int, int]]] = {}
+    draws = stream(seed, batch.task, _DONORS[of][0])
+    donors, uncovered = list[tuple[int, int]](), list[int]()
+    for prompt, labels in enumerate(batch.labels):
+        needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
+        if needed not in by_roles:
+            by_roles[needed] = [
+                (number, row)
+                for number, source in enumerate(batches)
+                if (source.task == batch.task) == (of == "another item")
+                for row, source_labels in enumerate(labels_of(source))
+                if needed <= set(source_labels)
+            ]
+        candidates = by_roles[needed]
+        if of == "another item":
+            candidates = [(k, row) for k, row in candidates if batches[k].items[row] != batch.items[prompt]]
+        if candidates:
+            donors.append(candidates[draws.integers(len(candidates))])
+        else:
+            uncovered.append(prompt)
+    _check_covered(batch, uncovered, of)
+    return donors
+
+
+def choose_by_index(
+    tokens: Int[Tensor, "donor pos"], items: Sequence[str], batch: PromptBatch, *, seed: int, of: Donors
+) -> Int[Tensor, "prompt pos"]:
+    """Tokens of a seeded donor for each prompt of `batch`: one with another query, or any; the batch's own prompts are
+    donors of one another, none of itself.
+    """
+    draws = stream(seed, batch.task, _DONORS[of][0])
+    if of == "another item":
+        words = np.array(items)
+        candidates = [np.flatnonzero(words != item) for item in batch.items]
+        _check_covered(batch, [prompt for prompt, rows in enumerate(candidates) if not len(rows)], of)
+        return tokens[torch.tensor([int(rows[draws.integers(len(rows))]) for rows in candidates])]
+    if torch.equal(tokens, batch.clean):
+        return tokens[_derangement(len(batch), draws)]
+    return tokens[torch.from_numpy(draws.integers(len(tokens), size=len(batch)))]
+
+
+def _check_covered(batch: PromptBatch, uncovered: list[int], of: Donors) -> None:
+    _, whose, advice = _DONORS[of]
+    if uncovered:
+        raise UncoveredRoles(
+            f"{batch.keys[uncovered[0]]!r}: no reference prompt {whose} has the same token roles "
+            f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or {advice}.",
+            uncovered,
+        )
+
+
+def _derangement(n: int, draws: np.random.Generator) -> list[int]:
+    if n < 2:
+        raise DataError("Resampling within a batch needs at least 2 prompts.")
+    shift = int(draws.integers(1, n))
+    order = draws.permutation(n).tolist()
+    place = {prompt: number for number, prompt in enumerate(order)}
+    return [order[(place[prompt] + shift) % n] for prompt in range(n)]

@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics import Targets, measure, metric_traits
+from headcats.metrics.definition import Targets, measure, metric_traits
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
 from headcats.sweeps.memory import readouts

@@ -9,11 +9,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics import Targets
+from headcats.metrics.definition import Targets
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import record
-from headcats.models.replay.recording import Recording
-from headcats.models.replay.unreplayable import Unreplayable
+from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts

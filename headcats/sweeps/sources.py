@@ -6,13 +6,12 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Donors, Reference
 from headcats.sweeps.runs import BaseRuns
 
 
-class LayerSources(Sources):
+class _LayerSources(Sources):
     """The sources of one layer (see `Sources`) at positions `first` and later, computed when asked for."""
 
     def __init__(
@@ -34,32 +33,26 @@ class LayerSources(Sources):
 
     @property
     def clean(self) -> Z:
-        """Z of the clean runs."""
         return self._runs.clean.z(self._layer, first=self._first).clone()  # a replacement may write into it
 
     @property
     def corrupted(self) -> Z:
-        """Z of the corrupted runs."""
         return self._runs.corrupted.z(self._layer, first=self._first).clone()
 
     @property
     def second(self) -> Z:
-        """Z of the runs of the second corruption."""
         return self._runs.second.z(self._layer, first=self._first).clone()
 
     @property
     def mean(self) -> Z:
-        """Mean z of the reference prompts, by token role."""
         return self._reference.mean(self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first)
 
     @property
     def resampled(self) -> Z:
-        """Z of one reference prompt of another task per prompt, by token role."""
         return self._donated("another task")
 
     @property
     def other_item(self) -> Z:
-        """Z of one reference prompt of the same task with another query per prompt, by token role."""
         return self._donated("another item")
 
     def _donated(self, of: Donors) -> Z:
@@ -80,12 +73,7 @@ class Replacements:
     """
 
     def __init__(
-        self,
-        runs: BaseRuns,
-        intervention: Intervention,
-        *,
-        reference: Reference,
-        mask: Bool[Tensor, "prompt all_pos"],
+        self, runs: BaseRuns, intervention: Intervention, *, reference: Reference, mask: Bool[Tensor, "prompt all_pos"]
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
         self.mask = mask[:, self.first :]
@@ -105,7 +93,7 @@ class Replacements:
         if layer not in self._made:
             model = self._runs.model
             new = self._intervention.replacement(
-                LayerSources(
+                _LayerSources(
                     self._runs, layer, self._reference, self._whole_mask, first=self.first, donors=self._donors
                 )
             )

@@ -9,8 +9,7 @@ from toys import Toy, put, random_tokens
 
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.hooks import hook_z
-from headcats.models.last_logits import keeps_logits
+from headcats.models.hooks import hook_z, keeps_logits
 
 TOLERANCE = 2e-5
 CHOSEN = torch.zeros(3, 9, dtype=torch.bool)

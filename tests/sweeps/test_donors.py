@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from headcats.errors import DataError
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.donors import UncoveredRoles, _derangement, choose_by_index
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles, _derangement, choose_by_index
 
 ROLES = ["x", "y", "last"]
 

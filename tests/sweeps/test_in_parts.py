@@ -14,7 +14,7 @@ from toys import Toy
 from headcats.errors import DataError, ModelError
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import HookedModel, adapt
-from headcats.sweeps import engine, memory, self_check
+from headcats.sweeps import engine, memory, paths
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
 from headcats.sweeps.joint import joint_sweep
@@ -101,10 +101,10 @@ def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: py
 def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     model = adapt(toy.model)
     with monkeypatch.context() as patch:
-        patch.setattr(self_check, "record", tired(self_check.record, 0, [], lambda args, options: 1))
-        self_check.forget(model)
-        assert "memory" in self_check.self_check(model, random_batch().clean, first=6).reason
-    assert self_check.self_check(model, random_batch().clean, first=6).passed
+        patch.setattr(paths, "record", tired(paths.record, 0, [], lambda args, options: 1))
+        paths.forget(model)
+        assert "memory" in paths.self_check(model, random_batch().clean, first=6).reason
+    assert paths.self_check(model, random_batch().clean, first=6).passed
 
 
 @pytest.mark.parametrize("positions", ["last", "all"])

@@ -12,8 +12,9 @@ from toys import BACKENDS, Toy, tiny_model
 from headcats.methods.causal.joining import join_batches
 from headcats.models.adapter import adapt
 from headcats.sweeps.batch_sweep import sweep
+from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.noise import mark_noise, measured_noise
+from headcats.sweeps.labels import mark_noise
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns
 

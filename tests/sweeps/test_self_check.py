@@ -13,9 +13,9 @@ from toys import tiny_model
 
 from headcats.errors import HeadcatsError, ModelWarning
 from headcats.models.adapter import adapt
-from headcats.models.replay.bridge_recording import BridgeRecording
+from headcats.models.replay.bridge import BridgeRecording
 from headcats.models.replay.record import record
-from headcats.sweeps import self_check
+from headcats.sweeps import paths
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.joint import joint_sweep
 
@@ -212,7 +212,7 @@ def test_a_hook_on_the_last_token_alone_is_noticed(block: int) -> None:
 def test_a_check_without_any_effect_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     model, batch = tiny_model("gpt2", n_layers=3).model, random_batch()
     with monkeypatch.context() as patch:
-        patch.setattr(self_check, "_limit", lambda *args: 1e9)
+        patch.setattr(paths, "_limit", lambda *args: 1e9)
         with pytest.warns(ModelWarning, match="empty"):
             assert sweep(model, batch, "denoising_patch").attrs["path"] == "hooked"
     assert sweep(model, batch, "denoising_patch").attrs["path"] == "last_position"

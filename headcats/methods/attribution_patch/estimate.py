@@ -14,11 +14,11 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import names
 from headcats.sweeps.checked import checked_runs
+from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
-from headcats.sweeps.labels import labelled, model_provenance
+from headcats.sweeps.labels import labelled, mark_noise, model_provenance
 from headcats.sweeps.memory import MemoryPlan
-from headcats.sweeps.noise import mark_noise, measured_noise
-from headcats.sweeps.paths import choose
+from headcats.sweeps.paths import Choice
 from headcats.sweeps.runs import BaseRuns
 
 _IG_STEPS = WholeNumber(default=0)
@@ -165,5 +165,5 @@ class AttributionPatch:
         corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()
         ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, axes, provenance)
         first = int(mask.any(0).nonzero()[0])
-        plain = choose(runs.corrupted, first=first, path="hooked")
-        return mark_noise(ds, measured_noise(runs, "corrupted", metrics, first=first, choice=plain))
+        noise = measured_noise(runs, "corrupted", metrics, first=first, choice=Choice("hooked", ""))
+        return mark_noise(ds, noise)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 import xarray as xr
 
-from headcats.sweeps.noise import mark_noise
+from headcats.sweeps.labels import mark_noise
 
 
 def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:

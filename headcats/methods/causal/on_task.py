@@ -8,9 +8,8 @@ from headcats.errors import DataError
 from headcats.methods.causal.inputs import TaskInputs
 from headcats.methods.causal.joining import join_batches
 from headcats.sweeps.batch_sweep import sweep_runs
-from headcats.sweeps.donors import UncoveredRoles
 from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 
 

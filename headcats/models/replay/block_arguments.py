@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from headcats.models.replay.unreplayable import Unreplayable
+from headcats.models.replay.recording import Unreplayable
 
 _POSITIONS = ("position_ids", "cache_position")
 _PER_PROMPT = ("attention_mask", "position_embeddings", *_POSITIONS)

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.models.replay.fused_layers import apply_mlp, apply_norm, is_from_transformer_lens, project
+from headcats.models.replay.recording import Unreplayable
 from headcats.models.replay.shared_attention import AttentionRule
-from headcats.models.replay.unreplayable import Unreplayable
 
 _ATTENTION = ("Attention", "GroupedQueryAttention")
 _POST_NORM = ("Olmo2ForCausalLM", "Olmo3ForCausalLM")

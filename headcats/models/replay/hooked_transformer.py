@@ -1,35 +1,35 @@
-"""Recording of a HookedTransformer (transformer-lens 3.x).
+"""Record and replay a HookedTransformer (transformer-lens 3.x), computed from its weights.
 
 The model embeds the tokens. Its blocks can only be called on whole prompts, so they are computed from their weights,
-in the recorded run as in a replay: the rows of a prompt share its recorded keys and values (`hooked_recording`), and in
-the last block only what the last position needs is done at the others.
+in the recorded run as in a replay: the rows of a prompt share its recorded keys and values, and in the last block only
+what the last position needs is done at the others.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.compact_slice import compact_slice
-from headcats.models.replay.fused_layers import is_from_transformer_lens
+from headcats.models.hooks import checked_edit, hook_z
+from headcats.models.replay.fused_layers import apply_norm, is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
-from headcats.models.replay.hooked_recording import HookedTransformerRecording, RecordedLayer
+from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention
-from headcats.models.replay.unreplayable import Unreplayable
 
-_POSITIONS = ("standard", "rotary")
 _ODD_POSITIONS = {
     "alibi": "its positions are ALiBi",
     "shortformer": "its positions are added to queries and keys alone",
 }
+# Rows of logits that are cast to fp32 at once.
+_READ_CHUNK = 512
 
 
 @torch.no_grad()
 def record_hooked_transformer(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int
-) -> HookedTransformerRecording:
+) -> "HookedTransformerRecording":
     """As `record`, for a HookedTransformer.
 
     Raises:
@@ -37,16 +37,114 @@ def record_hooked_transformer(
         Unreplayable: The model has a part that is not known here.
     """
     model.check_tokens(tokens)
-    _check(model.model)
+    wrapped = model.model
+    if not is_from_transformer_lens(wrapped, "HookedTransformer"):
+        raise Unreplayable(f"its class is {type(wrapped).__qualname__}, whose forward pass may be another")
+    kind = wrapped.cfg.positional_embedding_type
+    if kind not in ("standard", "rotary"):
+        raise Unreplayable(_ODD_POSITIONS.get(kind, f"its positions are {kind!r}"))
+    if wrapped.cfg.load_in_4bit:
+        raise Unreplayable("its weights are quantised to 4 bits")
+    if not is_from_transformer_lens(wrapped.unembed, "Unembed"):
+        raise Unreplayable(f"its unembedding is a {type(wrapped.unembed).__qualname__}")
     tokens = tokens.to(model.device)
-    blocks = [HookedBlock(block, layer) for layer, block in enumerate(model.model.blocks)]
+    blocks = [HookedBlock(block, layer) for layer, block in enumerate(wrapped.blocks)]
     layers, z = list[RecordedLayer](), dict[int, Tensor]()
     with model.lock:
-        residual = model.model(tokens, stop_at_layer=0, **model.forward_options(tokens))
+        residual = wrapped(tokens, stop_at_layer=0, **model.forward_options(tokens))
         for layer, block in enumerate(blocks):
             recorded, z[layer], residual = _computed(block, residual, first, is_last=block is blocks[-1])
             layers.append(recorded)
         return HookedTransformerRecording(model, tokens, first, z, layers)
+
+
+class RecordedLayer(NamedTuple):
+    """What one block does to rows that have not changed before it, and what changed rows share with them."""
+
+    block: HookedBlock
+    positions: Positions
+    prefix: SharedPrefix
+    residual: Float[Tensor, "prompt pos d_model"]
+    """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP.
+    In the last layer, of the last position alone.
+    """
+
+
+class HookedTransformerRecording(Recording):
+    """A run of a HookedTransformer; see `Recording`."""
+
+    def __init__(
+        self, model: HookedModel, tokens: Tensor, first: int, z: dict[int, Tensor], layers: list[RecordedLayer]
+    ) -> None:
+        self.tokens, self.first, self.z = tokens, first, z
+        self._model, self._layers = model, layers
+        self._final = self.block(len(layers) - 1, None, fresh=1, edit=None, last_only=True)[:, 0, 0]
+        self.logits = self.read(self._final)
+
+    @torch.no_grad()
+    def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
+        """See `Recording.block`."""
+        block, _, _, base = self._layers[layer]
+        z_base = self.z[layer]
+        if last_only:
+            base, z_base = base[:, -1:], z_base[:, -1:]
+        old = base.new_empty(len(base), 0, *base.shape[1:]) if rows is None else rows.to(base.device)
+        count = old.shape[1]
+        with self._model.lock:
+            z = z_base.new_empty(len(z_base), count + fresh, *z_base.shape[1:])
+            if count:
+                self._attend(layer, old, out=z[:, :count])
+            z[:, count:] = z_base.unsqueeze(1)
+            if edit is not None:
+                z = checked_edit(hook_z(layer), edit, z)
+            after = block.attention_output(z)
+            del z
+            after[:, :count] += block.before_attention_output(old[:, :, -after.shape[2] :])
+            after[:, count:] += base.unsqueeze(1)
+            block.finish(after)
+        return after
+
+    def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
+        """Head outputs of changed rows, at as many last positions as `out` has."""
+        block, positions, prefix, _ = self._layers[layer]
+        normed = block.pre_attention(rows)
+        keys, values = block.keys(normed, positions), block.values(normed)
+        if out.shape[2] < normed.shape[2]:
+            normed, positions = normed[:, :, -1:], positions.at(slice(-1, None))
+        queries = block.queries(normed, positions)
+        shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, out=out)
+
+    @torch.no_grad()
+    def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
+        """See `Recording.read`."""
+        unembed = self._model.model.unembed
+        with self._model.lock:
+            x = self._normed(residual)
+            if x.dtype == torch.float32:
+                return self._capped(torch.addmm(unembed.b_U, x, unembed.W_U))
+            logits = torch.empty(len(x), unembed.W_U.shape[1], dtype=torch.float32, device=x.device)
+            for part, into in zip(x.split(_READ_CHUNK), logits.split(_READ_CHUNK), strict=True):
+                into.copy_(self._capped(torch.addmm(unembed.b_U, part, unembed.W_U)))
+        return logits
+
+    def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
+        unembed = self._model.model.unembed
+        index = ids.to(unembed.W_U.device)
+        return unembed.W_U.T[index], unembed.b_U[index]
+
+    def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        assert bias is not None
+        return self._capped(torch.baddbmm(bias.unsqueeze(1), self._normed(residual), weight.mT)).float()
+
+    def _normed(self, residual: Tensor) -> Tensor:
+        model = self._model.model
+        # Some versions have a final norm that the config does not ask for and the model's own pass skips.
+        normed = residual if model.cfg.normalization_type is None else apply_norm(model.ln_final, residual)
+        return normed.to(model.unembed.W_U.device)
+
+    def _capped(self, logits: Tensor) -> Tensor:
+        cap = self._model.model.cfg.output_logits_soft_cap
+        return logits if cap is None or cap <= 0 else logits.div_(cap).tanh_().mul_(cap)
 
 
 def _computed(
@@ -101,15 +199,3 @@ def _prefix(
     keys: Float[Tensor, "prompt shared kv_head d_head"], values: Float[Tensor, "prompt shared kv_head d_head"]
 ) -> SharedPrefix:
     return SharedPrefix(*(part.transpose(1, 2).clone(memory_format=torch.contiguous_format) for part in (keys, values)))
-
-
-def _check(model: Any) -> None:
-    if not is_from_transformer_lens(model, "HookedTransformer"):
-        raise Unreplayable(f"its class is {type(model).__qualname__}, whose forward pass may be another")
-    kind = model.cfg.positional_embedding_type
-    if kind not in _POSITIONS:
-        raise Unreplayable(_ODD_POSITIONS.get(kind, f"its positions are {kind!r}"))
-    if model.cfg.load_in_4bit:
-        raise Unreplayable("its weights are quantised to 4 bits")
-    if not is_from_transformer_lens(model.unembed, "Unembed"):
-        raise Unreplayable(f"its unembedding is a {type(model.unembed).__qualname__}")

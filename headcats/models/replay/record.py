@@ -1,11 +1,10 @@
-"""One recording for either model class."""
+"""Record a run of either model class, unless a replay of the model would be wrong."""
 
 from jaxtyping import Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.recording import Recording
-from headcats.models.replay.unreplayable import check_replayable
+from headcats.models.replay.recording import Recording, Unreplayable
 
 
 def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Recording:
@@ -25,3 +24,31 @@ def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int)
     from headcats.models.replay.hooked_transformer import record_hooked_transformer
 
     return record_hooked_transformer(model, tokens, first=first)
+
+
+def check_replayable(model: HookedModel) -> None:
+    """Refuse models that a replay is known to get wrong.
+
+    Raises:
+        Unreplayable: Hooks of the user, train mode, blocks without attention, or blocks that depend on each other by
+            more than the residual stream and their own keys and values.
+    """
+    # Another thread's hooks for its forward pass are gone once it releases the lock.
+    with model.lock:
+        if any(module.training for module in model.model.modules()):
+            raise Unreplayable("it is in train mode (call its .eval())")
+        # The bridge has permanent hooks of its own on some architectures (OPT), which act in a replay too.
+        is_bridge = model.model_class == "TransformerBridge"
+        for name, point in model.model.hook_dict.items():
+            if any(not (is_bridge and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks)):
+                raise Unreplayable(f"it has hooks of its own, for example at {name!r}")
+        if without := model.n_layers - len(model.layers):
+            raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
+        original = getattr(getattr(model.model, "original_model", None), "config", None)
+        config = model.model.cfg if original is None else original.get_text_config()
+        if getattr(config, "is_encoder_decoder", False):
+            raise Unreplayable("it has an encoder")
+        if getattr(config, "num_kv_shared_layers", 0):
+            raise Unreplayable("some of its layers use the keys and values of other layers")
+        if getattr(config, "kv_lora_rank", None):
+            raise Unreplayable("its keys and values are compressed (multi-head latent attention)")

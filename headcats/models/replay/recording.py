@@ -2,14 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from headcats.errors import ModelError
+
 Rows = Float[Tensor, "prompt _row _pos d_model"]
 RowEdit = Callable[[Tensor], Tensor]
 """Takes z `[prompt, row, pos, head, d_head]` of all rows of a block and returns the new z; may edit in place."""
+
+
+class Unreplayable(ModelError):
+    """Blocks of this model cannot be replayed, so callers use the hooked path. The text is the reason, as a clause."""
 
 
 class Recording(ABC):
@@ -30,6 +37,12 @@ class Recording(ABC):
     first: int
     logits: Float[Tensor, "prompt d_vocab"]
     z: Mapping[int, Float[Tensor, "prompt pos head d_head"]]
+    _model: Any
+    _final: Float[Tensor, "prompt d_model"]
+    _plain = True
+    """Whether the readout is the last norm and the unembedding alone."""
+    _columns: tuple[Tensor, Tensor, Tensor | None] | None = None
+    _plain_columns = False
 
     @property
     def width(self) -> int:
@@ -57,11 +70,29 @@ class Recording(ABC):
         """Logits, in fp32, of residual streams after the last block."""
         ...
 
-    @abstractmethod
+    @torch.no_grad()
     def read_some(
         self, residual: Float[Tensor, "prompt row d_model"], ids: Int[Tensor, "prompt token"]
     ) -> Float[Tensor, "prompt row token"] | None:
         """Logits of a few tokens per prompt only, in fp32; None if the readout is not a plain unembedding."""
+        if not self._plain:
+            return None
+        with self._model.lock:
+            if self._columns is None or not torch.equal(self._columns[0], ids):
+                self._columns = (ids.clone(), *self._unembedding(ids))
+                logits = self._dot(self._final.unsqueeze(1), *self._columns[1:])[:, 0]
+                expected = self.logits.gather(1, ids.to(self.logits.device))
+                self._plain_columns = reads_alike(logits, expected, self._model.dtype)
+            return self._dot(residual, *self._columns[1:]) if self._plain_columns else None
+
+    @abstractmethod
+    def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Weights `[prompt, token, d_model]` and biases of some columns of the unembedding."""
+        ...
+
+    @abstractmethod
+    def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Logits of these columns."""
         ...
 
 
@@ -69,3 +100,9 @@ def reads_alike(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:
     """Whether logits agree up to rounding of `dtype`."""
     limit = 64 * torch.finfo(dtype).eps * max(1.0, float(expected.abs().max()))
     return bool(((actual.float().to(expected.device) - expected).abs() <= limit).all())
+
+
+def compact_slice(value: Tensor, positions: slice, axis: int) -> Tensor:
+    """Some positions of a tensor, detached; a copy if a view would keep much more memory alive."""
+    part = value.detach()[(slice(None),) * axis + (positions,)]
+    return part.clone() if 4 * part.numel() * part.itemsize < 3 * part.untyped_storage().nbytes() else part

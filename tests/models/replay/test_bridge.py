@@ -11,7 +11,7 @@ from transformers.activations import NewGELUActivation
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.replay.block_arguments import FixedPrefix
 from headcats.models.replay.bridge import _Run, record_bridge
-from headcats.models.replay.unreplayable import Unreplayable
+from headcats.models.replay.recording import Unreplayable
 
 LENGTH = 10
 TOKENS = random_tokens(3, LENGTH)

@@ -9,7 +9,7 @@ from toys import random_tokens
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
-from headcats.models.replay.unreplayable import Unreplayable
+from headcats.models.replay.recording import Unreplayable
 
 pytestmark = pytest.mark.needs_tl3("HookedTransformer")
 

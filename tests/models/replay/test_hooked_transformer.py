@@ -17,7 +17,7 @@ from models.replay.hooked_layouts import (
 from toys import random_tokens, word_tokenizer
 
 from headcats.models.adapter import HookedModel
-from headcats.models.replay import hooked_block, hooked_recording, shared_attention
+from headcats.models.replay import hooked_block, hooked_transformer, shared_attention
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
 from headcats.models.replay.recording import Recording
 
@@ -286,7 +286,7 @@ def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> N
     assert model.dtype == torch.bfloat16
     new = replacements(model)
     recording = record_hooked_transformer(model, TOKENS, first=first)
-    monkeypatch.setattr(hooked_recording, "_READ_CHUNK", 5)
+    monkeypatch.setattr(hooked_transformer, "_READ_CHUNK", 5)
     found, own = read(recording, grow(recording, new)), hooked(model, new, first)
     truth = hooked(exact, {layer: value.float() for layer, value in new.items()}, first)
     assert found.dtype == torch.float32
