@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -33,11 +33,6 @@ from headcats.models.weights import WeightProcessing, weight_processing, weights
 
 _HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
-
-
-class _Probe(NamedTuple):
-    n_heads: Mapping[int, int]
-    d_head: Mapping[int, int]
 
 
 class HookedModel:
@@ -91,6 +86,7 @@ class HookedModel:
         self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
         self.revision = revision
         self.lock = lock_of(model)
+        self._keeps_logits = keeps_logits(model)
         matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
         self.layers: tuple[int, ...] = tuple(sorted(int(match[1]) for match in matches if match))
         if not self.layers:
@@ -104,7 +100,7 @@ class HookedModel:
         return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.device})"
 
     @functools.cached_property
-    def _probe(self) -> _Probe:
+    def _z_shapes(self) -> dict[int, torch.Size]:
         token = torch.zeros((1, 1), dtype=torch.long)
         # A model in train mode draws dropout masks; the user's random state must stay as it is.
         with unnoticed(self.device):
@@ -115,30 +111,27 @@ class HookedModel:
                     f"Hook {hook_z(layer)!r} of model {self.name!r} gives shape {tuple(value.shape)}; expected "
                     f"[prompt, pos, head, d_head]. This architecture has no head outputs that can be replaced."
                 )
-        return _Probe(
-            MappingProxyType({layer: value.shape[2] for layer, value in z.items()}),
-            MappingProxyType({layer: value.shape[3] for layer, value in z.items()}),
-        )
+        return {layer: value.shape for layer, value in z.items()}
 
     @property
     def n_layers(self) -> int:
         """Number of blocks, including those without attention heads (see `layers`)."""
         return int(self.model.cfg.n_layers)
 
-    @property
+    @functools.cached_property
     def n_heads(self) -> Mapping[int, int]:
         """Layer -> number of query heads; keys are `layers`."""
-        return self._probe.n_heads
+        return MappingProxyType({layer: shape[2] for layer, shape in self._z_shapes.items()})
 
     @property
     def max_heads(self) -> int:
         """Largest number of heads in a layer: the size of the `head` axis of results."""
         return max(self.n_heads.values())
 
-    @property
+    @functools.cached_property
     def d_head(self) -> Mapping[int, int]:
         """Layer -> size of one head's output; keys are `layers`."""
-        return self._probe.d_head
+        return MappingProxyType({layer: shape[3] for layer, shape in self._z_shapes.items()})
 
     @property
     def d_model(self) -> int:
@@ -187,25 +180,15 @@ class HookedModel:
 
         Args:
             layer: A layer with heads.
-
-        Returns:
-            The weights, detached and not copied.
-
-        Raises:
-            ModelError: A layer without heads.
         """
         self._check_layers([layer])
         return self.model.blocks[layer].attn.W_O.detach()
 
     def check_tokens(self, tokens: Tensor) -> None:
-        """Refuse tokens that the model cannot take.
+        """Raise a DataError for tokens that the model cannot take: their dtype, shape, length or ids.
 
         Args:
             tokens: Token ids `[prompt, pos]`.
-
-        Raises:
-            DataError: `tokens` is not an integer tensor `[prompt, pos]`, is empty or longer than the context, or holds
-                an id outside `[0, d_vocab)`.
         """
         if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
             raise DataError(
@@ -234,9 +217,6 @@ class HookedModel:
             edits: Layer -> function from `z` `[prompt, pos, head, d_head]` (in the model's dtype, on its device) to a
                 tensor of the same shape, dtype and device. It may change `z` in place, but must return it.
 
-        Returns:
-            Detached, on the device of the unembedding.
-
         Raises:
             DataError: See `check_tokens`.
             ModelError: An edit returns anything else, a layer has no heads, or its hook did not fire exactly once.
@@ -261,11 +241,7 @@ class HookedModel:
             edits: As in `logits`; of an edited layer, the edited value is captured.
 
         Returns:
-            Logits, and layer -> `z` `[prompt, pos, head, d_head]` at positions `first` and later; detached, each on the
-            device of its layer.
-
-        Raises:
-            DataError, ModelError: As `logits`.
+            Logits, and layer -> `z` `[prompt, pos, head, d_head]`, detached, each on the device of its layer.
         """
         capturing = self.layers if layers is None else tuple(layers)
         self._check_layers([*capturing, *edits])
@@ -286,14 +262,11 @@ class HookedModel:
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
-        """As `logits`, with edits at any hook of the model.
+        """As `logits`, with edits at any hook of the model; a name that it does not have is a ModelError.
 
         Args:
             tokens: Prompts of one length, without padding.
             hooks: Name of a hook (for example `blocks.0.hook_resid_pre`) -> edit.
-
-        Raises:
-            ModelError: A name that the model does not have (the bridge of 3.x would ignore it), or as in `logits`.
         """
         return self.forward(tokens, hooks=hooks)
 
@@ -320,9 +293,6 @@ class HookedModel:
             tokens: As in `run`.
             positions: True at the selected positions.
             hooks: As in `run`.
-
-        Raises:
-            DataError: No position is selected, or as `run`.
         """
         if not bool(positions.any()):
             raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; all are False.")
@@ -335,9 +305,10 @@ class HookedModel:
         self.check_tokens(tokens)
         if unknown := [name for name in hooks if name not in self.model.hook_dict]:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
-        options: dict[str, Any] = {"return_type": "logits", **self.forward_options(tokens, last=last)}
+        options = self.forward_options(tokens, last=last)
         with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
-            return self.model.run_with_hooks(tokens.to(self.device), fwd_hooks=fwd_hooks, **options)
+            tokens = tokens.to(self.device)
+            return self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
 
     def forward_options(self, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
         """Keyword arguments of the wrapped model's forward pass on prompts without padding.
@@ -353,10 +324,6 @@ class HookedModel:
         # would vanish. Our prompts have no padding.
         pads_left = getattr(getattr(self.model, "tokenizer", None), "padding_side", "right") == "left"
         return {"attention_mask": torch.ones_like(tokens, device=self.device)} if pads_left else {}
-
-    @functools.cached_property
-    def _keeps_logits(self) -> bool:
-        return keeps_logits(self.model)
 
     def _check_layers(self, layers: Iterable[int]) -> None:
         for layer in layers:

@@ -24,23 +24,18 @@ _ROUNDINGS = 32
 
 
 def check_model(model: HookedModel) -> Report:
-    """Check that weights are finite, dropout is off and the model is causal. Train mode without dropout is allowed.
-
-    Raises:
-        ModelError: One of these fails; names the weight or the module with dropout.
-    """
+    """Check that weights are finite, dropout is off and the model is causal. Train mode without dropout is allowed."""
     alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
     # Under ALiBi, HookedTransformer has positions, never fills them and never reads them.
     check_finite(model.model, name=model.name, unused="pos_embed.W_pos" if alibi else None)
     training = any(module.training for module in model.model.modules())
-    if training:
-        dropout = next(_active_dropout(model.model), None)
-        if dropout is not None or not _is_deterministic(model):
-            example = f" (for example in {readable(dropout)!r})" if dropout else ""
-            raise ModelError(
-                f"Model {model.name!r} is in train mode with active dropout{example}, so every forward pass differs: "
-                f"call .eval() on it first."
-            )
+    dropout = next(_active_dropout(model.model), None)
+    if training and (dropout is not None or not _is_deterministic(model)):
+        example = f" (for example in {readable(dropout)!r})" if dropout else ""
+        raise ModelError(
+            f"Model {model.name!r} is in train mode with active dropout{example}, so every forward pass differs: "
+            f"call .eval() on it first."
+        )
     if not _is_causal(model):
         raise ModelError(
             f"In model {model.name!r} a token changes the head outputs at the tokens before it; headcats needs a "
@@ -58,10 +53,6 @@ def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted:
     Returns:
         `identity_difference`, `control_difference` (largest absolute change of a logit) and `floor`, the rounding error
         that the first must not exceed and the second must.
-
-    Raises:
-        DataError: The two runs differ in shape or have the same tokens.
-        ModelError: A hook does not fire, the logits are not finite, the identity changes them or the control does not.
     """
     _check_pair(clean, corrupted)
     _, clean_z = model.capture(clean)
@@ -95,10 +86,6 @@ def check_residual(
 
     Returns:
         `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
-
-    Raises:
-        DataError: The two runs differ in shape or have the same tokens.
-        ModelError: The logits are not those of the clean run.
     """
     _check_pair(clean, corrupted)
     hook, stream = "blocks.0.hook_resid_pre", {}
@@ -124,16 +111,8 @@ def check_clean_unchanged(
 ) -> Report:
     """Check that the model still gives the logits of before the sweep: no hook is left and no weight has changed.
 
-    Args:
-        model: The model that was swept.
-        tokens: The prompts of `before`.
-        before: `model.logits(tokens)` from before the sweep.
-
     Returns:
         `clean_difference` (largest absolute difference of a logit) and `floor`.
-
-    Raises:
-        ModelError: The logits have changed.
     """
     floor = noise_floor(before, model.dtype)
     now = model.logits(tokens)

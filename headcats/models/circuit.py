@@ -39,14 +39,10 @@ class Circuit:
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32
         run = one_token_run(model)
+        self.layers = model.layers
         for layer in self.layers:
             self._check_layer(layer, run)
         self._first_mlp: FirstMLP | str = run.first_mlp
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """Layers with attention heads."""
-        return self.model.layers
 
     @property
     def d_vocab(self) -> int:
@@ -60,11 +56,7 @@ class Circuit:
 
     @torch.no_grad()
     def after_first_mlp(self, rows: Float[Tensor, "token d_model"]) -> Float[Tensor, "token d_model"]:
-        """Output of block 0's norm and MLP, without the residual stream and without a norm after the MLP (Gemma 2, 3).
-
-        Raises:
-            ModelError: Block 0 has no MLP, or none that reads a norm and nothing else.
-        """
+        """Output of block 0's norm and MLP, without residual stream and without a norm after the MLP (Gemma 2, 3)."""
         if isinstance(self._first_mlp, str):
             raise ModelError(
                 f"Model {self.model.name!r} cannot show what its first MLP makes of an embedding: {self._first_mlp}. "
@@ -110,10 +102,7 @@ class Circuit:
         return weight.detach()
 
     def _check_layer(self, layer: int, run: CircuitRun) -> None:
-        """Check the projections on the difference between two one-token prompts.
-
-        Biases cancel in the difference; in a one-token prompt, a head's output is its value.
-        """
+        # On the difference between two one-token prompts: biases cancel, and a head's output is its value.
         values = self.values(difference(run.normed[layer]).to(self.dtype), layer=layer)[:, 0]
         self._compare("W_V", layer, values, self.per_head(run.values[layer], layer=layer, dim=2))
         z = difference(run.z[layer])[0].to(self.dtype)
@@ -142,11 +131,9 @@ def _check_unprocessed(model: HookedModel) -> None:
     processing = model.weight_processing
     if processing == "none":
         return
-    problem = (
-        "has processed weights (LayerNorm, means or value biases folded in)"
-        if processing == "processed"
-        else "hides its weights, so they may have been processed"
-    )
+    problem = "hides its weights, so they may have been processed"
+    if processing == "processed":
+        problem = "has processed weights (LayerNorm, means or value biases folded in)"
     raise ModelError(
         f"Model {model.name!r} {problem}, and this method needs the weights as trained: folding changes how a head "
         f"reads an embedding. Load it with hc.load_model or HookedTransformer.from_pretrained_no_processing; a "

@@ -48,11 +48,7 @@ def difference(of_two: Tensor) -> Tensor:
 
 
 def one_token_run(model: HookedModel) -> CircuitRun:
-    """Run the first and the last token of the vocabulary as two prompts.
-
-    Raises:
-        ModelError: A layer without a hook at its values, or attention that is not made of modules.
-    """
+    """Run the first and the last token of the vocabulary as two prompts."""
     tokens = torch.tensor([[0], [model.d_vocab - 1]])
     values: dict[int, Tensor] = {}
     z: dict[int, Tensor] = {}

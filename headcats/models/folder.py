@@ -20,38 +20,16 @@ def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
     if not folder.is_dir():
         problem = "is a file" if folder.is_file() else "does not exist"
         raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
-    missing = []
-    if not (folder / "config.json").is_file():
-        missing.append("config.json")
-    if not any((folder / name).is_file() for name in _WEIGHTS):
-        missing.append("weights (model.safetensors)")
-    if needs_tokenizer and not any((folder / name).is_file() for name in _TOKENIZER):
-        missing.append("a tokenizer (tokenizer.json; or pass tokenizer=)")
+    needed = {"config.json": ("config.json",), "weights (model.safetensors)": _WEIGHTS}
+    if needs_tokenizer:
+        needed["a tokenizer (tokenizer.json; or pass tokenizer=)"] = _TOKENIZER
+    missing = [part for part, names in needed.items() if not any((folder / name).is_file() for name in names)]
     if missing:
         raise ModelError(
             f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
             f"save_pretrained."
         )
-    _check_config(folder, read_config(folder))
-
-
-def read_config(folder: Path) -> dict[str, Any]:
-    """The content of config.json.
-
-    Raises:
-        ModelError: it is not a JSON object.
-    """
-    path = folder / "config.json"
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"Cannot read {str(path)!r}: {error}.") from None
-    if not isinstance(config, dict):
-        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(config).__name__}.")
-    return config
-
-
-def _check_config(folder: Path, config: dict[str, Any]) -> None:
+    config = _read_config(folder)
     architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")
     if config.get("is_encoder_decoder"):
         raise ModelError(
@@ -64,14 +42,22 @@ def _check_config(folder: Path, config: dict[str, Any]) -> None:
             f"Model {folder.name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
             f"yourself and pass that, or use a text-only model."
         )
-    if "AutoModelForCausalLM" in (config.get("auto_map") or {}) and not _is_native(config):
-        raise ModelError(
-            f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; boot "
-            f"it as a TransformerBridge yourself and pass that."
-        )
+    if "AutoModelForCausalLM" in (config.get("auto_map") or {}):
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        if config.get("model_type") not in CONFIG_MAPPING_NAMES:
+            raise ModelError(
+                f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; "
+                f"boot it as a TransformerBridge yourself and pass that."
+            )
 
 
-def _is_native(config: dict[str, Any]) -> bool:
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
-
-    return config.get("model_type") in CONFIG_MAPPING_NAMES
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"Cannot read {str(path)!r}: {error}.") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(config).__name__}.")
+    return config

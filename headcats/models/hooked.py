@@ -14,11 +14,7 @@ from headcats.errors import ModelError
 
 
 def build_hooked_transformer(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -> Any:
-    """The same weights as a HookedTransformer on `device`, in the model's dtype and in eval mode.
-
-    Raises:
-        ModelError: transformer-lens 4 or newer, or an architecture that its converters cannot take.
-    """
+    """The same weights as a HookedTransformer on `device`, in the model's dtype and in eval mode."""
     version = importlib.metadata.version("transformer-lens")
     if int(version.split(".")[0]) >= 4:
         raise ModelError(
@@ -73,9 +69,7 @@ def _fields(config: Any, folder: str) -> dict[str, Any]:
     # Taken to be d_model / n_heads, which need not be.
     d_head = getattr(config, "head_dim", None)
     if d_head and d_head != fields["d_head"]:
-        fields["d_head"] = d_head
-        if fields.get("rotary_dim"):
-            fields["rotary_dim"] = d_head
+        fields |= {"d_head": d_head} | ({"rotary_dim": d_head} if fields.get("rotary_dim") else {})
     # A constant for some architectures. The smaller of the two: tables for the whole context of a large model do not
     # fit into memory.
     longest = getattr(config, "max_position_embeddings", None)

@@ -30,11 +30,7 @@ _locks_guard = threading.Lock()
 
 
 def model_class(model: Any) -> ModelClass:
-    """The TransformerLens class of `model`.
-
-    Raises:
-        ModelError: Neither of the two.
-    """
+    """The TransformerLens class of `model`; anything else is a ModelError."""
     for cls in type(model).__mro__:
         if cls.__name__ in _CLASSES and cls.__module__.split(".")[0] == "transformer_lens":
             return _CLASSES[cls.__name__]
@@ -83,15 +79,7 @@ def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
 
 @contextmanager
 def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
-    """The edits as hooks for one forward pass, each of which must fire exactly once.
-
-    Args:
-        edits: Name of a hook -> edit.
-        model: Name of the model, for the message.
-
-    Raises:
-        ModelError: A hook did not fire exactly once, or see `checked_edit`.
-    """
+    """The edits as hooks for one forward pass, each of which must fire exactly once (ModelError)."""
     fired = dict.fromkeys(edits, 0)
 
     # Keyed by our own name: inside a hook_z hook of the bridge, `hook.name` is 'blocks.0.attn.o.hook_in'.

@@ -1,5 +1,6 @@
 """Download a model from the Hugging Face hub, or find it in the local cache."""
 
+import contextlib
 import difflib
 import os
 import re
@@ -32,9 +33,6 @@ def fetch(name: str, *, revision: str | None = None) -> Fetched:
     """Download the model `name` if it is not in the cache; without network, or with HF_HUB_OFFLINE=1, use the cache.
 
     Only configuration, tokenizer and weights (safetensors if possible) of the top folder are downloaded.
-
-    Raises:
-        ModelError: No such model or revision, gated without access, or neither the hub nor the cache has it.
     """
     if constants.HF_HUB_OFFLINE:
         return _cached(name, revision, "HF_HUB_OFFLINE=1 is set and it is not in the cache")
@@ -69,27 +67,20 @@ def hub_sentence(name: str, reason: str) -> str:
 def near_matches(name: str) -> list[str]:
     """Bundled models, and model folders next to `name` in the file system, with a similar name; best first."""
     sources = {bundled: bundled for bundled in registry.names("model")}
-    parent = Path(name).expanduser().parent
-    for folder in _model_folders(parent):
-        sources.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
+    with contextlib.suppress(OSError):
+        for folder in sorted(Path(name).expanduser().parent.iterdir()):
+            if (folder / "config.json").is_file():
+                sources.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
     close = difflib.get_close_matches(Path(name).name, sources, n=3, cutoff=0.6)
     return [sources[match] for match in close]
-
-
-def _model_folders(parent: Path) -> list[Path]:
-    try:
-        return sorted(folder for folder in parent.iterdir() if (folder / "config.json").is_file())
-    except OSError:
-        return []
 
 
 def _wanted(files: Iterable[str]) -> list[str]:
     top = [file for file in files if "/" not in file]
     # "consolidated" is a second copy of the weights in another format.
     weights = [file for file in top if file.endswith(".safetensors") and not file.startswith("consolidated")]
-    if not weights:
-        weights = [file for file in top if file.startswith("pytorch_model") and file.endswith(".bin")]
-    return [*(file for file in top if file.endswith(_TEXT)), *weights]
+    pickles = [file for file in top if file.startswith("pytorch_model") and file.endswith(".bin")]
+    return [*(file for file in top if file.endswith(_TEXT)), *(weights or pickles)]
 
 
 def _cached(name: str, revision: str | None, reason: str) -> Fetched:
@@ -104,12 +95,11 @@ def _cached(name: str, revision: str | None, reason: str) -> Fetched:
 
 
 def _reason(error: Any, revision: str | None) -> str:
-    if isinstance(error, GatedRepoError):
-        return "it is gated and no token with access was found"
-    if isinstance(error, RevisionNotFoundError):
-        return f"it has no revision {revision!r}"
-    if isinstance(error, HFValidationError):
-        return "that is not a hub name, which reads 'name' or 'owner/name'"
-    if isinstance(error, RepositoryNotFoundError):
-        return "the hub has no public model of that name"
-    return f"the download broke off ({type(error).__name__})"
+    reasons: dict[type[Exception], str] = {  # a gated model is one that was not found, too
+        GatedRepoError: "it is gated and no token with access was found",
+        RevisionNotFoundError: f"it has no revision {revision!r}",
+        HFValidationError: "that is not a hub name, which reads 'name' or 'owner/name'",
+        RepositoryNotFoundError: "the hub has no public model of that name",
+    }
+    broken = f"the download broke off ({type(error).__name__})"
+    return next((reason for cls, reason in reasons.items() if isinstance(error, cls)), broken)

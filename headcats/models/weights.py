@@ -15,16 +15,7 @@ _CENTRED = 1e-5
 
 
 def check_finite(model: nn.Module, *, name: str, unused: str | None = None) -> None:
-    """Refuse a model with NaN or infinity in a weight.
-
-    Args:
-        model: A model of transformers or TransformerLens.
-        name: The model's name, for the message.
-        unused: Name of a weight that the model never uses.
-
-    Raises:
-        ModelError: A weight is not finite; names the first.
-    """
+    """Refuse a model with NaN or infinity in a weight, other than the one that it never uses."""
     for weight_name, weight in model.named_parameters():
         if weight_name != unused and weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
             values = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"
@@ -76,9 +67,8 @@ def weight_processing(model: Any) -> WeightProcessing:
         return "processed"
     has_bias = {name: any(bias is not None and bool(bias.any()) for bias in biases[name]) for name in biases}
     exists = all(bias is not None for bias in biases["b_V"])
-    if exists and not has_bias["b_V"] and (has_bias["b_Q"] or has_bias["b_K"]):
-        return "processed"
-    return "none"
+    is_folded = exists and not has_bias["b_V"] and (has_bias["b_Q"] or has_bias["b_K"])
+    return "processed" if is_folded else "none"
 
 
 def _bias(attention: nn.Module, name: str) -> Tensor | None:

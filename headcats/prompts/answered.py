@@ -1,6 +1,5 @@
 """Texts with marked answers, for methods that score heads by the loss on an answer instead of by prompt pairs."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -48,27 +47,22 @@ class AnsweredText:
     category: str = ""
 
     def __post_init__(self) -> None:
-        name = f"Answered text {self.key or self.text!r}"
-        object.__setattr__(self, "spans", _checked_spans(self.spans, self.text, name=name))
-
-
-def _checked_spans(spans: Any, text: str, *, name: str) -> tuple[Span, ...]:
-    pairs = list(spans) if isinstance(spans, Sequence) else [spans]
-    if not pairs:
-        raise DataError(f"{name} marks no answer: give at least one span.")
-    if not all(map(_is_pair, pairs)):
-        raise DataError(
-            f"{name}: targets are a list of character ranges (start, end), as in AnsweredText(text, [(2, 5)]); got "
-            f"{spans!r}."
-        )
-    for number, (start, end) in enumerate(pairs, start=1):
-        if not 0 <= start < end <= len(text):
+        name, length = f"Answered text {self.key or self.text!r}", len(self.text)
+        pairs = list(self.spans) if isinstance(self.spans, Sequence) else [self.spans]
+        if not pairs:
+            raise DataError(f"{name} marks no answer: give at least one span.")
+        if not all(map(_is_pair, pairs)):
             raise DataError(
-                f"{name}: target {number} spans characters {start} to {end}, but the text "
-                f"{textwrap.shorten(text, 60, placeholder=' ...')!r} has {pluralize(len(text), 'character')}: give "
-                "(start, end) within the text, start before end."
+                f"{name}: targets are a list of character ranges (start, end), as in AnsweredText(text, [(2, 5)]); got "
+                f"{self.spans!r}."
             )
-    return tuple(Span(int(start), int(end)) for start, end in pairs)
+        for number, (start, end) in enumerate(pairs, start=1):
+            if not 0 <= start < end <= length:
+                raise DataError(
+                    f"{name}: target {number} spans characters {start} to {end}, but the text has "
+                    f"{pluralize(length, 'character')}: give (start, end) within the text, start before end."
+                )
+        object.__setattr__(self, "spans", tuple(Span(int(start), int(end)) for start, end in pairs))
 
 
 def _is_pair(span: Any) -> bool:
@@ -133,12 +127,9 @@ class AnsweredBatch:
 
         Returns:
             The batch; its texts are placeholders with the keys "prompt 0", "prompt 1", ...
-
-        Raises:
-            DataError: As for the class.
         """
-        names = [""] * len(tokens) if items is None else list(items)
-        texts = [AnsweredText("?", (Span(0, 1),), f"prompt {k}", item, task, category) for k, item in enumerate(names)]
+        names = enumerate([""] * len(tokens) if items is None else items)
+        texts = (AnsweredText("?", (Span(0, 1),), f"prompt {k}", item, task, category) for k, item in names)
         return cls(tokens, targets, tuple(texts))
 
     def __len__(self) -> int:
@@ -157,16 +148,7 @@ class AnsweredBatch:
 def encode_answered(
     texts: Iterable[AnsweredText], tokenizer: Any, *, n_ctx: int | None = None
 ) -> tuple[list[AnsweredBatch], DropReport]:
-    """Tokenize answered texts: one batch per length, in order of first appearance, and what was dropped and why.
-
-    Args:
-        texts: The texts.
-        tokenizer: A Hugging Face tokenizer.
-        n_ctx: The model's context length.
-
-    Raises:
-        ModelError: No tokenizer.
-    """
+    """Tokenize answered texts: one batch per length, in order of first appearance, and what was dropped and why."""
     if tokenizer is None:
         raise ModelError(
             "The model has no tokenizer, so texts cannot be written as tokens: pass hc.load_model(model, "

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.prompts.derangement import derange
 from headcats.prompts.pair import PromptPair, SecondCorruption
-from headcats.prompts.second_corruption import SecondLabels
+from headcats.prompts.second_corruption import SecondLabels, derange
 from headcats.prompts.template import Template
 from headcats.registry import unknown_name_message
 from headcats.statistics.random_streams import stream
 
 WordPair = tuple[str, str]
+PairsByTask = Mapping[str, Sequence[WordPair]]
 # (demonstrations, query with its output, corrupted outputs, distractor, name of the task shown instead)
 Draw = tuple[list[WordPair], WordPair, list[str], str, str]
 
@@ -34,7 +34,7 @@ SHARED_INPUTS_PER_DEMONSTRATION = 2
 def build_pairs(
     task: str,
     pairs: Sequence[WordPair],
-    others: Mapping[str, Sequence[WordPair]],
+    others: PairsByTask,
     *,
     n: int,
     seed: int,
@@ -43,6 +43,9 @@ def build_pairs(
     corruption: str = "other_task",
 ) -> list[PromptPair]:
     """`n` different prompt pairs of one task.
+
+    They come in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
+    as possible.
 
     Args:
         task: The task's name, part of the random stream's name and of the pairs' keys.
@@ -53,10 +56,6 @@ def build_pairs(
         template: Template of the prompts.
         n_demos: Demonstrations per prompt, at least 1.
         corruption: "other_task" or "shuffled_labels".
-
-    Returns:
-        Pairs in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
-        as possible.
 
     Raises:
         DataError: Too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.
@@ -74,7 +73,7 @@ def build_pairs(
 def each_pair(
     task: str,
     pairs: Sequence[WordPair],
-    others: Mapping[str, Sequence[WordPair]],
+    others: PairsByTask,
     *,
     seed: int,
     template: Template,
@@ -91,21 +90,19 @@ def each_pair(
     second_draws = stream(seed, task, "second corruption", corruption)
     seconds = SecondLabels(outputs, others, distractor_tasks(outputs, others, n_demos=n_demos), corruption=corruption)
     seen: set[str] = set()
-    misses = 0
     for demonstrations, (query, output), labels, distractor, distractor_task in draws:
         clean, clean_spans = template.render(demonstrations, query)
         if clean in seen:
-            misses += 1
-            if misses > repeats:
+            repeats -= 1
+            if repeats < 0:
                 return
             continue
         inputs = [word for word, _ in demonstrations]
         corrupted, corrupted_spans = template.render(list(zip(inputs, labels, strict=True)), query)
         second = None
-        if drawn_labels := seconds.draw(demonstrations, labels, distractor_task, second_draws):
-            second_task, second_labels = drawn_labels
-            text, spans = template.render(list(zip(inputs, second_labels, strict=True)), query)
-            second = SecondCorruption(text, second_task, spans)
+        if shown_instead := seconds.draw(demonstrations, labels, distractor_task, second_draws):
+            text, spans = template.render(list(zip(inputs, shown_instead[1], strict=True)), query)
+            second = SecondCorruption(text, shown_instead[0], spans)
         yield PromptPair(
             key=f"{task}/{len(seen)}",
             item=query,
@@ -120,9 +117,7 @@ def each_pair(
         seen.add(clean)
 
 
-def distractor_tasks(
-    pairs: Mapping[str, str], others: Mapping[str, Sequence[WordPair]], *, n_demos: int
-) -> dict[str, dict[str, str]]:
+def distractor_tasks(pairs: Mapping[str, str], others: PairsByTask, *, n_demos: int) -> dict[str, dict[str, str]]:
     """Possible distractor tasks: name -> its outputs for the shared inputs that it answers differently.
 
     Tasks with fewer than `2 * (n_demos + 1)` such inputs are left out. Sorted by name: a suite's order does not matter.
@@ -136,11 +131,7 @@ def distractor_tasks(
 
 
 def _other_task(
-    task: str,
-    pairs: Mapping[str, str],
-    others: Mapping[str, Sequence[WordPair]],
-    n_demos: int,
-    draws: np.random.Generator,
+    task: str, pairs: Mapping[str, str], others: PairsByTask, n_demos: int, draws: np.random.Generator
 ) -> Iterator[Draw]:
     strata = distractor_tasks(pairs, others, n_demos=n_demos)
     if not strata:
@@ -159,11 +150,7 @@ def _other_task(
 
 
 def _shuffled_labels(
-    task: str,
-    pairs: Mapping[str, str],
-    others: Mapping[str, Sequence[WordPair]],
-    n_demos: int,
-    draws: np.random.Generator,
+    task: str, pairs: Mapping[str, str], others: PairsByTask, n_demos: int, draws: np.random.Generator
 ) -> Iterator[Draw]:
     if n_demos < 2 or len(pairs) < n_demos + 1 or len(set(pairs.values())) < 2:
         raise DataError(

@@ -10,9 +10,8 @@ import torch
 from headcats.errors import DataError
 from headcats.prompts.batch import Labels, PromptBatch
 from headcats.prompts.pair import PromptPair, Span
-from headcats.prompts.template import Template
+from headcats.prompts.template import Template, check_writable
 from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
-from headcats.prompts.writable import check_writable
 
 WordPair = tuple[str, str]
 
@@ -54,11 +53,6 @@ class DropReport:
 def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Template) -> tuple[list[WordPair], DropReport]:
     """The word pairs whose output is exactly one token after the query, and what was dropped and why.
 
-    Args:
-        pairs: (input, output) pairs.
-        tokenizer: A Hugging Face tokenizer.
-        template: Template of the prompts.
-
     Raises:
         OptionError: The tokenizer does not know the template's fixed text.
     """
@@ -94,9 +88,9 @@ def encode_pairs(
     Raises:
         DataError: Two pairs with the same key.
     """
-    repeated = [key for key, count in Counter(pair.key for pair in pairs).items() if count > 1]
-    if repeated:
-        raise DataError(f"Two prompt pairs have the key {repeated[0]!r}; keys must be unique within a task.")
+    key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
+    if count > 1:
+        raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
     groups: dict[int, list[_Encoded]] = {}
     for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer), strict=True):
@@ -134,12 +128,9 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterator[_Encode
     ):
         second_ids, second_ends = next(seconds) if pair.second else ([], [])
         problem = _answer_problem(clean_ids, answered, unknown)
-        if not problem:
-            problem = _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor")
-        if not problem and unknown is not None and unknown in corrupted_ids:
-            problem = UNKNOWN_WORD
-        if problem:
-            yield problem
+        problem = problem or _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor")
+        if problem or (unknown is not None and unknown in corrupted_ids):
+            yield problem or UNKNOWN_WORD
             continue
         labels = _labels(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()}, len(bos))
         second_labels = _labels(second_ends, pair.second.roles if pair.second else {}, len(bos))
@@ -171,11 +162,9 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
     with_roles = all(pair.roles for pair in pairs)
     with_second = any(encoded.second for encoded in group)
     seconds = [encoded.pair.second if encoded.second else None for encoded in group]
+    columns = ("clean", "corrupted", "answer", "distractor")
     return PromptBatch(
-        clean=torch.tensor([encoded.clean for encoded in group]),
-        corrupted=torch.tensor([encoded.corrupted for encoded in group]),
-        answer=torch.tensor([encoded.answer for encoded in group]),
-        distractor=torch.tensor([encoded.distractor for encoded in group]),
+        **{name: torch.tensor([getattr(encoded, name) for encoded in group]) for name in columns},
         keys=tuple(pair.key for pair in pairs),
         items=tuple(pair.item for pair in pairs),
         distractor_tasks=tuple(pair.distractor_task for pair in pairs),

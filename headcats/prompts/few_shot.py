@@ -25,17 +25,7 @@ def few_shot_texts(
     """`n` prompts of random demonstrations and a query, each followed by its right answer.
 
     Queries cycle through all pairs in random orders, so each is used equally often; the demonstrations of a prompt are
-    different pairs, never the query.
-
-    Args:
-        pairs: (input, output) pairs of one task.
-        n: Number of prompts.
-        n_demos: Demonstrations per prompt, 0 for none.
-        template: Template of the prompts.
-        seed: Seed of the study.
-        task: Name of the task.
-        category: Category of the task.
-        purpose: Name of the random stream: two purposes give independent prompts.
+    different pairs, never the query. `purpose` names the random stream: two purposes give independent prompts.
 
     Raises:
         DataError: Fewer pairs than one prompt needs.

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headcats.prompts.derangement import ATTEMPTS, derange
-
 WordPair = tuple[str, str]
+# Random permutations tried before one is constructed.
+ATTEMPTS = 50
 
 
 class SecondLabels:
@@ -53,20 +53,17 @@ class SecondLabels:
     ) -> tuple[str, list[str]] | None:
         """Name and outputs, in the order of the demonstrations, of a second corruption; None if there is none.
 
-        Args:
-            demonstrations: (input, output) pairs of the clean prompt.
-            labels: Outputs in the corrupted prompt.
-            distractor_task: Task that the corrupted prompt shows.
-            draws: Random stream.
+        `labels` are the outputs in the corrupted prompt, `distractor_task` the task that it shows.
         """
+        inputs, outputs = zip(*demonstrations, strict=True)
         if self._permutes:
-            return _permuted([output for _, output in demonstrations], labels, draws)
-        inputs = [word for word, _ in demonstrations]
+            shuffles = (derange(outputs, draws) for _ in range(ATTEMPTS if len(set(outputs)) > 1 else 0))
+            return next((("shuffled_labels", words) for words in shuffles if words != list(labels)), None)
         third_tasks = [
             name
-            for name, outputs in self._strata.items()
+            for name, answers in self._strata.items()
             if name != distractor_task
-            and all(outputs.get(word, label) != label for word, label in zip(inputs, labels, strict=True))
+            and all(answers.get(word, label) != label for word, label in zip(inputs, labels, strict=True))
         ]
         if third_tasks:
             name = third_tasks[draws.integers(len(third_tasks))]
@@ -80,13 +77,17 @@ class SecondLabels:
         return f"labels of {name}", [words[i] for i in draws.choice(len(words), size=len(inputs), replace=False)]
 
 
-def _permuted(
-    outputs: Sequence[str], labels: Sequence[str], draws: np.random.Generator
-) -> tuple[str, list[str]] | None:
-    if len(set(outputs)) < 2:
-        return None
+def derange(labels: Sequence[str], draws: np.random.Generator) -> list[str]:
+    """A permutation that changes as many labels as possible: all, unless more than half of them are equal."""
+    most = max(labels.count(label) for label in labels)
+    changeable = min(len(labels), 2 * (len(labels) - most))
     for _ in range(ATTEMPTS):
-        shuffled = derange(outputs, draws)
-        if shuffled != list(labels):
-            return "shuffled_labels", shuffled
-    return None
+        candidate = [labels[index] for index in draws.permutation(len(labels))]
+        if sum(a != b for a, b in zip(candidate, labels, strict=True)) == changeable:
+            return candidate
+    # Rare if there are few distinct labels: sorted by label and shifted by the largest group, no group meets itself.
+    order = sorted(draws.permutation(len(labels)).tolist(), key=lambda index: labels[index])
+    moved = list(labels)
+    for rank, index in enumerate(order):
+        moved[index] = labels[order[(rank + most) % len(labels)]]
+    return moved

@@ -1,10 +1,17 @@
-"""Templates: render demonstrations and a query as one prompt."""
+"""Templates: render demonstrations and a query as one prompt, if the tokenizer knows the fixed text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from headcats.errors import OptionError
 from headcats.prompts.pair import Span
-from headcats.registry import register
+from headcats.prompts.tokens import encode, unknown_id
+from headcats.registry import lookup, names, register
+
+OPTION = '--template {name} (template="{name}")'
+"""How a user selects a template."""
+_N_PAIRS = 8  # word pairs tried
 
 
 @dataclass(frozen=True)
@@ -48,13 +55,8 @@ class Template:
         """
         pieces: list[tuple[str, str]] = []
         for number, (word, output) in enumerate(demonstrations, start=1):
-            pieces += [
-                (f"before{number}", self.before),
-                (f"x{number}", word),
-                (f"between{number}", self.between),
-                (f"y{number}", self.answer(output)),
-                (f"after{number}", self.after),
-            ]
+            texts = (self.before, word, self.between, self.answer(output), self.after)
+            pieces += zip([f"{role}{number}" for role in ("before", "x", "between", "y", "after")], texts, strict=True)
         pieces += [("before_query", self.before), ("x_query", query), ("between_query", self.between)]
         text, spans = "", {}
         for role, piece in pieces:
@@ -66,3 +68,41 @@ class Template:
 
 ARROW = register("template", "arrow", Template("arrow", before="", between=" →", lead=" ", after="\n"))
 QUESTION = register("template", "question", Template("question", before="Q: ", between="\nA:", lead=" ", after="\n\n"))
+
+
+def check_writable(
+    template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]], *, option: str = OPTION
+) -> None:
+    """Refuse a template whose fixed text the tokenizer does not know; else every word of every task would be dropped.
+
+    Args:
+        template: Template of the prompts.
+        tokenizer: A Hugging Face tokenizer.
+        pairs: (input, output) pairs to render with it; the first few are tried.
+        option: How a user selects another template, with `{name}` for it.
+    """
+    unknown = _unknown_text(template, tokenizer, pairs)
+    if not unknown:
+        return
+    usable = [name for name in names("template") if not _unknown_text(lookup("template", name), tokenizer, pairs)]
+    if usable:
+        advice = f"It knows the text of {', '.join(usable)}: use {option.format(name=usable[0])}."
+    else:
+        advice = f"It knows none of the templates ({', '.join(names('template'))}): use another model."
+    raise OptionError(
+        f"The tokenizer of this model does not know {' and '.join(map(repr, unknown))}, part of the template "
+        f"{template.name!r}. {advice}"
+    )
+
+
+def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """The fixed texts with an unknown token, [] if some pair can be written without one."""
+    unknown = unknown_id(tokenizer)
+    if unknown is None or not pairs:
+        return []
+    # Beside words first: some tokenizers do not know spaces on their own.
+    prompts = encode(tokenizer, [template.render([pair], pair[0])[0] for pair in pairs[:_N_PAIRS]])
+    if not all(unknown in ids for ids in prompts):
+        return []
+    texts = list(dict.fromkeys(text for text in (template.before, template.between, template.after) if text))
+    return [text for text, ids in zip(texts, encode(tokenizer, texts), strict=True) if unknown in ids]

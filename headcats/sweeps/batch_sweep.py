@@ -8,7 +8,6 @@ import torch
 import xarray as xr
 
 from headcats.errors import ModelWarning
-from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
@@ -84,14 +83,8 @@ def sweep(
     intervention = find_intervention(method)
     runs = checked_runs(model, batch, metrics=metrics, path=path, memory=memory)
     check_second(intervention, batch)
-    return sweep_runs(
-        runs,
-        intervention,
-        metrics=metrics,
-        positions=positions,
-        path=path,
-        reference=as_reference(reference, batch),
-    )
+    used = as_reference(reference, batch)
+    return sweep_runs(runs, intervention, metrics=metrics, positions=positions, path=path, reference=used)
 
 
 def sweep_runs(
@@ -106,31 +99,16 @@ def sweep_runs(
 ) -> xr.Dataset:
     """`sweep` on base runs that exist, so that several interventions share them; nothing is checked again.
 
-    Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out.
-
-    Args:
-        runs: The runs.
-        intervention: What is done to a head.
-        metrics: As in `sweep`.
-        positions: As in `sweep`.
-        reference: Held-out prompts.
-        path: As in `sweep`.
-        advance: Called with the number of heads done.
+    Prompts without a second corruption are patched with their own corrupted run: the caller leaves them out. `advance`
+    is called with the number of heads done.
     """
     model, batch = runs.model, runs.batch
     used_positions = positions or intervention.positions
     names = tuple(metrics)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
-    heads = every_head(model)
-    values = measure_sets(
-        runs,
-        intervention.base,
-        [(head,) for head in heads],
-        replacements,
-        names=names,
-        choice=choice,
-        advance=advance,
-    )
+    heads = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    sets = [(head,) for head in heads]
+    values = measure_sets(runs, intervention.base, sets, replacements, names=names, choice=choice, advance=advance)
     shape = (len(names), len(batch), len(model.layers), model.max_heads)
     patched = torch.full(shape, float("nan"), dtype=torch.float32, device="cpu")
     patched[:, :, [model.layers.index(head.layer) for head in heads], [head.head for head in heads]] = values
@@ -171,23 +149,15 @@ def prepare(
             stacklevel=4,
         )
     replacements = Replacements(runs, intervention, reference=reference, mask=runs.batch.positions(positions))
-    choice = choose(runs.model, runs.base_run(intervention.base).tokens, first=replacements.first, path=path)
-    expect(runs, intervention, first=replacements.first, replays=choice.path != "hooked")
-    return replacements, choice
+    return replacements, _announced(runs, intervention, replacements.first, path)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
-    """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each.
+    """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each."""
+    _announced(runs, intervention, first_change(intervention, runs.batch, runs.batch.positions(positions)), path)
 
-    Raises:
-        DataError: Positions that the batch does not have.
-        OptionError: As `sweep`.
-    """
-    first = first_change(intervention, runs.batch, runs.batch.positions(positions))
+
+def _announced(runs: BaseRuns, intervention: Intervention, first: int, path: str) -> Choice:
     choice = choose(runs.model, runs.base_run(intervention.base).tokens, first=first, path=path)
     expect(runs, intervention, first=first, replays=choice.path != "hooked")
-
-
-def every_head(model: HookedModel) -> list[Head]:
-    """All heads of a model, layer by layer."""
-    return [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    return choice

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from torch import Tensor
-
 from headcats.errors import DataError, OptionError
-from headcats.models.adapter import HookedModel, adapt
+from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import lookup
@@ -18,14 +16,7 @@ from headcats.sweeps.runs import BaseRuns
 def checked_runs(
     model: Any, batch: PromptBatch, *, metrics: Sequence[str], path: str, memory: str | int | None
 ) -> BaseRuns:
-    """Runs, not made yet, of a batch that the model can take.
-
-    Raises:
-        UnknownNameError: Unknown metric or path.
-        OptionError: No metric, or a memory limit that cannot be read.
-        DataError: Token ids outside the vocabulary, or prompts longer than the context.
-        ModelError: NaN in the weights, active dropout, a model that is not causal.
-    """
+    """Runs, not made yet, of a batch that the model can take; anything else raises the errors of `hc.sweep`."""
     adapted = adapt(model)
     if not isinstance(batch, PromptBatch):
         raise DataError(
@@ -38,25 +29,25 @@ def checked_runs(
         lookup("metric", name)
     check_path(path)
     check_model(adapted)
-    runs = {"clean": batch.clean, "corrupted": batch.corrupted, "second": batch.second}
-    for name, tokens in runs.items():
-        if tokens is None:
-            continue
+    for name in ("clean", "corrupted", "second"):
+        tokens = getattr(batch, name)
         try:
-            adapted.check_tokens(tokens)
+            if tokens is not None:
+                adapted.check_tokens(tokens)
         except DataError as error:
             raise DataError(f"The {name} prompts: {error}") from None
     for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
-        _check_ids(adapted, batch, name, ids)
+        wrong = ((ids < 0) | (ids >= adapted.d_vocab)).nonzero().flatten().tolist()
+        if wrong:
+            raise DataError(
+                f"{batch.keys[wrong[0]]!r}: {name} id {int(ids[wrong[0]])} is outside the vocabulary of "
+                f"{adapted.name!r} (0 to {adapted.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
+            )
     return BaseRuns(adapted, batch, limit=memory)
 
 
 def check_second(intervention: Intervention, batch: PromptBatch) -> None:
-    """Refuse prompts without the second corruption that an intervention reads: nothing would change in them.
-
-    Raises:
-        DataError: The message counts them and names the first.
-    """
+    """Refuse prompts without the second corruption that an intervention reads: nothing would change in them."""
     lacking = batch.lacks_second() if intervention.uses_second else []
     if len(lacking) == len(batch):
         raise DataError(
@@ -97,12 +88,3 @@ def find_intervention(method: "str | Intervention") -> Intervention:
             f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
         )
     return intervention
-
-
-def _check_ids(model: HookedModel, batch: PromptBatch, name: str, ids: Tensor) -> None:
-    wrong = ((ids < 0) | (ids >= model.d_vocab)).nonzero().flatten().tolist()
-    if wrong:
-        raise DataError(
-            f"{batch.keys[wrong[0]]!r}: {name} id {int(ids[wrong[0]])} is outside the vocabulary of {model.name!r} "
-            f"(0 to {model.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
-        )

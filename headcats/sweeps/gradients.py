@@ -40,19 +40,11 @@ def estimated_changes(
 
     `sum over masked positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`, the gradient taken at the
     corrupted run or, for `ig_steps` above 0, averaged over runs that start from the embeddings
-    `corrupted + a (clean - corrupted)`, a = (i + 1/2) / ig_steps.
+    `corrupted + a (clean - corrupted)`, a = (i + 1/2) / ig_steps. fp32, on the CPU, in the metric's unit; layers in the
+    order of `model.layers`, NaN for heads a layer lacks.
 
-    Args:
-        runs: The model, the prompts and the memory budget. Prompts are cut into parts that keep less for their backward
-            passes, a single prompt being the smallest. The model's lock is held from a forward pass to the end of its
-            backward passes.
-        metrics: Names of smooth metrics.
-        mask: Positions that count.
-        ig_steps: Number of points on the path; 0 for the gradient at the corrupted run.
-        advance: Called with the number of heads done.
-
-    Returns:
-        fp32, on the CPU, in the metric's unit; layers in the order of `model.layers`, NaN for heads a layer lacks.
+    Prompts are cut into parts that keep less for their backward passes, a single prompt being the smallest. The model's
+    lock is held from a forward pass to the end of its backward passes. `advance` gets the number of heads done.
 
     Raises:
         OptionError: A metric that gives no gradient, or a single prompt that needs more memory than there is.
@@ -69,8 +61,9 @@ def estimated_changes(
         return _changes(model, part, targets, metrics=metrics, mask=mask[rows], ig_steps=ig_steps)
 
     with leaving_no_graph(model):
-        if ig_steps:
-            _check_path(model, batch)
+        # The path ends at the clean run if tokens act through the residual stream before the first block alone.
+        if ig_steps and (different := (batch.clean != batch.corrupted).any(1).nonzero().flatten().tolist()[:2]):
+            check_residual(model, batch.clean[different], batch.corrupted[different])
         shape = (len(metrics), n, len(model.layers), model.max_heads)
         estimate = torch.empty(shape, dtype=torch.float32, device="cpu")
         at_a_time = gradient_plan(model, batch, n_metrics=len(metrics), budget=runs.budget).prompts
@@ -171,11 +164,8 @@ def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[M
         return
     clean, corrupted = (_embeddings(model, tokens) for tokens in (batch.clean, batch.corrupted))
     for step in range(ig_steps):
-        yield {_EMBEDDINGS: _start_at(torch.lerp(corrupted, clean, (step + 0.5) / ig_steps))}
-
-
-def _start_at(point: Tensor) -> Edit:
-    return lambda value: point
+        point = torch.lerp(corrupted, clean, (step + 0.5) / ig_steps)
+        yield {_EMBEDDINGS: lambda value, point=point: point}  # type: ignore[misc]
 
 
 def _embeddings(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Float[Tensor, "prompt pos d_model"]:
@@ -187,14 +177,6 @@ def _embeddings(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Float[
 
     model.run(tokens, hooks={_EMBEDDINGS: keep})
     return embeddings[0]
-
-
-def _check_path(model: HookedModel, batch: PromptBatch) -> None:
-    """Tokens act through the residual stream before the first block alone, so the path ends at the clean run."""
-    different = (batch.clean != batch.corrupted).any(1).nonzero().flatten().tolist()[:2]
-    if different:
-        few = batch.select(different)
-        check_residual(model, few.clean, few.corrupted)
 
 
 def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> memory.MemoryPlan:

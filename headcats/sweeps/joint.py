@@ -55,8 +55,7 @@ def joint_sweep(
     Returns:
         `patched (metric, prompt, set)`, `clean` and `corrupted (metric, prompt)`, in each metric's own unit. `set`
         holds the heads by name, in the order they were given ("L2H3+L0H1", "none" for an empty set) and `size (set)`
-        their number. For a model in 16
-        bits also `noise (metric)` and `below_noise (metric, set)`, as in `hc.sweep`.
+        their number. For a model in 16 bits also `noise (metric)` and `below_noise (metric, set)`, as in `hc.sweep`.
 
     Raises:
         DataError: A head that the model does not have, or no set at all; and as `hc.sweep`.
@@ -89,13 +88,13 @@ def joint_sweep(
     filled = [heads for heads in dict.fromkeys(sorted_sets) if heads]
     values: dict[HeadSet, Tensor] = {(): measure(names, base.logits, runs.targets).cpu()}
     if filled:
-        metrics_of_sets = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
-        values |= {heads: metrics_of_sets[:, :, place] for place, heads in enumerate(filled)}
+        patched = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
+        values |= dict(zip(filled, patched.unbind(-1), strict=True))
     ds = labelled(
         runs,
         names,
         torch.stack([values[heads] for heads in sorted_sets], -1),
-        {"set": [_label(heads) for heads in ordered]},
+        {"set": ["+".join(map(str, heads)) or "none" for heads in ordered]},
         provenance(runs, intervention, positions=used_positions, choice=choice, reference=used),
         with_second=intervention.uses_second,
     )
@@ -129,12 +128,7 @@ def cumulative(heads: Iterable[AnyHead]) -> list[tuple[Head, ...]]:
     return [tuple(ordered[: size + 1]) for size in range(len(ordered))]
 
 
-def _label(heads: tuple[Head, ...]) -> str:
-    return "+".join(map(str, heads)) or "none"
-
-
 def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
-    """The heads of a set, in their order."""
     if isinstance(heads, str | Head) or (isinstance(heads, tuple) and heads and isinstance(heads[0], int)):
         raise DataError(
             f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."

@@ -25,23 +25,23 @@ from headcats.models.adapter import HookedModel
 # 1,000 and 6,000), and what leaves its caches is slower again.
 ENOUGH_BYTES = 1 << 28
 
-# Copies that are held together at the peak of a block: streams as wide as the model (residual, norms, queries, keys,
-# values, z), hidden units of the MLP (GELU by its formula makes five), scores (with the pattern and the copies that
-# hooks make; in fp32 whatever the dtype, as transformers takes its softmax), and fp32 logits while `kl` is computed.
+# Copies held together at the peak of a block: streams as wide as the model (residual, norms, queries, keys, values, z),
+# hidden units of the MLP (GELU by its formula makes five), scores (in fp32, with the pattern and the copies that hooks
+# make), and fp32 logits while `kl` is computed.
 _STREAMS, _HIDDEN, _SCORES, _LOGITS = 10, 5, 4.5, 8
 
-_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([kmgt])(i?)b?|b(?:ytes)?)?\s*", re.IGNORECASE)
 _CGROUPS, _CGROUPS_OF_PROCESS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+_CGROUP_FILES = {
+    1: ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    2: ("memory.max", "memory.current", "inactive_file"),
+}
 
 
 def budget(memory: str | int | None, device: torch.device) -> int:
-    """Bytes that a sweep may use beside the model's weights.
+    """Bytes that a sweep may use beside the weights: a number, a text such as "1.5GiB", or half of what is free (None).
 
-    Args:
-        memory: A number of bytes, a text such as "4GB", "512 MB" or "1.5GiB" (GB = 10^9 bytes, GiB = 2^30), or None for
-            half of what is free on `device`.
-        device: Where the model runs.
+    GB = 10^9 bytes, GiB = 2^30.
 
     Raises:
         OptionError: Anything else, or nothing at all.
@@ -51,7 +51,7 @@ def budget(memory: str | int | None, device: torch.device) -> int:
     size = 0
     if isinstance(memory, str) and (match := _AMOUNT.fullmatch(memory)):
         number, unit, binary = match.groups(default="")
-        size = int(float(number) * (2 ** (10 * "kmgt".index(unit.lower()) + 10) if binary else _UNITS[unit.lower()]))
+        size = int(float(number) * (1024 if binary else 1000) ** " kmgt".index(unit.lower() or " "))
     elif isinstance(memory, int) and not isinstance(memory, bool):
         size = memory
     if size <= 0:
@@ -63,10 +63,7 @@ def budget(memory: str | int | None, device: torch.device) -> int:
 
 
 def free_memory(device: torch.device) -> int:
-    """Bytes that a computation on `device` can still take, with those that torch holds but does not use.
-
-    On a CPU: what the system can give without swapping, and no more than the limits of the container it runs in.
-    """
+    """Bytes that a computation on `device` can still take; on a CPU without swapping, within its container's limits."""
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
@@ -80,13 +77,10 @@ def _container_limits() -> Iterator[int]:
     with contextlib.suppress(OSError):
         for line in _CGROUPS_OF_PROCESS.read_text("utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
-            if controllers == "":
-                root, limit, used, cached = _CGROUPS, "memory.max", "memory.current", "inactive_file"
-            elif "memory" in controllers.split(","):
-                root, limit, used = _CGROUPS / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-                cached = "total_inactive_file"
-            else:
+            if controllers and "memory" not in controllers.split(","):
                 continue
+            root = _CGROUPS / "memory" if controllers else _CGROUPS
+            limit, used, cached = _CGROUP_FILES[1 if controllers else 2]
             # Inside a container the path may be that of the host: then only the root is there.
             inner = Path(path.lstrip("/"))
             for folder in (root / inner, *(root / parent for parent in inner.parents)):
@@ -99,25 +93,23 @@ def _container_limits() -> Iterator[int]:
 
 @dataclass(frozen=True)
 class Footprint:
-    """Bytes that a sweep takes beside the weights, estimated from shapes.
-
-    Attributes:
-        model: The model.
-        prompts: Prompts of the batch.
-        length: Their tokens.
-        first: First position that can change.
-        path: "hooked", or anything else for a path that replays a recording.
-    """
+    """Bytes that a sweep takes beside the weights, estimated from shapes; `path` is "hooked", or else it replays."""
 
     model: HookedModel
     prompts: int
     length: int
     first: int
+    """First position that can change."""
     path: str
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Of prompts in parts, with some variants (rows) of each prompt at a time."""
-        return self._kept(part, budget) + self._work(part, rows)
+        recordings = 2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part)
+        return self._z + recordings + self._work(part, rows)
+
+    def fits(self, part: int, rows: int, budget: int) -> bool:
+        """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
+        return self.chunk(part, rows) <= ENOUGH_BYTES and self.peak(part, rows, budget=budget) <= budget
 
     def keeps_recordings(self, budget: int) -> bool:
         """Whether recordings of both runs of all prompts take less than half of the budget; else of one part."""
@@ -127,22 +119,15 @@ class Footprint:
         """While that many rows of each prompt of a part are computed."""
         if self.path == "hooked":
             return self._forward(part * rows)
-        model, width = self.model, self.length - self.first
+        width, bridge = self.length - self.first, self.model.model_class == "TransformerBridge"
         # In a bridge, all rows of one position are columns of each other's scores; longer rows get copies of the
         # earlier keys and values.
-        bridge = model.model_class == "TransformerBridge"
         columns = self.length + rows * (bridge and width == 1)
         copies = 2 * self.length * (self._d_kv + self._d_z) * self._number if bridge and width > 1 else 0
         return max(self._block(part * rows, width, columns) + part * rows * copies, self._readout(part * rows))
 
-    def _kept(self, part: int, budget: int) -> int:
-        if self.path == "hooked":
-            return self._z
-        return self._z + (2 * self._recording(self.prompts) if self.keeps_recordings(budget) else self._recording(part))
-
     def _work(self, part: int, rows: int) -> int:
-        recorded = 0 if self.path == "hooked" else self._recording(part)
-        return max(self._forward(part) + recorded, self.chunk(part, rows))
+        return max(self._forward(part) + self._recording(part), self.chunk(part, rows))
 
     @property
     def _z(self) -> int:
@@ -152,6 +137,8 @@ class Footprint:
 
     def _recording(self, prompts: int) -> int:
         """What a recording keeps beside z: residual streams, and keys and values before them."""
+        if self.path == "hooked":
+            return 0
         numbers = 2 * self.first * self._d_kv + (self.length - self.first) * self.model.d_model
         return prompts * len(self.model.layers) * numbers * self._number
 
@@ -184,12 +171,11 @@ class Footprint:
 
     def _readout(self, rows: int) -> int:
         vocab = self.model.d_vocab
-        copies = 8 * min(rows, readouts(vocab)) * vocab
-        return copies + 4 * _LOGITS * min(rows * vocab, max(LOGITS_AT_A_TIME, vocab))
+        return 8 * min(rows, readouts(vocab)) * vocab + 4 * _LOGITS * min(rows * vocab, max(LOGITS_AT_A_TIME, vocab))
 
     @property
     def _number(self) -> int:
-        return torch.finfo(self.model.dtype).bits // 8
+        return self.model.dtype.itemsize
 
     @property
     def _d_z(self) -> int:
@@ -204,59 +190,45 @@ class Footprint:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """How a sweep is cut.
-
-    Attributes:
-        prompts: Prompts per part.
-        rows: Variants of each of these prompts that are computed at a time.
-        budget: Bytes that may be used beside the weights.
-        peak: Bytes that are used beside the weights at most, by estimate.
-        weights: Bytes of the weights.
-    """
+    """How a sweep is cut: `prompts` per part, `rows` (variants) of each at a time; bytes, beside the weights."""
 
     prompts: int
     rows: int
     budget: int
     peak: int
+    """Bytes that are used at most, by estimate."""
     weights: int
 
     def describe(self) -> str:
-        """One sentence for people."""
-        return (
-            f"about {readable_bytes(self.peak)} beside {readable_bytes(self.weights)} of weights: "
-            f"{pluralize(self.prompts, 'prompt')}, {pluralize(self.rows, 'row')} at a time; limit "
-            f"{readable_bytes(self.budget)}"
-        )
+        """The plan as a sentence."""
+        peak, weights, budget = map(readable_bytes, (self.peak, self.weights, self.budget))
+        pieces = f"{pluralize(self.prompts, 'prompt')}, {pluralize(self.rows, 'row')} at a time"
+        return f"about {peak} beside {weights} of weights: {pieces}; limit {budget}"
 
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
-    """The largest pieces of work that fit.
-
-    Args:
-        footprint: The model and the prompts.
-        rows: Variants of each prompt (heads or sets of heads).
-        budget: Bytes beside the weights.
+    """The largest pieces of work that fit, of some variants (rows: heads or sets of heads) of each prompt.
 
     Raises:
         OptionError: Not even one variant of one prompt fits; the message says what it needs.
     """
-    model, part = footprint.model, prompts_per_part(footprint, budget=budget)
-    count = _largest(rows, lambda count: _fits(footprint, part, count, budget))
+    part, weights = prompts_per_part(footprint, budget=budget), weights_bytes(footprint.model)
+    count = _largest(rows, lambda count: footprint.fits(part, count, budget))
     peak = footprint.peak(part, count, budget=budget)
     if peak > budget:
         suggested = f"{math.ceil(peak / 1e8) / 10:g}GB"
         raise OptionError(
             f"A sweep of {pluralize(footprint.prompts, 'prompt')} of {footprint.length} tokens needs at least about "
-            f"{readable_bytes(peak)} beside the {readable_bytes(weights_bytes(model))} of weights of model "
-            f"{model.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "
+            f"{readable_bytes(peak)} beside the {readable_bytes(weights)} of weights of model "
+            f"{footprint.model.name!r}; the limit is {readable_bytes(budget)}. Raise it with --memory {suggested} "
             f"(memory={suggested!r}), free memory, or take fewer or shorter prompts."
         )
-    return MemoryPlan(part, count, budget, peak, weights_bytes(model))
+    return MemoryPlan(part, count, budget, peak, weights)
 
 
 def prompts_per_part(footprint: Footprint, *, budget: int) -> int:
     """Prompts whose unpatched run and first rows fit; at least one."""
-    return _largest(footprint.prompts, lambda part: _fits(footprint, part, 1, budget))
+    return _largest(footprint.prompts, lambda part: footprint.fits(part, 1, budget))
 
 
 def readouts(d_vocab: int) -> int:
@@ -276,10 +248,6 @@ def readable_bytes(size: int) -> str:
         if size >= 0.9995 * scale:
             return f"{size / scale:.{digits}f} {unit}"
     return f"{size} B"
-
-
-def _fits(footprint: Footprint, part: int, rows: int, budget: int) -> bool:
-    return footprint.chunk(part, rows) <= ENOUGH_BYTES and footprint.peak(part, rows, budget=budget) <= budget
 
 
 def _largest(whole: int, fits: Callable[[int], bool]) -> int:

@@ -121,7 +121,7 @@ def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int,
             f"Model {model.name!r} is swept by ordinary hooked forwards, which takes many times longer; the fast path "
             f"is {reason}.",
             ModelWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     return Choice("hooked", reason)
 

@@ -28,17 +28,7 @@ def replayed(
     targets: Targets,
     n_layers: int,
 ) -> Float[Tensor, "metric prompt set"]:
-    """Metrics of the prompts of a recording with each set of heads replaced.
-
-    Args:
-        recording: Run of the prompts.
-        sets: Heads that are replaced together, none of them empty.
-        new_z: As in `replayed_residual`, like `mask` and `n_layers`.
-        mask: Where z is replaced.
-        names: Metrics, all read from the same logits.
-        targets: One per prompt.
-        n_layers: Blocks of the model.
-    """
+    """Metrics of the prompts of a recording with each set of heads replaced; see `replayed_residual`."""
     residual = replayed_residual(recording, sets, new_z, mask=mask, n_layers=n_layers)
     prompts = len(residual)
     if all(metric_traits(name).reads == "pair" for name in names):
@@ -49,11 +39,11 @@ def replayed(
             place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
             clean = targets.clean_logits.gather(1, ids.to(targets.clean_logits.device)).repeat_interleave(len(sets), 0)
             return measure(names, flat, Targets(place, place + 1, clean)).unflatten(1, (prompts, -1))
-    size = readouts(recording.logits.shape[1])
-    parts = zip(
-        residual.flatten(0, 1).split(size), torch.arange(prompts).repeat_interleave(len(sets)).split(size), strict=True
-    )
-    values = [measure(names, recording.read(part), targets, of=prompt) for part, prompt in parts]
+    size, row_prompts = readouts(recording.logits.shape[1]), torch.arange(prompts).repeat_interleave(len(sets))
+    values = [
+        measure(names, recording.read(rows), targets, of=prompt)
+        for rows, prompt in zip(residual.flatten(0, 1).split(size), row_prompts.split(size), strict=True)
+    ]
     return torch.cat(values, 1).unflatten(1, (prompts, -1))
 
 

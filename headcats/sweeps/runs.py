@@ -33,13 +33,10 @@ class Run:
     """
 
     def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
-        self.model = model
-        self.tokens = tokens
-        self._budget = budget
+        self.model, self.tokens, self._budget = model, tokens, budget
         self._first = tokens.shape[1] - 1
-        self._records = False
-        self._replays = False
-        self._made: tuple[Tensor, dict[int, Tensor]] | None = None
+        self._records = self._replays = False
+        self._logits_and_z: tuple[Tensor, dict[int, Tensor]] | None = None
         self._recordings: list[tuple[slice, Recording]] = []
 
     def keep(self, first: int) -> None:
@@ -68,8 +65,7 @@ class Run:
     def z(self, layer: int, *, first: int) -> Z:
         """Head outputs of one layer at positions `first` and later."""
         self.keep(first)
-        z = self._results()[1][layer]
-        return z[:, first - self._first :]
+        return self._results()[1][layer][:, first - self._first :]
 
     def recordings(self, first: int) -> Iterator[tuple[slice, Recording]]:
         """Recordings of the prompts, part by part, for replay at positions `first` and later exactly.
@@ -85,16 +81,16 @@ class Run:
         yield from (self._recordings if first == self._first else []) or self._record(first)
 
     def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
-        if self._made is None:
+        if self._logits_and_z is None:
             if self._records:
                 try:
-                    self._made = self._recorded()
+                    self._logits_and_z = self._recorded()
                 except Unreplayable:
                     self._records = self._replays = False
-            if self._made is None:
+            if self._logits_and_z is None:
                 captured = self._in_parts(lambda part: self.model.capture(self.tokens[part], first=self._first))
-                self._made = _joined([part for _, part in captured])
-        return self._made
+                self._logits_and_z = _joined([part for _, part in captured])
+        return self._logits_and_z
 
     def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
         keeps = self._replays and self._footprint.keeps_recordings(self._budget)
@@ -115,12 +111,11 @@ class Run:
 
     @property
     def _footprint(self) -> memory.Footprint:
-        path = "replayed" if self._records else "hooked"
         prompts, length = self.tokens.shape
-        return memory.Footprint(self.model, prompts, length, self._first, path)
+        return memory.Footprint(self.model, prompts, length, self._first, "replayed" if self._records else "hooked")
 
     def _forget(self) -> None:
-        self._made = None
+        self._logits_and_z = None
         self._recordings = []
 
 
@@ -136,9 +131,7 @@ class BaseRuns:
     """
 
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
-        self.model = model
-        self.batch = batch
-        self.limit = limit
+        self.model, self.batch, self.limit = model, batch, limit
         self.budget = memory.budget(limit, model.device)
         self.clean = Run(model, batch.clean, budget=self.budget)
         self.corrupted = Run(model, batch.corrupted, budget=self.budget)

@@ -1,5 +1,7 @@
 """New values of z, from the unpatched runs and the reference prompts, at the positions that change."""
 
+from functools import partial
+
 import torch
 from jaxtyping import Bool
 from torch import Tensor
@@ -24,11 +26,7 @@ class _LayerSources(Sources):
         first: int = 0,
         donors: dict[tuple[str, int], Z] | None = None,
     ) -> None:
-        self._runs = runs
-        self._layer = layer
-        self._reference = reference
-        self._mask = mask
-        self._first = first
+        self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
         self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
 
     @property
@@ -57,9 +55,9 @@ class _LayerSources(Sources):
 
     def _donated(self, of: Donors) -> Z:
         if (of, self._layer) not in self._donors:
-            runs = self._runs
+            model, batch = self._runs.model, self._runs.batch
             with torch.no_grad():
-                donated = self._reference.donors(runs.model, runs.batch, self._mask, first=self._first, of=of)
+                donated = self._reference.donors(model, batch, self._mask, first=self._first, of=of)
             self._donors.update({(of, layer): z for layer, z in donated.items()})
         return self._donors[of, self._layer]
 
@@ -77,31 +75,19 @@ class Replacements:
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
         self.mask = mask[:, self.first :]
-        self._runs = runs
-        self._intervention = intervention
-        self._reference = reference
-        self._whole_mask = mask
-        self._donors: dict[tuple[str, int], Z] = {}
-        self._made: dict[int, Z] = {}
+        self._sources = partial(_LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={})
+        self._model, self._replacement = runs.model, intervention.replacement
+        self._new: dict[int, Z] = {}
 
     def of_layer(self, layer: int) -> Z:
-        """New z of all heads of a layer.
-
-        Raises:
-            ModelError: The replacement has another shape than z.
-        """
-        if layer not in self._made:
-            model = self._runs.model
-            new = self._intervention.replacement(
-                _LayerSources(
-                    self._runs, layer, self._reference, self._whole_mask, first=self.first, donors=self._donors
-                )
-            )
-            expected = (*self.mask.shape, model.n_heads[layer], model.d_head[layer])
+        """New z of all heads of a layer; a replacement of another shape is a ModelError."""
+        if layer not in self._new:
+            new = self._replacement(self._sources(layer))
+            expected = (*self.mask.shape, self._model.n_heads[layer], self._model.d_head[layer])
             if tuple(new.shape) != expected:
                 raise ModelError(f"A replacement must have z's shape {expected}; got {tuple(new.shape)}.")
-            self._made[layer] = new
-        return self._made[layer]
+            self._new[layer] = new
+        return self._new[layer]
 
 
 def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: bool) -> None:

@@ -63,22 +63,16 @@ def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
     places: dict[HeadSet, int] = {}
     steps = []
     for layer in range(min(heads[0].layer for heads in ordered), n_layers):
-        so_far = dict.fromkeys(_until(heads, layer) for heads in ordered)
-        so_far.pop((), None)
+        so_far = [heads for heads in dict.fromkeys(_until(heads, layer) for heads in ordered) if heads]
+        fresh = [heads for heads in so_far if not _until(heads, layer - 1)]
         old = [heads for heads in so_far if _until(heads, layer - 1)]
         old.sort(key=lambda heads: places[_until(heads, layer - 1)])
         parents = tuple(places[_until(heads, layer - 1)] for heads in old)
-        rows = [*old, *(heads for heads in so_far if not _until(heads, layer - 1))]
+        rows = [*old, *fresh]
         replaced = [(row, head.head) for row, heads in enumerate(rows) for head in heads if head.layer == layer]
-        steps.append(
-            Step(
-                layer=layer,
-                parents=None if parents == tuple(range(len(places))) else parents,
-                fresh=len(rows) - len(old),
-                rows=tuple(row for row, _ in replaced),
-                heads=tuple(head for _, head in replaced),
-            )
-        )
+        changes = parents != tuple(range(len(places)))
+        replaced_rows, replaced_heads = (tuple(pair[part] for pair in replaced) for part in (0, 1))
+        steps.append(Step(layer, parents if changes else None, len(fresh), replaced_rows, replaced_heads))
         places = {heads: row for row, heads in enumerate(rows)}
     return Tree(tuple(steps), tuple(places[heads] for heads in ordered))
 

@@ -5,8 +5,7 @@ from functools import partial
 from itertools import pairwise
 
 from headcats.statistics.random_streams import stream
-from headcats.tasks.definition import WordPair, task
-from headcats.tasks.table import table_pairs
+from headcats.tasks.definition import WordPair, table_pairs, task
 
 LETTERS = string.ascii_lowercase
 NUMBERS = [str(number) for number in range(100)]

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from functools import partial
 
 from headcats.tasks import cognitive_inputs as inputs
-from headcats.tasks.definition import WordPair, task
-from headcats.tasks.table import merge
+from headcats.tasks.definition import WordPair, merge, task
 
 FUNCTIONS = (
     "Knowledge Recall",

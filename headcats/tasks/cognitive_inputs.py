@@ -6,15 +6,18 @@ the function away, and every such task can serve as another's corruption.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
+from itertools import product
 
 import numpy as np
 
 from headcats.statistics.random_streams import stream
-from headcats.tasks.table import merge, table_pairs
+from headcats.tasks.definition import merge, table_pairs
 
 WordPair = tuple[str, str]
 Draw = Callable[[np.random.Generator], WordPair]
+Family = Callable[[int, int], list[WordPair]]
+"""Takes how many pairs are needed and a seed."""
 
 NUMBERS = [str(number) for number in range(100)]
 # (table, source column, target column) of the relations of analogies.
@@ -54,77 +57,143 @@ def kinds() -> list[WordPair]:
     return merge(words("animals", "english", "class"), words("nouns", "english", "class"))
 
 
-def odd_lists(n: int, seed: int) -> list[WordPair]:
+def _distinct(draw: Draw, n: int, draws: np.random.Generator) -> list[WordPair]:
+    """`n` pairs with different inputs, or nearly all if there are fewer."""
+    answers: dict[str, str] = {}
+    misses = 0
+    while len(answers) < n and misses < MOST_MISSES:
+        text, answer = draw(draws)
+        misses = misses + 1 if text in answers else 0
+        answers.setdefault(text, answer)
+    return list(answers.items())
+
+
+def _family(name: str) -> Callable[[Draw], Family]:
+    """Decorator: make a function that draws one pair a family with a random stream of that name."""
+
+    def decorate(draw: Draw) -> Family:
+        @wraps(draw)
+        def family(n: int, seed: int) -> list[WordPair]:
+            return _distinct(draw, n, stream(seed, "cognitive", name))
+
+        return family
+
+    return decorate
+
+
+@_family("odd")
+def odd_lists(draws: np.random.Generator) -> WordPair:
     """Four nouns, three of one kind; the answer is the fourth: `hat` for `owl crow hat swan`."""
     members = _members()
-    large = sorted(kind for kind, nouns_of_kind in members.items() if len(nouns_of_kind) >= 3)
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        kind, odd_kind = _sample(large, 2, draws)
-        odd = _sample(members[odd_kind], 1, draws)
-        items = _shuffled([*_sample(members[kind], 3, draws), *odd], draws)
-        return " ".join(items), odd[0]
-
-    return _distinct(draw, n, stream(seed, "cognitive", "odd"))
+    kind, odd_kind = _sample(sorted(kind for kind, nouns in members.items() if len(nouns) >= 3), 2, draws)
+    (odd,) = _sample(members[odd_kind], 1, draws)
+    return " ".join(_shuffled([*_sample(members[kind], 3, draws), odd], draws)), odd
 
 
-def kind_lists(n: int, seed: int) -> list[WordPair]:
+@_family("kind")
+def kind_lists(draws: np.random.Generator) -> WordPair:
     """A kind and three nouns; the answer is the one of this kind: `owl` for `bird hat owl plate`."""
     members = _members()
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        three_kinds = _sample(sorted(members), 3, draws)
-        items = [_sample(members[kind], 1, draws)[0] for kind in three_kinds]
-        return " ".join([three_kinds[0], *_shuffled(items, draws)]), items[0]
-
-    return _distinct(draw, n, stream(seed, "cognitive", "kind"))
+    three_kinds = _sample(sorted(members), 3, draws)
+    items = [_sample(members[kind], 1, draws)[0] for kind in three_kinds]
+    return " ".join([three_kinds[0], *_shuffled(items, draws)]), items[0]
 
 
-def number_lists(n: int, seed: int) -> list[WordPair]:
+@_family("number")
+def number_lists(draws: np.random.Generator) -> WordPair:
     """A rule and three numbers; the answer is the one that obeys it: `42` for `even 13 42 7`."""
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        rule = _sample(["largest", "smallest", "even", "odd"], 1, draws)[0]
-        if rule in ("largest", "smallest"):
-            items = draws.choice(100, 3, replace=False)
-            answer = items.max() if rule == "largest" else items.min()
-        else:
-            parity = int(rule == "odd")
-            answer = 2 * draws.integers(50) + parity
-            wrong = 2 * draws.choice(50, 2, replace=False) + 1 - parity
-            items = draws.permutation([answer, *wrong])
-        return " ".join([rule, *map(str, items)]), str(answer)
-
-    return _distinct(draw, n, stream(seed, "cognitive", "number"))
+    rule = _sample(["largest", "smallest", "even", "odd"], 1, draws)[0]
+    if rule in ("largest", "smallest"):
+        items = draws.choice(100, 3, replace=False)
+        answer = items.max() if rule == "largest" else items.min()
+    else:
+        parity = int(rule == "odd")
+        answer = 2 * draws.integers(50) + parity
+        wrong = 2 * draws.choice(50, 2, replace=False) + 1 - parity
+        items = draws.permutation([answer, *wrong])
+    return " ".join([rule, *map(str, items)]), str(answer)
 
 
-def opposite_lists(n: int, seed: int) -> list[WordPair]:
+@_family("opposite")
+def opposite_lists(draws: np.random.Generator) -> WordPair:
     """An adjective and three more; the answer is its opposite: `cold` for `hot dry cold big`."""
     opposites = words("adjectives", "english", "antonym")
-    taken: dict[str, set[str]] = {}
-    for word, opposite in opposites:
-        taken.setdefault(word, {word}).add(opposite)
-        taken.setdefault(opposite, {opposite}).add(word)
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        word, answer = opposites[draws.integers(len(opposites))]
-        free = [adjective for adjective, _ in opposites if adjective not in taken[word] | taken[answer]]
-        items = _shuffled([answer, *_sample(free, 2, draws)], draws)
-        return " ".join([word, *items]), answer
-
-    return _distinct(draw, n, stream(seed, "cognitive", "opposite"))
+    word, answer = opposites[draws.integers(len(opposites))]
+    taken = {end for pair in opposites if {word, answer} & {*pair} for end in pair}
+    free = [adjective for adjective, _ in opposites if adjective not in taken]
+    return " ".join([word, *_shuffled([answer, *_sample(free, 2, draws)], draws)]), answer
 
 
-def analogies(n: int, seed: int) -> list[WordPair]:
+# The example settles the relation of an ambiguous word (`duck` as noun or verb), so no input has two answers.
+@_family("analogy")
+def analogies(draws: np.random.Generator) -> WordPair:
     """An example of a relation and a new word; the answer completes the analogy: `ate` for `go went as eat`."""
+    pairs = words(*RELATIONS[draws.integers(len(RELATIONS))])
+    (source, target), (query, answer) = (pairs[index] for index in draws.choice(len(pairs), 2, replace=False))
+    return f"{source} {target} as {query}", answer
 
-    def draw(draws: np.random.Generator) -> WordPair:
-        pairs = words(*RELATIONS[draws.integers(len(RELATIONS))])
-        (source, target), (query, answer) = (pairs[index] for index in draws.choice(len(pairs), 2, replace=False))
-        return f"{source} {target} as {query}", answer
 
-    # The example settles the relation of an ambiguous word (`duck` as noun or verb), so no input has two answers.
-    return _distinct(draw, n, stream(seed, "cognitive", "analogy"))
+@_family("key")
+def key_lists(draws: np.random.Generator) -> WordPair:
+    """Three keys with values and one of the keys; the answer is its value: `42` for `dog 17 sun 42 tree 5 sun`."""
+    comparatives = [word for word, _ in words("adjectives", "english", "comparative")]
+    keys = _sample(nouns(), 3, draws)
+    pool = (NUMBERS, nouns(), ["true", "false"], comparatives)[draws.integers(4)]
+    free = [word for word in pool if word not in keys]
+    values = [free[index] for index in draws.choice(len(free), 3, replace=len(free) < 3)]
+    place = draws.integers(3)
+    text = " ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
+    return f"{text} {keys[place]}", values[place]
+
+
+@_family("truth")
+def truth_lists(draws: np.random.Generator) -> WordPair:
+    """Two truth values and a formula; the answer is its value: `false` for `dog true sun false dog and sun`."""
+    rules: dict[str, Callable[[bool, bool], bool]] = {
+        "and": lambda a, b: a and b,
+        "or": lambda a, b: a or b,
+        "nor": lambda a, b: not (a or b),
+    }
+    rule = _sample(list(rules), 1, draws)[0]
+    # Balanced: otherwise `false` would be the answer to most.
+    answer = bool(draws.integers(2))
+    fitting = [case for case in product((False, True), repeat=2) if rules[rule](*case) == answer]
+    names, values = _sample(nouns(), 2, draws), fitting[draws.integers(len(fitting))]
+    facts = " ".join(f"{name} {str(value).lower()}" for name, value in zip(names, values, strict=True))
+    left, right = _shuffled(names, draws)
+    return f"{facts} {left} {rule} {right}", str(answer).lower()
+
+
+@_family("implication")
+def implications(draws: np.random.Generator) -> WordPair:
+    """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun
+    dog`, and `sun` for `dog so sun cat so tree dog`.
+    """
+    first, second, third, fourth = _sample(nouns(), 4, draws)
+    follows = bool(draws.integers(2))
+    rules = [f"{first} so {second}", f"{second if follows else fourth} so {third}"]
+    return f"{' '.join(_shuffled(rules, draws))} {first}", third if follows else second
+
+
+@_family("order")
+def orders(draws: np.random.Generator) -> WordPair:
+    """Two comparisons of three things; the answer is the highest: `dog` for `dog over sun and tree under sun`."""
+    high, middle, low = _sample(nouns(), 3, draws)
+    facts = [
+        f"{above} over {below}" if draws.integers(2) else f"{below} under {above}"
+        for above, below in ((high, middle), (middle, low))
+    ]
+    return " and ".join(_shuffled(facts, draws)), high
+
+
+@_family("amount")
+def amount_lists(draws: np.random.Generator) -> WordPair:
+    """A rule and three things with amounts; the answer obeys it: `sun` for `most dog 17 sun 42 tree 5`."""
+    rule = _sample(["most", "least"], 1, draws)[0]
+    names, amounts = _sample(nouns(), 3, draws), draws.choice(100, 3, replace=False)
+    best = int(amounts.argmax() if rule == "most" else amounts.argmin())
+    text = " ".join(f"{name} {amount}" for name, amount in zip(names, amounts, strict=True))
+    return f"{rule} {text}", names[best]
 
 
 def progressions(n: int, seed: int) -> list[tuple[str, str, str]]:
@@ -141,87 +210,6 @@ def progressions(n: int, seed: int) -> list[tuple[str, str, str]]:
                 progressions.append((" ".join(four), before, after))
     order = stream(seed, "cognitive", "progression").permutation(len(progressions))
     return [progressions[index] for index in order[:n]]
-
-
-def key_lists(n: int, seed: int) -> list[WordPair]:
-    """Three keys with values and one of the keys; the answer is its value: `42` for `dog 17 sun 42 tree 5 sun`."""
-    pools = [NUMBERS, nouns(), ["true", "false"], [word for word, _ in words("adjectives", "english", "comparative")]]
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        keys = _sample(nouns(), 3, draws)
-        pool = pools[draws.integers(len(pools))]
-        free = [word for word in pool if word not in keys]
-        values = [free[index] for index in draws.choice(len(free), 3, replace=len(free) < 3)]
-        place = draws.integers(3)
-        text = " ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True))
-        return f"{text} {keys[place]}", values[place]
-
-    return _distinct(draw, n, stream(seed, "cognitive", "key"))
-
-
-def truth_lists(n: int, seed: int) -> list[WordPair]:
-    """Two truth values and a formula; the answer is its value: `false` for `dog true sun false dog and sun`."""
-    rules: dict[str, Callable[[bool, bool], bool]] = {
-        "and": lambda a, b: a and b,
-        "or": lambda a, b: a or b,
-        "nor": lambda a, b: not (a or b),
-    }
-    cases = [(a, b) for a in (False, True) for b in (False, True)]
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        rule = _sample(list(rules), 1, draws)[0]
-        # Balanced: otherwise `false` would be the answer to most.
-        answer = bool(draws.integers(2))
-        fitting = [case for case in cases if rules[rule](*case) == answer]
-        names, values = _sample(nouns(), 2, draws), fitting[draws.integers(len(fitting))]
-        facts = " ".join(f"{name} {str(value).lower()}" for name, value in zip(names, values, strict=True))
-        left, right = _shuffled(names, draws)
-        return f"{facts} {left} {rule} {right}", str(answer).lower()
-
-    return _distinct(draw, n, stream(seed, "cognitive", "truth"))
-
-
-def implications(n: int, seed: int) -> list[WordPair]:
-    """Two implications and a premise; the answer is the last conclusion: `tree` for `sun so tree dog so sun
-    dog`, and `sun` for `dog so sun cat so tree dog`.
-    """
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        first, second, third, fourth = _sample(nouns(), 4, draws)
-        if draws.integers(2):
-            rules, answer = [f"{first} so {second}", f"{second} so {third}"], third
-        else:
-            rules, answer = [f"{first} so {second}", f"{fourth} so {third}"], second
-        return f"{' '.join(_shuffled(rules, draws))} {first}", answer
-
-    return _distinct(draw, n, stream(seed, "cognitive", "implication"))
-
-
-def orders(n: int, seed: int) -> list[WordPair]:
-    """Two comparisons of three things; the answer is the highest: `dog` for `dog over sun and tree under sun`."""
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        high, middle, low = _sample(nouns(), 3, draws)
-        facts = [
-            f"{above} over {below}" if draws.integers(2) else f"{below} under {above}"
-            for above, below in ((high, middle), (middle, low))
-        ]
-        return " and ".join(_shuffled(facts, draws)), high
-
-    return _distinct(draw, n, stream(seed, "cognitive", "order"))
-
-
-def amount_lists(n: int, seed: int) -> list[WordPair]:
-    """A rule and three things with amounts; the answer obeys it: `sun` for `most dog 17 sun 42 tree 5`."""
-
-    def draw(draws: np.random.Generator) -> WordPair:
-        rule = _sample(["most", "least"], 1, draws)[0]
-        names, amounts = _sample(nouns(), 3, draws), draws.choice(100, 3, replace=False)
-        best = int(amounts.argmax() if rule == "most" else amounts.argmin())
-        text = " ".join(f"{name} {amount}" for name, amount in zip(names, amounts, strict=True))
-        return f"{rule} {text}", names[best]
-
-    return _distinct(draw, n, stream(seed, "cognitive", "amount"))
 
 
 def clauses(n: int, seed: int) -> list[tuple[str, str, str]]:
@@ -255,17 +243,6 @@ def _members() -> dict[str, list[str]]:
     for noun, kind in kinds():
         members.setdefault(kind, []).append(noun)
     return members
-
-
-def _distinct(draw: Draw, n: int, draws: np.random.Generator) -> list[WordPair]:
-    """`n` pairs with different inputs, or nearly all if there are fewer."""
-    answers: dict[str, str] = {}
-    misses = 0
-    while len(answers) < n and misses < MOST_MISSES:
-        text, answer = draw(draws)
-        misses = misses + 1 if text in answers else 0
-        answers.setdefault(text, answer)
-    return list(answers.items())
 
 
 def _sample(pool: list[str], size: int, draws: np.random.Generator) -> list[str]:

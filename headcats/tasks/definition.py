@@ -1,14 +1,20 @@
-"""A task: a named source of (input, output) word pairs, or of finished prompt pairs."""
+"""A task: a named source of (input, output) word pairs, or of finished prompt pairs; and the word tables.
 
+There is one TSV per domain, one row per entry; two columns give (input, output) pairs.
+"""
+
+import csv
+import functools
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.prompts.pair import PromptPair
-from headcats.registry import check_name, register
+from headcats.registry import check_name, register, unknown_name_message
 
 WordPair = tuple[str, str]
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
@@ -70,20 +76,17 @@ class Task:
             n: How many pairs the caller can use (a table may return more or fewer).
             seed: Seed of generated pairs.
 
-        Returns:
-            (input, output) pairs of text, or finished `PromptPair`s; never a mixture.
-
         Raises:
-            DataError: The function returned anything else, no pair, or an input with two different outputs.
+            DataError: The function returned anything but (input, output) pairs of text or finished `PromptPair`s, no
+                pair, or an input with two different outputs.
         """
         returned = self.make(n, seed=seed)
-        if not isinstance(returned, Iterable):
-            raise DataError(
-                f"Task {self.name!r} returned {returned!r}; expected (input, output) pairs of text, or PromptPairs."
-            )
-        pairs: list[Any] = list(returned)
+        pairs: list[Any] = list(returned) if isinstance(returned, Iterable) else []
         if not pairs:
-            raise DataError(f"Task {self.name!r} returned no pairs; expected (input, output) pairs of words.")
+            raise DataError(
+                f"Task {self.name!r} returned no pairs but {returned!r}; expected (input, output) pairs of text, or "
+                "PromptPairs."
+            )
         if all(isinstance(pair, PromptPair) for pair in pairs):
             return pairs
         outputs: dict[str, str] = {}
@@ -138,22 +141,17 @@ def task(
         raise OptionError(f"A task needs a category and a source; got category={category!r}, source={source!r}.")
 
     def decorate(function: MakePairs) -> Task:
-        _check_signature(function)
-        name = function.__name__
+        name, parameters = function.__name__, inspect.signature(function).parameters
+        if list(parameters)[:1] != ["n"] or "seed" not in parameters:
+            raise OptionError(
+                f"Expected a task function `def {name}(n, *, seed)`; got ({', '.join(parameters)}). `n` is the number "
+                "of pairs needed, `seed` the seed of random choices."
+            )
         registered = Task(name, category, source, function, suite, needs_demonstrations, exact)
         object.__setattr__(registered, "__doc__", function.__doc__)
         return register("task", name, registered)
 
     return decorate
-
-
-def _check_signature(function: Callable[..., Any]) -> None:
-    parameters = inspect.signature(function).parameters
-    if list(parameters)[:1] != ["n"] or "seed" not in parameters:
-        raise OptionError(
-            f"Expected a task function `def {function.__name__}(n, *, seed)`; got ({', '.join(parameters)}). `n` is "
-            "the number of pairs needed, `seed` the seed of random choices."
-        )
 
 
 def _is_word_pair(pair: Any) -> bool:
@@ -162,3 +160,35 @@ def _is_word_pair(pair: Any) -> bool:
         and len(pair) == 2
         and all(isinstance(word, str) and word.strip() == word and word for word in pair)
     )
+
+
+def table_pairs(table: str, source: str, target: str) -> list[tuple[str, str]]:
+    """(source, target) pairs of two columns of a table in `tasks/tables`, without the pairs that `merge` drops."""
+    rows = _read(table)
+    for column in (source, target):
+        if column not in rows[0]:
+            raise UnknownNameError(unknown_name_message(f"column of table {table!r}", column, rows[0]))
+    return merge([(row[source], row[target]) for row in rows])
+
+
+def merge(*lists: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Lists of (source, target) pairs as one, without duplicates, empty words and pairs of equal words.
+
+    Sources with two different targets are dropped too: a question with two answers cannot be scored.
+    """
+    pairs = [pair for pairs in lists for pair in pairs if all(pair) and pair[0] != pair[1]]
+    targets: dict[str, set[str]] = {}
+    for source, target in pairs:
+        targets.setdefault(source, set()).add(target)
+    return list(dict.fromkeys(pair for pair in pairs if len(targets[pair[0]]) == 1))
+
+
+@functools.cache
+def _read(table: str) -> list[dict[str, str]]:
+    folder = resources.files("headcats.tasks") / "tables"
+    path = folder / f"{table}.tsv"
+    if not path.is_file():
+        tables = sorted(entry.name.removesuffix(".tsv") for entry in folder.iterdir() if entry.name.endswith(".tsv"))
+        raise UnknownNameError(unknown_name_message("word table", table, tables))
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))

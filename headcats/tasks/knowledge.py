@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from headcats.tasks.definition import WordPair, task
-from headcats.tasks.table import table_pairs
+from headcats.tasks.definition import WordPair, table_pairs, task
 
 _countries = partial(task, category="Knowledge", suite="icl", source="tables/countries.tsv")
 _animals = partial(task, category="Knowledge", suite="icl", source="tables/animals.tsv")

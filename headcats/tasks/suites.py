@@ -1,5 +1,6 @@
 """A suite: the tasks of a study, their categories, and the order and colours of the categories."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -57,19 +58,15 @@ class Suite:
     def __post_init__(self) -> None:
         if not self.tasks:
             raise DataError(f"Suite {self.name!r} is empty: a study needs at least one task.")
-        names = [task.name for task in self.tasks]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise DataError(f"Suite {self.name!r} holds the task {name!r} twice.")
+        name, count = Counter(task.name for task in self.tasks).most_common(1)[0]
+        if count > 1:
+            raise DataError(f"Suite {self.name!r} holds the task {name!r} twice.")
 
     def category_of(self, task: Task) -> Category:
-        """This suite's category of a task, case-insensitive.
+        """This suite's category of a task, case-insensitive; a DataError if it has none.
 
         Args:
             task: A task, of this suite or not.
-
-        Raises:
-            DataError: The suite lacks the category.
         """
         for category in self.categories:
             if category.name.casefold() == task.category.casefold():
@@ -88,23 +85,19 @@ class Suite:
         """
         if names is None:
             return self.tasks
-        by_name = {task.name: task for task in self.tasks}
+        members = [task.name for task in self.tasks]
         for name in names:
-            if name not in by_name and name in registered("task"):
+            if name not in members and name in registered("task"):
                 raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_advice(name, self.name)}")
-            if name not in by_name:
-                raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, by_name))
-        return tuple(task for task in self.tasks if task.name in set(names))
+            if name not in members:
+                raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, members))
+        return tuple(task for task in self.tasks if task.name in names)
 
     def with_tasks(self, *tasks: Task | str) -> "Suite":
         """A new suite with more tasks; a task of the same name is replaced, new categories go last.
 
         Args:
             *tasks: Tasks, or names of registered ones.
-
-        Raises:
-            DataError: An argument that is neither.
-            UnknownNameError: A name that is not a registered task.
         """
         added = {task.name: task for task in map(_as_task, tasks)}
         remaining = [task for task in self.tasks if task.name not in added]
@@ -136,11 +129,13 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         [('Knowledge', '#ff7f0e')]
     """
     members = tuple(map(_as_task, tasks))
-    extended = list(categories)
+    by_name = {category.name.casefold(): category for category in categories}
     for member in members:
-        if not any(category.name.casefold() == member.category.casefold() for category in extended):
-            extended.append(_new_category(member.category, extended))
-    return Suite(name, members, tuple(extended))
+        key, used = member.category.casefold(), {category.colour for category in by_name.values()}
+        spare = next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1])
+        standard = (category for category in STANDARD_CATEGORIES if category.name.casefold() == key)
+        by_name.setdefault(key, next(standard, Category(member.category, spare)))
+    return Suite(name, members, tuple(by_name.values()))
 
 
 def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
@@ -165,11 +160,9 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
     """
     if isinstance(source, Suite):
         return source
-    if isinstance(source, Task):
-        return make_suite([source])
     if isinstance(source, str):
         return lookup("suite", source)()
-    return make_suite(list(source))
+    return make_suite([source] if isinstance(source, Task) else list(source))
 
 
 def tasks_of_suite(name: str) -> list[Task]:
@@ -201,9 +194,8 @@ def sentences() -> Suite:
     return make_suite(tasks_of_suite("sentences"), name="sentences")
 
 
-register("suite", "icl", icl)
-register("suite", "cognitive", cognitive)
-register("suite", "sentences", sentences)
+for _make in (icl, cognitive, sentences):
+    register("suite", _make.__name__, _make)
 
 
 def _as_task(task: Task | str) -> Task:
@@ -222,11 +214,3 @@ def _advice(task: str, suite_name: str) -> str:
     if home in registered("suite"):
         return f" but in suite {home!r}: use that suite (--suite {home}, in Python suite={home!r}), or add it: {call}."
     return f" nor in any other: add it in Python: {call}."
-
-
-def _new_category(name: str, existing: Sequence[Category]) -> Category:
-    for standard in STANDARD_CATEGORIES:
-        if standard.name.casefold() == name.casefold():
-            return standard
-    used = {category.colour for category in existing}
-    return Category(name, next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1]))

@@ -2,8 +2,7 @@
 
 from functools import partial
 
-from headcats.tasks.definition import WordPair, task
-from headcats.tasks.table import merge, table_pairs
+from headcats.tasks.definition import WordPair, merge, table_pairs, task
 
 TABLES = ("nouns", "animals", "verbs", "adjectives", "countries", "elements")
 

@@ -44,8 +44,8 @@ def test_from_tokens_takes_lists_tensors_and_arrays():
         ({"clean": [[0, 5], [0]]}, "clean .* rectangular"),
         ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean .* integers; got torch.float32"),
         ({"answer": [True, False]}, "answer .* integers; got torch.bool"),
-        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"clean \(2, 3\), corrupted \(2, 4\)"),
-        ({"clean": CLEAN[:1]}, r"clean \(1, 4\), corrupted \(2, 4\)"),
+        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"corrupted .* \(2, 3\); got \(2, 4\)"),
+        ({"clean": CLEAN[:1]}, r"corrupted .* \(1, 4\); got \(2, 4\)"),
         ({"clean": []}, r"clean .* \[prompt, pos\] .* \(0,\)"),
         ({"clean": [[], []], "corrupted": [[], []]}, "at least one entry"),
         ({"clean": 3}, r"must be \[prompt, pos\]"),
@@ -158,9 +158,9 @@ def test_a_second_corruption_changes_its_own_fingerprint_alone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second .* \(2, 4\) .*; got \(2, 3\)"),
+        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second .* \(2, 4\); got \(2, 3\)"),
         ({"second": SECOND[:1]}, r"got \(1, 4\)"),
-        ({"second": [[0.5] * 4] * 2}, "second token ids must be integers"),
+        ({"second": [[0.5] * 4] * 2}, "second .* integers"),
     ],
 )
 def test_a_second_corruption_of_another_shape_is_refused(options, message):

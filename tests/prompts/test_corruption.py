@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.corruption import build_pairs, distractor_tasks
-from headcats.prompts.derangement import derange
+from headcats.prompts.second_corruption import derange
 from headcats.prompts.template import ARROW, QUESTION
 
 WORDS = [f"w{i}" for i in range(24)]

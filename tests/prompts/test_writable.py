@@ -9,8 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import OptionError
 from headcats.prompts.encode import UNKNOWN_WORD, usable_pairs
-from headcats.prompts.template import ARROW, QUESTION, Template
-from headcats.prompts.writable import check_writable
+from headcats.prompts.template import ARROW, QUESTION, Template, check_writable
 
 PAIRS = [("cat", "Katze"), ("dog", "Hund")]
 ANIMALS = ["<bos>", "<unk>", "cat", "dog", "Katze", "Hund"]

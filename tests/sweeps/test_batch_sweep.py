@@ -118,7 +118,7 @@ class TestReferences:
 BATCHES: dict[str, tuple[Any, str]] = {
     "lengths": (
         lambda: PromptBatch.from_tokens(random_tokens(2, 5), random_tokens(2, 6), [5, 6], [7, 8]),
-        r"must have the same shape \[prompt, pos\]: clean \(2, 5\), corrupted \(2, 6\)",
+        r"corrupted .* \(2, 5\); got \(2, 6\)",
     ),
     "no prompts": (
         lambda: PromptBatch.from_tokens(*[torch.zeros(0, 3, dtype=torch.long)] * 2, *[torch.zeros(0, dtype=int)] * 2),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headcats.errors import UnknownNameError
-from headcats.tasks.table import merge, table_pairs
+from headcats.tasks.definition import merge, table_pairs
 
 
 def test_pairs_are_two_columns_in_the_order_of_the_rows():

@@ -11,7 +11,7 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered
 from headcats.prompts.encode import DropReport, usable_pairs
 from headcats.prompts.few_shot import few_shot_texts
-from headcats.prompts.writable import check_writable
+from headcats.prompts.template import check_writable
 from headcats.registry import lookup
 from headcats.scores.items import first_half
 from headcats.tasks.definition import Task
