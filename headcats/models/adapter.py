@@ -55,6 +55,10 @@ class HookedModel:
         tokenizer: As given.
         revision: As given.
         layers: Numbers of the layers with attention heads.
+        n_layers: Number of blocks, including those without attention heads.
+        d_model: Width of the residual stream.
+        d_vocab: Size of the input vocabulary.
+        n_ctx: Context length, in tokens.
         lock: Held during a forward pass: hooks belong to the model, so two threads take turns.
 
     Raises:
@@ -85,6 +89,8 @@ class HookedModel:
         self.name: str = name or str(getattr(model.cfg, "model_name", None) or "custom")
         self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
         self.revision = revision
+        sizes = (int(getattr(model.cfg, name)) for name in ("n_layers", "d_model", "d_vocab", "n_ctx"))
+        self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
         self._keeps_logits = keeps_logits(model)
         matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
@@ -92,8 +98,7 @@ class HookedModel:
         if not self.layers:
             raise ModelError(
                 f"Model {self.name!r} has no attention heads to intervene on: none of its hooks is named "
-                f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer; encoder-decoder models and "
-                f"models without attention are not supported."
+                f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
             )
 
     def __repr__(self) -> str:
@@ -113,11 +118,6 @@ class HookedModel:
                 )
         return {layer: value.shape for layer, value in z.items()}
 
-    @property
-    def n_layers(self) -> int:
-        """Number of blocks, including those without attention heads (see `layers`)."""
-        return int(self.model.cfg.n_layers)
-
     @functools.cached_property
     def n_heads(self) -> Mapping[int, int]:
         """Layer -> number of query heads; keys are `layers`."""
@@ -132,21 +132,6 @@ class HookedModel:
     def d_head(self) -> Mapping[int, int]:
         """Layer -> size of one head's output; keys are `layers`."""
         return MappingProxyType({layer: shape[3] for layer, shape in self._z_shapes.items()})
-
-    @property
-    def d_model(self) -> int:
-        """Width of the residual stream."""
-        return int(self.model.cfg.d_model)
-
-    @property
-    def d_vocab(self) -> int:
-        """Size of the input vocabulary."""
-        return int(self.model.cfg.d_vocab)
-
-    @property
-    def n_ctx(self) -> int:
-        """Context length, in tokens."""
-        return int(self.model.cfg.n_ctx)
 
     @property
     def device(self) -> torch.device:
@@ -232,16 +217,13 @@ class HookedModel:
         first: int = 0,
         edits: Mapping[int, Edit] = _NO_EDITS,
     ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """Last-position logits in fp32, and the head outputs of one run.
+        """Last-position logits in fp32, and layer -> `z` of one run, detached, each on the device of its layer.
 
         Args:
             tokens: Prompts of one length, without padding.
             layers: Layers to capture; None for all with heads.
             first: First position to keep, to save memory; -1 keeps the last only.
             edits: As in `logits`; of an edited layer, the edited value is captured.
-
-        Returns:
-            Logits, and layer -> `z` `[prompt, pos, head, d_head]`, detached, each on the device of its layer.
         """
         capturing = self.layers if layers is None else tuple(layers)
         self._check_layers([*capturing, *edits])

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from headcats.errors import DataError, ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit, unnoticed
+from headcats.models.hooks import Edit, keeping, unnoticed
 from headcats.models.weights import check_finite, readable
 
 Report = dict[str, bool | int | float]
@@ -88,13 +88,8 @@ def check_residual(
         `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
     """
     _check_pair(clean, corrupted)
-    hook, stream = "blocks.0.hook_resid_pre", {}
-
-    def keep(value: Tensor) -> Tensor:
-        stream[hook] = value.detach().clone()
-        return value
-
-    expected = model.run(clean, hooks={hook: keep})
+    hook, stream = "blocks.0.hook_resid_pre", dict[str, Tensor]()
+    expected = model.run(clean, hooks={hook: keeping(stream, hook)})
     floor = noise_floor(expected, model.dtype)
     difference = _largest(model.run(corrupted, hooks={hook: _put(stream[hook])}) - expected)
     if not difference <= floor:
@@ -147,7 +142,6 @@ def _largest(values: Tensor) -> float:
     return float(values.abs().max())
 
 
-# Reports unequal shapes with a better message than the unchecked axes (`_prompt`) above would give.
 def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
     if clean.shape != corrupted.shape:
         raise DataError(

@@ -1,7 +1,7 @@
 """Run the parts of a head's circuit in the model: the reference that weights are checked against."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from headcats.errors import ModelError
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit, hook_z, unnoticed
+from headcats.models.hooks import hook_z, keeping, unnoticed
 
 FirstMLP = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Any]]
 """The norm that the MLP of block 0 reads, and the MLP."""
@@ -52,8 +52,8 @@ def one_token_run(model: HookedModel) -> CircuitRun:
     tokens = torch.tensor([[0], [model.d_vocab - 1]])
     values: dict[int, Tensor] = {}
     z: dict[int, Tensor] = {}
-    hooks = {hook_v(layer): _keep(values, layer) for layer in model.layers}
-    hooks |= {hook_z(layer): _keep(z, layer) for layer in model.layers}
+    hooks = {hook_v(layer): keeping(values, layer) for layer in model.layers}
+    hooks |= {hook_z(layer): keeping(z, layer) for layer in model.layers}
     with model.lock, unnoticed(model.device), _watching(model) as seen:
         model.run(tokens, hooks=hooks)
     for layer in model.layers:
@@ -110,29 +110,17 @@ def _watching(model: HookedModel) -> Iterator[_Seen]:
     def reads(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
         seen.mlp_reads = [value.detach().clone() for value in (*args, *named.values()) if isinstance(value, Tensor)]
 
-    handles = []
-    for layer in model.layers:
-        attention = blocks[layer].attn
-        handles.append(attention.register_forward_pre_hook(reading(layer), with_kwargs=True))
-        # The bridge's attention may add more than its heads (BLOOM: the residual stream); its projection does not.
-        projection = getattr(attention, "o", None) if model.model_class == "TransformerBridge" else attention
-        if isinstance(projection, nn.Module):
-            handles.append(projection.register_forward_hook(writing(seen.written, layer)))
-    for name, module in blocks[0].named_children():
-        if name.startswith("ln"):
-            handles.append(module.register_forward_hook(writing(seen.norms, name)))
-    if isinstance(getattr(blocks[0], "mlp", None), nn.Module):
-        handles.append(blocks[0].mlp.register_forward_pre_hook(reads, with_kwargs=True))
-    try:
+    with ExitStack() as handles:
+        for layer in model.layers:
+            attention = blocks[layer].attn
+            handles.enter_context(attention.register_forward_pre_hook(reading(layer), with_kwargs=True))
+            # The bridge's attention may add more than its heads (BLOOM: the residual stream); its projection does not.
+            projection = getattr(attention, "o", None) if model.model_class == "TransformerBridge" else attention
+            if isinstance(projection, nn.Module):
+                handles.enter_context(projection.register_forward_hook(writing(seen.written, layer)))
+        for name, module in blocks[0].named_children():
+            if name.startswith("ln"):
+                handles.enter_context(module.register_forward_hook(writing(seen.norms, name)))
+        if isinstance(getattr(blocks[0], "mlp", None), nn.Module):
+            handles.enter_context(blocks[0].mlp.register_forward_pre_hook(reads, with_kwargs=True))
         yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _keep(captured: dict[int, Tensor], layer: int) -> Edit:
-    def keep(value: Tensor) -> Tensor:
-        captured[layer] = value.detach().clone()
-        return value
-
-    return keep

@@ -77,6 +77,16 @@ def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
     return edited
 
 
+def keeping(captured: dict[Any, Tensor], key: Any) -> Edit:
+    """An edit that changes nothing and stores a copy of the value under `key`."""
+
+    def keep(value: Tensor) -> Tensor:
+        captured[key] = value.detach().clone()
+        return value
+
+    return keep
+
+
 @contextmanager
 def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple[str, Callable[..., Tensor]]]]:
     """The edits as hooks for one forward pass, each of which must fire exactly once (ModelError)."""

@@ -100,11 +100,11 @@ def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None,
             f"{' and '.join(unusable)} cannot be set for a model that is already loaded: headcats uses it as it is. "
             f"Move or convert it yourself, or pass its name or folder."
         )
-    if isinstance(source, HookedModel):
-        if tokenizer is None:
-            return source
-        return HookedModel(model, name=source.name, tokenizer=_tokenizer(tokenizer), revision=source.revision)
-    return HookedModel(model, tokenizer=None if tokenizer is None else _tokenizer(tokenizer))
+    if isinstance(source, HookedModel) and tokenizer is None:
+        return source
+    name, commit = (source.name, source.revision) if isinstance(source, HookedModel) else (None, None)
+    tokenizer = None if tokenizer is None else _tokenizer(tokenizer)
+    return HookedModel(model, name=name, tokenizer=tokenizer, revision=commit)
 
 
 def _find(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
@@ -129,18 +129,11 @@ def _hf_model(folder: Path, dtype: torch.dtype) -> Any:
     try:
         # Eager attention: the others compute no attention pattern, and the bridge of 3.x does not switch by itself.
         # Without trust_remote_code=False, transformers would ask at the keyboard.
-        model, info = AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=dtype,
-            attn_implementation="eager",
-            local_files_only=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
+        options = {"local_files_only": True, "trust_remote_code": False, "output_loading_info": True}
+        model, info = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager", **options)
     except Exception as error:  # noqa: BLE001 - every format and architecture fails in its own way
         raise ModelError(_message("Cannot load the model in", folder, error)) from None
-    missing = sorted(info.get("missing_keys", ()))
-    if missing:
+    if missing := sorted(info.get("missing_keys", ())):
         # transformers fills them with random numbers and warns.
         raise ModelError(
             f"The weights in {str(folder)!r} lack {len(missing)} tensors of {type(model).__name__}, {missing[0]!r} "
@@ -193,9 +186,8 @@ def _bridge(hf_model: Any, tokenizer: Any, *, name: str, device: torch.device) -
 
 def _device(device: str | torch.device | None) -> torch.device:
     if device is None:
-        if torch.cuda.is_available():
-            return torch.device("cuda")
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+        best = "mps" if torch.backends.mps.is_available() else "cpu"
+        return torch.device("cuda" if torch.cuda.is_available() else best)
     try:
         place = torch.device(device)
         torch.empty(0, device=place)

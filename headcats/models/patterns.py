@@ -21,18 +21,10 @@ def hook_pattern(layer: int) -> str:
 def attention_patterns(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], parts: Mapping[int, Part]
 ) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Tensor]]:
-    """Last-position logits, and parts of the attention patterns of one run.
+    """Last-position logits, and layer -> a part of its attention pattern in one run, in float64 on the CPU.
 
-    Args:
-        model: The model.
-        tokens: Prompts of one length, without padding.
-        parts: Layer -> the part of its pattern to keep; patterns grow with the square of the prompt.
-
-    Returns:
-        Logits as of `HookedModel.run`, and layer -> the kept part, in float64 on the CPU. Rows of a pattern sum to 1.
-
-    Raises:
-        ModelError: A model that computes no attention pattern (a fused attention), or a layer without heads.
+    Patterns grow with the square of the prompt; their rows sum to 1. A model that computes none (a fused attention) is
+    a ModelError.
     """
     patterns: dict[int, Tensor] = {}
     hooks = {hook_pattern(layer): _keeping(patterns, layer, part) for layer, part in parts.items()}

@@ -63,12 +63,7 @@ def check_second(intervention: Intervention, batch: PromptBatch) -> None:
 
 
 def find_intervention(method: "str | Intervention") -> Intervention:
-    """The intervention of a causal method, by name or as it is.
-
-    Raises:
-        UnknownNameError: No such method.
-        OptionError: A method that does not intervene on heads.
-    """
+    """The intervention of a causal method, by name or as it is."""
     if isinstance(method, Intervention):
         return method
     if isinstance(method, str) and (":" in method or "@" in method):
@@ -78,13 +73,13 @@ def find_intervention(method: "str | Intervention") -> Intervention:
         )
     item = lookup("method", method) if isinstance(method, str) else method
     intervention = getattr(item, "intervention", None)
-    if not isinstance(intervention, Intervention):
-        if not isinstance(method, str):
-            raise OptionError(
-                f"The method of a sweep is the name of a causal method or an Intervention; got a "
-                f"{type(method).__name__}. The order is hc.sweep(model, batch, method)."
-            )
+    if isinstance(intervention, Intervention):
+        return intervention
+    if isinstance(method, str):
         raise OptionError(
             f"{method!r} does not intervene on heads, so it cannot be swept; call hc.methods.{method} itself."
         )
-    return intervention
+    raise OptionError(
+        f"The method of a sweep is the name of a causal method or an Intervention; got a {type(method).__name__}. The "
+        "order is hc.sweep(model, batch, method)."
+    )

@@ -15,7 +15,7 @@ from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.graphs import counting_kept, leaving_no_graph
-from headcats.models.hooks import Edit, hook_z
+from headcats.models.hooks import Edit, hook_z, keeping
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
@@ -120,21 +120,18 @@ def _gradients(
         logits, zeros = _traced(model, tokens, start)
         # Prompts do not see each other, so the gradient of the sum is that of each prompt.
         values = [measure((name,), logits, targets).sum() for name in metrics]
-        for name, value in zip(metrics, values, strict=True):
-            if not value.requires_grad:
-                raise OptionError(
-                    f"Metric {name!r} gives no gradient: declare it with @metric(smooth=False), and use an exact "
-                    f"method for it."
-                )
+        if constant := [name for name, value in zip(metrics, values, strict=True) if not value.requires_grad]:
+            raise OptionError(
+                f"Metric {constant[0]!r} gives no gradient: declare it with @metric(smooth=False), and use an exact "
+                f"method for it."
+            )
         gradients = []
         for value in values:
-            layer_gradients = torch.autograd.grad(
-                value, list(zeros.values()), retain_graph=value is not values[-1], allow_unused=True
-            )
-            missing = [layer for layer, gradient in zip(zeros, layer_gradients, strict=True) if gradient is None]
-            if missing:
-                raise ModelError(_no_gradient(model, f"the heads of layer {missing[0]}"))
-            gradients.append(dict(zip(zeros, layer_gradients, strict=True)))
+            keeps = value is not values[-1]
+            of_zeros = torch.autograd.grad(value, list(zeros.values()), retain_graph=keeps, allow_unused=True)
+            gradients.append(dict(zip(zeros, of_zeros, strict=True)))
+        if missing := [layer for layer, gradient in gradients[0].items() if gradient is None]:
+            raise ModelError(_no_gradient(model, f"the heads of layer {missing[0]}"))
     return gradients
 
 
@@ -162,30 +159,18 @@ def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[M
     if not ig_steps:
         yield {}
         return
-    clean, corrupted = (_embeddings(model, tokens) for tokens in (batch.clean, batch.corrupted))
+    embeddings: dict[str, Tensor] = {}
+    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
+        model.run(tokens, hooks={_EMBEDDINGS: keeping(embeddings, name)})
     for step in range(ig_steps):
-        point = torch.lerp(corrupted, clean, (step + 0.5) / ig_steps)
+        point = torch.lerp(embeddings["corrupted"], embeddings["clean"], (step + 0.5) / ig_steps)
         yield {_EMBEDDINGS: lambda value, point=point: point}  # type: ignore[misc]
 
 
-def _embeddings(model: HookedModel, tokens: Int[Tensor, "prompt pos"]) -> Float[Tensor, "prompt pos d_model"]:
-    embeddings = []
-
-    def keep(value: Tensor) -> Tensor:
-        embeddings.append(value.detach().clone())
-        return value
-
-    model.run(tokens, hooks={_EMBEDDINGS: keep})
-    return embeddings[0]
-
-
 def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> memory.MemoryPlan:
-    """How many prompts are differentiated at a time: all, or a power of two.
+    """How many prompts are differentiated at a time: all, or a power of two; an OptionError if not even one fits.
 
     Measured with one and two prompts: HookedTransformer keeps rearranged weights as well, once for all prompts.
-
-    Raises:
-        OptionError: Not even one prompt fits.
     """
     n, measured = len(batch), list[int]()
     with leaving_no_graph(model):

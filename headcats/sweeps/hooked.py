@@ -28,14 +28,8 @@ def hooked(
 ) -> Float[Tensor, "metric prompt set"]:
     """Metrics of one forward pass in which a row is a prompt with one of the sets of heads replaced.
 
-    Args:
-        model: The model.
-        tokens: The prompts.
-        sets: Heads that are replaced together; an empty set gives the unpatched run.
-        new_z: Layer -> new z of all its heads, at the last positions of the prompts, as many as `mask` has.
-        mask: Where z is replaced.
-        names: Metrics, all read from the same logits.
-        targets: One per prompt.
+    An empty set gives the unpatched run. `new_z` gives a layer's new z of all its heads at the last positions of the
+    prompts, as many as `mask` has.
     """
     logits = model.logits(tokens.repeat(len(sets), 1), edits=edits(sets, new_z, mask))
     values = measure(names, logits, targets, of=torch.arange(len(tokens)).repeat(len(sets)))

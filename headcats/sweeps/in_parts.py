@@ -23,16 +23,7 @@ def in_parts(
 ) -> Iterator[tuple[slice, T]]:
     """Results of `work` on consecutive parts of `range(size)`; from where memory runs out on, on parts half as large.
 
-    One warning is logged.
-
-    Args:
-        work: Called with one part.
-        size: How much there is to do.
-        at_a_time: How large a part is at first.
-        device: Whose memory is given back before smaller parts are tried.
-
-    Raises:
-        ModelError: It runs out with the smallest part too.
+    One warning is logged. Raises a ModelError if memory runs out with the smallest part too.
     """
     start, warned = 0, False
     while start < size:

@@ -75,11 +75,7 @@ _outcomes: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], tuple[int, Outco
 
 
 def check_path(path: str) -> None:
-    """Refuse a name that is no path.
-
-    Raises:
-        UnknownNameError: The message lists near matches.
-    """
+    """Refuse a name that is no path."""
     if path not in PATHS:
         raise UnknownNameError(unknown_name_message("path", path, PATHS))
 

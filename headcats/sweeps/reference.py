@@ -27,11 +27,7 @@ _DONORS = {
 
 
 class UncoveredRoles(DataError):
-    """Some scored prompts have a token role that no suitable reference prompt shows (often enough).
-
-    Attributes:
-        prompts: Their places in the batch.
-    """
+    """Some scored prompts, by place in the batch, have a role that no suitable reference prompt shows often enough."""
 
     def __init__(self, message: str, prompts: Sequence[int]) -> None:
         super().__init__(message)
@@ -81,8 +77,7 @@ class Reference:
     ) -> Float[Tensor, "prompt pos head d_head"]:
         """Mean z of a layer at the role of each masked token of `batch`, from position `first` on; zeros elsewhere.
 
-        Raises:
-            UncoveredRoles: A role with fewer than 16 reference prompts in every task; the message names the first.
+        A role with fewer than 16 reference prompts in every task raises UncoveredRoles.
         """
         if self.by_index or batch.labels is None:
             return self._mean_by_index(model, batch, layer, first)
@@ -122,10 +117,8 @@ class Reference:
         """Per layer, z of one seeded reference prompt for each prompt of `batch`, at the same roles.
 
         At positions `first` and later, which must include the masked ones. Without roles, donors are other prompts at
-        the same index, for `of="another item"` those with another query.
-
-        Raises:
-            UncoveredRoles: No suitable reference prompt has all the roles of a prompt; the message names it.
+        the same index, for `of="another item"` those with another query. A prompt all of whose roles no suitable
+        reference prompt has raises UncoveredRoles.
         """
         if self.by_index or batch.labels is None:
             items = [item for source in self.batches for item in source.items]
@@ -244,10 +237,7 @@ def choose_by_role(
     seed: int,
     of: Donors,
 ) -> list[tuple[int, int]]:
-    """A seeded donor (number of its batch, row) for each prompt of `batch`, among those with all its masked roles.
-
-    A prompt's donor does not depend on those after it.
-    """
+    """A seeded donor (number of its batch, row) for each prompt of `batch`, among those with all its masked roles."""
     assert batch.labels is not None
     by_roles: dict[frozenset[str], list[tuple[int, int]]] = {}
     draws = stream(seed, batch.task, _DONORS[of][0])

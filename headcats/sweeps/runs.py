@@ -97,8 +97,7 @@ class Run:
         parts, recordings = [], []
         for prompts, recording in self._record(self._first):
             parts.append((recording.logits, dict(recording.z)))
-            if keeps:
-                recordings.append((prompts, recording))
+            recordings += [(prompts, recording)] if keeps else []
         self._recordings = recordings
         return _joined(parts)
 

@@ -46,11 +46,7 @@ class Tree:
 
 
 def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
-    """The tree of some sets of heads, none of them empty.
-
-    Args:
-        sets: Heads that are replaced together; may repeat.
-        n_layers: Blocks of the model.
+    """The tree of some sets of heads, none of them empty; sets may repeat.
 
     Example:
         >>> tree = grow([(Head(0, 0),), (Head(0, 1),), (Head(0, 1), Head(1, 0))], n_layers=2)

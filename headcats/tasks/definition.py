@@ -84,7 +84,7 @@ class Task:
         pairs: list[Any] = list(returned) if isinstance(returned, Iterable) else []
         if not pairs:
             raise DataError(
-                f"Task {self.name!r} returned no pairs but {returned!r}; expected (input, output) pairs of text, or "
+                f"Task {self.name!r} returned {returned!r}, no pairs; expected (input, output) pairs of text, or "
                 "PromptPairs."
             )
         if all(isinstance(pair, PromptPair) for pair in pairs):

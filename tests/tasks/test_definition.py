@@ -90,7 +90,7 @@ def test_lists_of_two_become_tuples_and_generators_are_read():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([], "returned no pairs"),
+        ([], r"returned \[\], no pairs"),
         (None, "returned None"),
         (3, "returned 3"),
         (["ab"], "element 0 is 'ab'"),

@@ -29,10 +29,7 @@ class FixedPrefix:
     is_compileable = False
 
     def __init__(self, keys: Tensor, values: Tensor, *, rows: int = 1, stop: bool = False) -> None:
-        self.keys = keys
-        self.values = values
-        self.rows = rows
-        self.stop = stop
+        self.keys, self.values, self.rows, self.stop = keys, values, rows, stop
 
     def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
         """The block's keys and values with the earlier ones before them."""
@@ -72,19 +69,17 @@ class BlockArguments:
     def __init__(
         self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, shape: tuple[int, int]
     ) -> None:
-        self._block = block
-        self._cache = cache
+        self._block, self._cache, self._by_position = block, cache, bool(args)
         self._prompts, self._length = shape
-        self._by_position = bool(args)
         names = list(inspect.signature(block.original_component.forward).parameters)
         by_name = dict(zip(names[1:], args[1:], strict=False))
         self._named = {name: self._shared(name, value) for name, value in by_name.items()}
         self._kwargs = {name: self._shared(name, value) for name, value in kwargs.items() if name != "hidden_states"}
         self.residual: Tensor = args[0] if args else kwargs["hidden_states"]
-        mask = self._find_mask()
-        if mask is not None and (mask.ndim != 4 or mask.shape[-2:] != (self._length, self._length)):
-            raise Unreplayable(f"its blocks get an attention mask shaped {tuple(mask.shape)}")
-        self._mask = mask
+        mask = self._named.get("attention_mask", self._kwargs.get("attention_mask"))
+        self._mask = mask if isinstance(mask, Tensor) else None
+        if self._mask is not None and (self._mask.ndim != 4 or self._mask.shape[-2:] != (self._length, self._length)):
+            raise Unreplayable(f"its blocks get an attention mask shaped {tuple(self._mask.shape)}")
 
     def call(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice, one_sequence: bool) -> Tensor:
         """Run the block.
@@ -121,17 +116,10 @@ class BlockArguments:
 
         args = tuple(adapted(name, value) for name, value in self._named.items())
         kwargs = {name: adapted(name, value) for name, value in self._kwargs.items()}
-        if self._by_position:
-            return (residual, *args), kwargs
-        return (), {"hidden_states": residual, **kwargs}
+        return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
 
     def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice) -> tuple[Tensor, Tensor]:
         """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run.
-
-        Args:
-            residual: The residual stream before the block.
-            prefix: Keys and values before `positions`; they are not in the result.
-            positions: Where in the recorded run it stands.
 
         Raises:
             Unreplayable: The block does not ask the cache for its keys and values.
@@ -151,10 +139,6 @@ class BlockArguments:
         if name not in _PER_PROMPT or not isinstance(value, Tensor) or value.ndim < 2 or len(value) != self._prompts:
             return value
         return value[:1] if bool((value == value[:1]).all()) else value
-
-    def _find_mask(self) -> Tensor | None:
-        mask = self._named.get("attention_mask", self._kwargs.get("attention_mask"))
-        return mask if isinstance(mask, Tensor) else None
 
     def _at(self, name: str, value: Any, positions: slice, width: int | None, copies: int) -> Any:
         if name == "position_embeddings" and isinstance(value, tuple | list):

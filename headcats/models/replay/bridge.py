@@ -47,19 +47,14 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> "BridgeR
 
 
 class _Ahead(NamedTuple):
-    """What is computed of the last block before its last position goes through it.
-
-    Attributes:
-        earlier: Residual stream before the block, at all positions but the last.
-        keys: Keys at all positions.
-        values: Values at all positions.
-        z: Head outputs at positions `first` and later, but the last; None if there are none.
-    """
+    """What is computed of the last block before its last position goes through it."""
 
     earlier: Tensor
+    """Residual stream before the block, at all positions but the last."""
     keys: Tensor
     values: Tensor
     z: Tensor | None
+    """Head outputs at positions `first` and later, but the last; None if there are none."""
 
 
 class _Run:
