@@ -13,7 +13,7 @@ from headcats.models.loading import load_model
 
 class TestBadFolder:
     def test_what_is_missing_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(ModelError, match=r"config\.json and .*model\.safetensors\) and .*tokenizer\.json"):
+        with pytest.raises(ModelError, match=r"config.*safetensors.*tokenizer"):
             load_model(tmp_path)
 
     @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ class TestBadFolder:
     @pytest.mark.parametrize("content", ["{", "[]"])
     def test_an_unreadable_config(self, folder: Path, content: str) -> None:
         (folder / "config.json").write_text(content, encoding="utf-8")
-        with pytest.raises(ModelError, match=r"(Cannot read|a JSON object in) '.*config\.json'"):
+        with pytest.raises(ModelError, match=r"(read|in) '.*config"):
             load_model(folder)
 
     @pytest.mark.parametrize(

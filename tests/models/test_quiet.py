@@ -17,7 +17,7 @@ class TestQuiet:
     @pytest.mark.parametrize("backend", BACKENDS)
     def test_loading_prints_nothing(self, folders: dict[str, Path], backend: str) -> None:
         # A fresh process without pytest's handlers: what a user sees. Warnings are errors there too.
-        code = f"from headcats.models.loading import load_model; load_model({str(folders['gpt2'])!r}, backend={backend!r})"
+        code = f"import headcats as hc; hc.load_model({str(folders['gpt2'])!r}, backend={backend!r})"
         done = subprocess.run(
             [sys.executable, "-W", "error::DeprecationWarning:__main__", "-c", code],
             capture_output=True,
