@@ -114,7 +114,7 @@ def test_a_preset_of_a_method_or_settings_of_ones_own():
     presets = {"paper2024": (1, 2), "mini": (3, 4)}
     assert registry.preset_of("some_method", "mini", presets) == (3, 4)
     assert registry.preset_of("some_method", (5, 6), presets) == (5, 6)
-    with pytest.raises(UnknownNameError, match="'paper2023' of some_method.* 'paper2024'"):
+    with pytest.raises(UnknownNameError, match=r"'paper2023' .* 'paper2024'"):
         registry.preset_of("some_method", "paper2023", presets)
     with pytest.raises(UnknownNameError, match="preset '7'"):
         registry.preset_of("some_method", 7, presets)
