@@ -29,8 +29,9 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
-from headcats.cli.as_json import Answer
-from headcats.cli.finished_run import tell_run
+from headcats.cli.console import Answer
+from headcats.cli.run import tell_run
+from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
 from headcats.results.folder import ResultsFolder
@@ -435,7 +436,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.models.loading.load_model", stop)
+    monkeypatch.setattr("headcats.study.prepare.load_model", stop)
     assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped")
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert done.code == 130
@@ -468,7 +469,7 @@ def test_ctrl_c_in_a_map_is_one_line(headcats, results, monkeypatch):
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.results.folder.load", stop)
+    monkeypatch.setattr("headcats.cli.map.load", stop)
     done = headcats("map", results)
     assert done.code == 130
     assert re.fullmatch(r"Note: Stopped.*\n", done.err)
@@ -527,12 +528,9 @@ def test_no_bar_where_nobody_looks_or_with_quiet(headcats, model_folder, monkeyp
 
 
 def test_methods_are_split_at_spaces_and_commas_but_not_between_options():
-    from headcats.cli.run import _methods
-
-    assert _methods("denoising_patch,mean_ablation") == ["denoising_patch", "mean_ablation"]
-    assert _methods("a:b=1,c=2@last d") == ["a:b=1,c=2@last", "d"]
-    assert _methods(" a , b ") == ["a", "b"]
-    assert _methods(None) is None
+    assert split_names("denoising_patch,mean_ablation") == ["denoising_patch", "mean_ablation"]
+    assert split_names("a:b=1,c=2@last d") == ["a:b=1,c=2@last", "d"]
+    assert split_names(" a , b ") == ["a", "b"]
 
 
 def test_map_writes_the_head_list(headcats, results):

@@ -1,64 +1,85 @@
 """Arguments and options that several commands have, with what a shell offers for them."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headcats.cli import completion
+from headcats.errors import OptionError
 
+# ------------------------------------------------------------------------------------------------ finished results
 Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion=completion.results_folders)]
 Folders = Annotated[
     list[Path], typer.Argument(help="One or several results folders.", autocompletion=completion.results_folders)
 ]
+_MODEL_OF_RESULTS = "Model of the results; default: the name in their manifest."
 ModelOfResults = Annotated[
-    str | None,
-    typer.Option(
-        "--model", help="Model of the results; default: the name in their manifest.", autocompletion=completion.models
-    ),
+    str | None, typer.Option("--model", help=_MODEL_OF_RESULTS, autocompletion=completion.models)
 ]
-Method = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        help="Method, as name or name@positions; default: the first exact one of the run.",
-        autocompletion=completion.methods_of_results,
-    ),
-]
-Positions = Annotated[str | None, typer.Option("--positions", help="Positions, where the method was run at several.")]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric", help="Metric to map; default: the first of the run.", autocompletion=completion.metrics_of_results
-    ),
-]
+_METHOD = "Method, as name or name@positions; default: the first exact one of the run."
+Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)]
+Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
+_METRIC = "Metric to read; default: the first of the run."
+Metric = Annotated[str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)]
 RuleText = Annotated[
     str, typer.Option("--rule", help="Rule as `name:option=value,...`", autocompletion=completion.rules)
 ]
+_EFFECT = "total, or task_specific (denoising_patch minus its control)."
 Effect = Annotated[
-    str,
+    str, typer.Option("--effect", help=_EFFECT, autocompletion=completion.one_of("total", "task_specific"))
+]
+_SIGN = "Heads to show: helping (the default) or suppressing."
+Sign = Annotated[str, typer.Option("--sign", help=_SIGN, autocompletion=completion.one_of("helping", "suppressing"))]
+_MIN_TASKS = "Tasks of a category that must agree: 'half' or a number."
+MinTasks = Annotated[str, typer.Option("--min-tasks", help=_MIN_TASKS, autocompletion=completion.one_of("half"))]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of text; notes go to stderr.")]
+
+# -------------------------------------------------------------------------------------------------------- new runs
+_MODEL = "'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder, or a hub name."
+Model = Annotated[str | None, typer.Option("--model", help=_MODEL, autocompletion=completion.models)]
+SuiteName = Annotated[
+    str | None, typer.Option("--suite", help="Suite of tasks; default: icl.", autocompletion=completion.suites)
+]
+_TASKS = "Tasks to score, separated by commas; default: all of the suite."
+Tasks = Annotated[str | None, typer.Option("--tasks", help=_TASKS, autocompletion=completion.tasks)]
+NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 64.")]
+NDemos = Annotated[int | None, typer.Option("--n-demos", help="Demonstrations per prompt; default: 5.")]
+_TEMPLATE = "Prompt format: arrow (default) or question."
+Template = Annotated[str | None, typer.Option("--template", help=_TEMPLATE, autocompletion=completion.templates)]
+_CORRUPTIONS = ("other_task", "shuffled_labels")
+Corruption = Annotated[
+    str | None,
     typer.Option(
-        "--effect",
-        help="total, or task_specific (denoising_patch beside its control).",
-        autocompletion=completion.one_of("total", "task_specific"),
+        "--corruption",
+        help="other_task (default) or shuffled_labels.",
+        autocompletion=completion.one_of(*_CORRUPTIONS),
     ),
 ]
-Sign = Annotated[
-    str,
-    typer.Option(
-        "--sign",
-        help="Whose map: helping (the default) or suppressing heads.",
-        autocompletion=completion.one_of("helping", "suppressing"),
-    ),
-]
-MinTasks = Annotated[
-    str,
-    typer.Option(
-        "--min-tasks",
-        help="'half' or how many tasks of a category must agree.",
-        autocompletion=completion.one_of("half"),
-    ),
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print JSON for scripts on stdout, in place of text; notes go to stderr.")
-]
+_METRICS = "Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels)."
+Metrics = Annotated[str | None, typer.Option("--metrics", help=_METRICS, autocompletion=completion.metrics)]
+Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
+Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]
+Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
+Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]
+Backend = Annotated[str | None, typer.Option("--backend", help="bridge, or hooked (transformer-lens 3 only).")]
+_MEMORY = "Memory to use beside the model's weights, such as 4GB; default: half of what is free."
+Memory = Annotated[str | None, typer.Option("--memory", help=_MEMORY)]
+_PATH = "auto (the fastest exact one, the default) or hooked (the reference)."
+SweepPath = Annotated[str | None, typer.Option("--path", help=_PATH)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar and no finished parts.")]
+
+
+def refuse_unused(options: Iterable[str], *, by: str) -> None:
+    """Refuse options that would change nothing.
+
+    Args:
+        options: Options that were set, such as those of `Reading.options`.
+        by: What does not read them, for the message.
+
+    Raises:
+        OptionError: There are some.
+    """
+    if unused := [f"--{name}" for name in sorted(options)]:
+        raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")

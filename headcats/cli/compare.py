@@ -1,77 +1,68 @@
-"""`headcats compare`: what a map depends on. Reads saved results; loads no torch."""
+"""`headcats compare`: what a map depends on."""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
+import pandas as pd
 import typer
+import xarray as xr
 
+from headcats.categories.reading import Reading, judge_scores, read_scores
+from headcats.categories.shared import overlap
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText
-from headcats.cli.as_json import Answer
-from headcats.cli.comparisons import methods, methods_alone, protocols, structure
-from headcats.errors import OptionError
+from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText, Sign
+from headcats.cli.console import Answer, warn
+from headcats.errors import DataError, OptionError, StorageError
+from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
+from headcats.evidence.comparison.method_agreement import method_agreement
+from headcats.evidence.comparison.method_grid import method_scores
+from headcats.evidence.comparison.models import category_structure
+from headcats.evidence.comparison.protocols import judge_protocols
+from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings, scored
+from headcats.reports.text.methods import method_findings
+from headcats.reports.text.plans import differences, plan_findings
+from headcats.reports.text.replicates import replicates
+from headcats.reports.text.robustness import Robustness, robustness_folder, save_robustness
+from headcats.reports.text.structure import structure_findings
+from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
+from headcats.results.folder import load
+from headcats.results.tree import drop_untried_categories, manifest_of, suite_blocks, task_nodes
+from headcats.results.whole_file import write_whole
 from headcats.study.defaults import DEFAULT_RULE
 
-if TYPE_CHECKING:
-    import pandas as pd
-    import xarray as xr
-
-Method = Annotated[
-    str | None,
-    typer.Option(
-        "--method",
-        help="Only this method; default: all (models: the first).",
-        autocompletion=completion.methods_of_results,
-    ),
-]
-Positions = Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        help="Only this metric; default: all (models: the first).",
-        autocompletion=completion.metrics_of_results,
-    ),
-]
-Sign = Annotated[
-    str,
-    typer.Option(
-        "--sign",
-        help="Whose: helping (the default) or suppressing heads; they are never merged.",
-        autocompletion=completion.one_of("helping", "suppressing"),
-    ),
-]
-Splits = Annotated[int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")]
-Csv = Annotated[
-    Path | None,
-    typer.Option(
-        "--csv",
-        help="Write the numbers as a table to this file; the grid of all methods beside it, as NAME-methods.csv.",
-    ),
-]
+_METHOD = "Only this method; default: all (models: the first)."
+_METRIC = "Only this metric; default: all (models: the first)."
+_CSV = "Write the numbers as a table to this file, and the grid of all methods beside it, as NAME-methods.csv."
+_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods", "models")
 
 
 def compare_command(
     folders: Folders,
-    method: Method = None,
-    positions: Positions = None,
-    metric: Metric = None,
+    method: Annotated[
+        str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
+    ] = None,
+    positions: Annotated[str | None, typer.Option("--positions", help="Only these positions; default: all.")] = None,
+    metric: Annotated[
+        str | None, typer.Option("--metric", help=_METRIC, autocompletion=completion.metrics_of_results)
+    ] = None,
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     sign: Sign = "helping",
-    halves: Splits = 5,
-    csv: Csv = None,
+    halves: Annotated[
+        int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")
+    ] = 5,
+    csv: Annotated[Path | None, typer.Option("--csv", help=_CSV)] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the heads of a category depend on: how far they agree between protocols, prompts, results or models.
+    """Compare the heads of each category between protocols, prompts, results or models.
 
-    One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, where it holds
-    methods over the whole suite (ov_relation, head_gating, ...), between all methods on one grid of heads. This is
-    saved in the folder for its report, unless --method, --positions or --metric choose among the protocols or --halves
-    is 0. Several folders of one model: between all they hold. Either way also which heads are in a category under all
-    protocols, at least half of them, or any. Folders of different models: the structure of their categories, since
-    heads of different models do not correspond.
+    One folder: between all methods, positions and metrics it holds, between halves of its prompts, and, if it holds
+    joint methods (ov_relation, head_gating, ...), between all methods on one grid of heads. This is saved in the folder
+    for its report, unless --method, --positions or --metric choose among the protocols or --halves is 0. Several
+    folders of one model: between all they hold. Either way also which heads are in a category under all protocols, at
+    least half of them, or any. Folders of different models: the structure of their categories, since heads of different
+    models do not correspond.
 
     Examples:
     - `headcats compare results/mini-icl`
@@ -89,20 +80,14 @@ def compare_command(
     `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
     `files`. What does not apply is null.
     """
-    from headcats.categories.reading import Reading
-    from headcats.reports.text.plans import differences, plan_findings
-    from headcats.reports.text.suggestions import check_scored
-    from headcats.results.folder import load
-    from headcats.results.tree import drop_untried_categories, suite_blocks, task_nodes
-
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
     if halves < 0:
         raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
     loaded = [load(folder) for folder in folders]
-    for results_of_folder, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
-        check_scored(results_of_folder, folder, method, by="`headcats compare` of several folders")
+    for tree, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
+        check_scored(tree, folder, method, by="`headcats compare` of several folders")
     results = {
         name: drop_untried_categories(tree, *loaded) for name, tree in zip(_labels(folders), loaded, strict=True)
     }
@@ -115,22 +100,23 @@ def compare_command(
         }
     alone = next(iter(results.values())) if len(results) == 1 else None
     tables: dict[str, pd.DataFrame] = {}
-    if len(set(map(_weights, results.values()))) > 1:
-        tables[""] = structure(results, reading, answer)
+    if len({manifest_of(tree).model.weights_hash for tree in results.values()}) > 1:
+        tables[""] = _compare_models(results, reading, answer)
     elif alone is not None and not task_nodes(alone):
-        tables[""] = methods_alone(alone, folders[0], metric, answer)
+        try:
+            tables[""] = _compare_methods(alone, metric, answer)
+        except DataError as error:
+            drawn_by = quoted_figure_commands(alone, folders[0])
+            raise DataError(f"{error} To look at what there is: {drawn_by}." if drawn_by else str(error)) from None
     else:
         if alone is not None:
             check_scored(alone, folders[0], method, by="`headcats compare` with --method")
-        tables[""] = protocols(results, reading, answer, halves=halves, folder=folders[0])
+        tables[""] = _compare_protocols(results, reading, answer, halves=halves, folder=folders[0])
         if alone is not None and suite_blocks(alone) and method is None:
-            tables["-methods"] = methods(alone, metric, answer)
+            tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
         _write({csv.with_name(f"{csv.stem}{suffix}{csv.suffix}"): table for suffix, table in tables.items()}, answer)
     answer.end()
-
-
-_KEYS = ("differences", "protocols", "left_out", "pairs", "replicated", "halves", "methods", "models")
 
 
 def _labels(folders: list[Path]) -> list[str]:
@@ -140,17 +126,103 @@ def _labels(folders: list[Path]) -> list[str]:
     return [f"{name} ({times + 1})" if times else name for name, times in zip(names, before, strict=True)]
 
 
-def _weights(results: "xr.DataTree") -> str:
-    from headcats.results.tree import manifest_of
-
-    return manifest_of(results).model.weights_hash
-
-
-def _write(tables: Mapping[Path, "pd.DataFrame"], answer: Answer) -> None:
-    from headcats.results.whole_file import write_whole
-
+def _write(tables: Mapping[Path, pd.DataFrame], answer: Answer) -> None:
     for path, table in tables.items():
         write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
     message = f"Numbers: {' and '.join(map(str, tables))}"
     for place, (name, path) in enumerate(zip(("csv", "csv_methods"), tables, strict=False)):
         answer.wrote(name, path, "" if place else message)
+
+
+def _compare_protocols(
+    results: Mapping[str, xr.DataTree], reading: Reading, answer: Answer, *, halves: int, folder: Path
+) -> pd.DataFrame:
+    """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
+    judged = judge_protocols(
+        results,
+        rule=reading.rule,
+        min_tasks=reading.min_tasks,
+        method=reading.label.method or None,
+        positions=reading.label.positions or None,
+        metric=reading.metric or None,
+    )
+    table = agreement(judged.members, sign=reading.sign)
+    compared = pairs(table)
+    answer.say(agreement_findings(table, judged.left_out))
+    answer.say(replicate_findings(judged.members, sign=reading.sign))
+    answer.numbers |= {
+        "protocols": _sizes(table),
+        "left_out": judged.left_out,
+        "pairs": compared,
+        "replicated": [
+            {"category": category.category, "judged_by": category.judged, **category.heads}
+            for category in replicates(judged.members, sign=reading.sign)
+        ],
+    }
+    if len(results) == 1 and halves:
+        split = _compare_halves(next(iter(results.values())), reading, answer, splits=halves)
+        if not reading.options.keys() & {"method", "positions", "metric"}:
+            _save(Robustness(table, judged.members, judged.left_out, split), reading, folder, answer)
+    return compared
+
+
+def _sizes(table: xr.Dataset) -> list[dict[str, Any]]:
+    sizes = table["size"].transpose("protocol", "category").values
+    categories = table["category"].values.tolist()
+    return [
+        {
+            "protocol": str(name),
+            "heads": {
+                category: int(size) if is_scored else None
+                for category, size, is_scored in zip(categories, row, row_scored, strict=True)
+            },
+        }
+        for name, row, row_scored in zip(table["protocol"].values, sizes, scored(table), strict=True)
+    ]
+
+
+def _save(robustness: Robustness, reading: Reading, folder: Path, answer: Answer) -> None:
+    subfolder = robustness_folder(reading)
+    try:
+        save_robustness(folder, subfolder, robustness)
+    except StorageError as error:
+        warn(f"Not saved for the report: {error}")  # the numbers are printed all the same
+        return
+    answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}; `headcats report {folder}` shows it.")
+
+
+def _compare_methods(results: xr.DataTree, metric: str | None, answer: Answer) -> pd.DataFrame:
+    """All methods on one grid of heads."""
+    table = method_agreement(method_scores(results, metric=metric))
+    answer.say(method_findings(table))
+    columns = ["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]
+    answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
+    return answer.numbers["methods"]
+
+
+def _compare_halves(results: xr.DataTree, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
+    reading = reading.resolve(results)
+    title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
+
+    def judge(half: xr.DataTree) -> xr.Dataset:
+        return judge_scores(read_scores(half, reading), reading)
+
+    halves = half_agreement(results, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
+    answer.say(half_findings(halves, title=title))
+    by_category = [name for name in halves.data_vars if halves[name].dims == ("category",)]
+    answer.numbers["halves"] = {
+        "title": title,
+        "splits": splits,
+        "categories": halves[by_category].to_dataframe().reset_index(),
+        "not_judged": [reason for reason in halves["reason"].values.tolist() if reason],
+    }
+    return halves
+
+
+def _compare_models(results: Mapping[str, xr.DataTree], reading: Reading, answer: Answer) -> pd.DataFrame:
+    """The structure of the categories of different models."""
+    members = {name: judge_scores(read_scores(tree, reading), reading) for name, tree in results.items()}
+    models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})
+    answer.say(structure_findings(models))
+    answer.numbers["models"] = models
+    return models[["size", "share", "mean_layer", "depth"]].to_dataframe().reset_index()

@@ -1,23 +1,29 @@
-"""How the command line talks: results on stdout, everything else on stderr."""
+"""How the command line answers: tables, sentences or JSON on stdout; notes and errors on stderr."""
 
 import contextlib
 import functools
+import json
+import math
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
+import xarray as xr
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.reports.text.finding import Finding, Table
+from headcats.reports.text.table import Finding, Note, Paragraph, Table
+from headcats.results.declaration import registered
+from headcats.results.label import Label
+from headcats.results.tree import manifest_of
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
-_BEFORE = {"paragraph": "\n", "item": "- "}
 _BETWEEN = 3  # columns of a table: a line and a space on both sides
 
 out = Console(highlight=False, emoji=False)
@@ -27,13 +33,111 @@ if not out.is_terminal:
 
 
 def explain(error: Exception) -> None:
-    """An error as one message."""
+    """Print an error as one message."""
     err.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
 
 
 def warn(message: str) -> None:
-    """Something the reader should know."""
+    """Print something the reader should know."""
     err.print(f"[yellow]Note:[/] {_escaped(message)}", soft_wrap=True)
+
+
+def note_control(label: Label) -> None:
+    """Warn before the map of a control."""
+    declaration = registered(label.name)
+    if declaration.control_of:
+        warn(f"{label.name} is a control: {declaration.caution}")
+
+
+def note_unfinished(results: xr.DataTree) -> None:
+    """Warn where a run was stopped before it had come to every task."""
+    manifest = manifest_of(results)
+    if left := manifest.unfinished():
+        done = len(manifest.tasks)
+        names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        warn(
+            f"This run is not finished: it has {done} of {done + len(left)} tasks (not {names}). Repeat the same "
+            "`headcats run` to continue it."
+        )
+
+
+class Answer:
+    """What a command says: printed as it comes, or collected and printed as one JSON value at the end.
+
+    Attributes:
+        as_json: Which of the two.
+        numbers: What is printed as JSON, with `said`, the sentences, and `files`.
+    """
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.numbers: dict[str, Any] = {}
+        self._sentences: list[str] = []
+        self._files: dict[str, Path | None] = {}
+
+    def say(self, findings: Iterable[Finding]) -> None:
+        """Findings as text; JSON keeps their sentences, since their tables are given as numbers."""
+        if not self.as_json:
+            tell(findings)
+            return
+        for finding in findings:
+            if isinstance(finding, Note):
+                warn(finding)
+            elif not isinstance(finding, Table):
+                self._sentences.append(str(finding))
+
+    def wrote(self, name: str, path: Path | None, sentence: str = "") -> None:
+        """A file that was written.
+
+        Args:
+            name: Its key in `files`.
+            path: Where it is; None where it could not be written.
+            sentence: Names the file, for text.
+        """
+        self._files[name] = path
+        if sentence and not self.as_json:
+            tell([Paragraph(sentence)])
+
+    def end(self) -> None:
+        """Print the JSON value; as text, everything is printed already."""
+        if self.as_json:
+            put({**self.numbers, "said": self._sentences, "files": self._files})
+
+
+def put(content: Any) -> None:
+    """Print one JSON value, in ASCII, which any terminal can show."""
+    typer.echo(json.dumps(plain(content), indent=1, allow_nan=False))
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts, lists and mappings as JSON has them; NaN, infinities and missing values are None.
+
+    Args:
+        value: Also arrays and scalars of numpy, tables of pandas (a list of rows), datasets of xarray (as
+            `xarray.Dataset.to_dict` gives them) and paths.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str | Path):
+        return str(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    # A dataset is a mapping, too.
+    if isinstance(value, xr.Dataset):
+        return plain(value.to_dict())
+    if hasattr(value, "columns"):
+        return [plain(row) for row in value.to_dict("records")]
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, Iterable):
+        return [plain(entry) for entry in value]
+    raise TypeError(f"Expected numbers, texts, lists, mappings or tables; got a {type(value).__name__}.")
 
 
 class Terminated(KeyboardInterrupt):
@@ -63,16 +167,12 @@ def _terminate(number: int, frame: Any) -> None:
 
 
 @contextlib.contextmanager
-def stopping(told: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C or SIGTERM within is one line, and exit code 130 or 143.
-
-    Args:
-        told: What to say; asked when it happens.
-    """
+def stopping(message: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C or SIGTERM within is one line, made when it happens, and exit code 130 or 143."""
     try:
         yield
     except KeyboardInterrupt as stop:
-        warn(told())
+        warn(message())
         raise typer.Exit(143 if isinstance(stop, Terminated) else 130) from None
 
 
@@ -81,43 +181,38 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
 
     @functools.wraps(command)
     def until_stopped(*arguments: Any, **options: Any) -> None:
-        with stopping(lambda: f"Stopped before its end{more}."):
+        with stopping(lambda: f"Stopped before the end{more}."):
             command(*arguments, **options)
 
     return until_stopped
 
 
-def tell(findings: Iterable[Finding | str]) -> None:
-    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr.
-
-    Args:
-        findings: What to say; a generator is told while it goes on.
-    """
+def tell(findings: Iterable[Finding]) -> None:
+    """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr."""
     for finding in findings:
         if isinstance(finding, Table):
             if finding.title:
                 out.print(f"\n{finding.title}", style="italic", markup=False)
-            out.print(drawn(finding))
-        elif not isinstance(finding, str) and finding.place == "note":
-            warn(str(finding))
+            out.print(_rich_table(finding))
+        elif isinstance(finding, Note):
+            warn(finding)
         else:
-            before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
-            said = Text(f"{before}{finding}")
-            said.highlight_regex("`[^`]+`", "bold")
-            out.print(said)
+            sentence = Text(f"\n{finding}" if isinstance(finding, Paragraph) else str(finding))
+            sentence.highlight_regex("`[^`]+`", "bold")
+            out.print(sentence)
 
 
-def drawn(finding: Table) -> RichTable:
+def _rich_table(finding: Table) -> RichTable:
     """A plain table without its title; numeric columns are flush right."""
-    made = RichTable(show_edge=False, pad_edge=False)
+    table = RichTable(show_edge=False, pad_edge=False)
     widths = _widths([list(texts) for texts in zip(finding.columns, *finding.rows, strict=True)], room=out.width)
     for column, width in zip(finding.columns, widths, strict=True):
-        made.add_column(
+        table.add_column(
             _escaped(column), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
         )
     for row in finding.rows:
-        made.add_row(*map(_escaped, row))
-    return made
+        table.add_row(*map(_escaped, row))
+    return table
 
 
 def _widths(columns: list[list[str]], *, room: int) -> list[int | None]:

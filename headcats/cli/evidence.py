@@ -1,70 +1,61 @@
-"""The command `evidence`."""
+"""`headcats evidence`: are the categories supported? Needs the model."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+import xarray as xr
 
+from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText
-from headcats.cli.as_json import put
-from headcats.cli.checks import check_choice, note_unfinished
-from headcats.cli.console import tell
+from headcats.cli.console import note_unfinished, put, tell
 from headcats.errors import OptionError
-from headcats.reports.text.finding import paragraph
+from headcats.evidence.verdicts import damaged_more
+from headcats.reports.text.evidence import evidence_findings
+from headcats.reports.text.suggestions import check_scored
+from headcats.reports.text.table import Paragraph
+from headcats.results.folder import load
+from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
-if TYPE_CHECKING:
-    import xarray as xr
+_METHOD = "Method to choose heads by, as name or name@positions; default: the first."
+_POSITIONS = "Where heads are ablated: last, or all (many times slower)."
+_ABLATED = ("last", "all")
 
 
 def evidence_command(
     folder: Folder,
     model: ModelOfResults = None,
     method: Annotated[
-        str | None,
-        typer.Option(
-            "--method",
-            help="Method to choose heads by, as name or name@positions; default: the first.",
-            autocompletion=completion.methods_of_results,
-        ),
+        str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
     ] = None,
     metric: Metric = None,
     effect: Effect = "total",
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     positions: Annotated[
-        str,
-        typer.Option(
-            "--positions",
-            help="Where heads are ablated: last, or all (takes many times longer).",
-            autocompletion=completion.one_of("last", "all"),
-        ),
+        str, typer.Option("--positions", help=_POSITIONS, autocompletion=completion.one_of(*_ABLATED))
     ] = "last",
     n_prompts: Annotated[int, typer.Option("--n-prompts", help="Held-out prompts per task.")] = 16,
     controls: Annotated[int, typer.Option("--controls", help="Random sets, and relabellings, per tested set.")] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Is a category supported? Its heads are ablated on prompts the run has not seen, beside random heads.
+    """Test whether each category is supported: ablate its heads, and random heads, on prompts the run has not seen.
 
     Examples:
     - `headcats evidence results/mini-icl`
     - `headcats evidence results/mini-icl --method mean_ablation --controls 1000`
 
-    Keys of `--json`: `options` (what was asked, and what was taken where nothing was), `reading` (the sentences),
-    `verdicts` (of every `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as
-    `xarray.Dataset.from_dict` reads it), `folder`, `files`.
+    Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
+    `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as `xarray.Dataset.from_dict`
+    reads it), `folder`, `files`.
     """
-    from headcats.categories.reading import EVIDENCE_TABLES, Reading
-    from headcats.reports.text.evidence import evidence_findings
-    from headcats.reports.text.suggestions import check_scored
-    from headcats.results.folder import load
-    from headcats.results.tree import manifest_of
-
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
-    check_choice("--positions", positions, ("last", "all"))
+    if positions not in _ABLATED:
+        raise OptionError(f"--positions must be {' or '.join(map(repr, _ABLATED))}; got {positions!r}.")
     for option, value, least in (("--n-prompts", n_prompts, 2), ("--controls", controls, 1)):
         if value < least:
             raise OptionError(f"{option} must be at least {least}; got {value}.")
@@ -88,28 +79,19 @@ def evidence_command(
         controls=controls,
         seed=seed,
     )
+    files = [f"{name}.nc" for name in EVIDENCE_TABLES]
     if as_json:
-        put(_numbers(evidence) | {"folder": target, "files": [f"{name}.nc" for name in EVIDENCE_TABLES]})
+        put(_numbers(evidence) | {"folder": target, "files": files})
         return
-    tell(evidence_findings(evidence))
-    tell(
-        [
-            paragraph(
-                "text.plain",
-                text=f"Numbers: {target} ({', '.join(f'{name}.nc' for name in EVIDENCE_TABLES)}).{replaced}",
-            )
-        ]
-    )
+    tell([*evidence_findings(evidence), Paragraph(f"Numbers: {target} ({', '.join(files)}).{replaced}")])
 
 
-def _numbers(found: "xr.DataTree") -> dict[str, Any]:
-    from headcats.evidence.verdicts import damaged_more
-
-    nodes = {name: node.to_dataset() for name, node in found.children.items()}
-    all_heads, exclusive = nodes["specificity"], nodes["exclusive"]
+def _numbers(evidence: xr.DataTree) -> dict[str, Any]:
+    tables = {name: node.to_dataset() for name, node in evidence.children.items()}
+    all_heads, exclusive = tables["specificity"], tables["exclusive"]
     return {
-        "options": json.loads(found.attrs["options"]),
-        "reading": found.attrs["reading"].splitlines(),
+        "options": json.loads(evidence.attrs["options"]),
+        "reading": evidence.attrs["reading"].splitlines(),
         "verdicts": [
             {
                 "category": name,
@@ -119,5 +101,5 @@ def _numbers(found: "xr.DataTree") -> dict[str, Any]:
             }
             for name in all_heads["category"].values.tolist()
         ],
-        "tables": nodes,
+        "tables": tables,
     }

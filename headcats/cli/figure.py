@@ -1,35 +1,50 @@
-"""`headcats figure`: one figure from a results folder; loads no torch."""
+"""`headcats figure`: one figure from a results folder."""
 
 import inspect
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, TypeAlias, get_args, get_origin
 
 import typer
+import xarray as xr
 
+from headcats.categories.reading import EVIDENCE_TABLES, Reading, map_tables
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
-from headcats.cli.as_json import put
-from headcats.cli.checks import note_control, refuse_unused
-from headcats.cli.console import tell
+from headcats.cli.arguments import (
+    AsJson,
+    Effect,
+    Folder,
+    Method,
+    Metric,
+    MinTasks,
+    Positions,
+    RuleText,
+    Sign,
+    refuse_unused,
+)
+from headcats.cli.console import note_control, put, tell
 from headcats.errors import OptionError, UnknownNameError
+from headcats.evidence.comparison.method_agreement import method_agreement
+from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup, unknown_name_message
+from headcats.reports.page.saved import saved_evidence
+from headcats.reports.text.joint_blocks import joint_block, suite_title
+from headcats.reports.text.maps import not_judged
+from headcats.reports.text.suggestions import check_scored
+from headcats.results.folder import load
+from headcats.results.label import Label
+from headcats.results.tree import drop_untried_categories, manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from headcats.categories.reading import Reading
-
-Table: TypeAlias = "tuple[xr.Dataset, str]"
+Table: TypeAlias = tuple[xr.Dataset, str]
 """What a figure reads, and its title."""
+_SET = "Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."
 
 
 def figure_command(
     name: Annotated[
-        str,
-        typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures),
+        str, typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures)
     ],
     folder: Folder,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
@@ -40,10 +55,7 @@ def figure_command(
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     sign: Sign = "helping",
-    options: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Option of the figure as NAME=VALUE, such as score=facilitation; repeatable."),
-    ] = None,
+    options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Draw one figure from a results folder.
@@ -60,76 +72,53 @@ def figure_command(
     """
     if Path(name).is_dir():
         raise OptionError(f"The figure comes first: headcats figure {folder} {name} --out {destination}.")
-    drawn = lookup("figure", name)
+    draw = lookup("figure", name)
     if not destination.absolute().parent.is_dir():
         raise OptionError(f"There is no folder {destination.parent} for {destination.name}: make it first.")
-    from headcats.categories.reading import EVIDENCE_TABLES, Reading
     from headcats.figures import reads, write
-    from headcats.reports.text.joint_blocks import joint_block, suite_title
-    from headcats.results.folder import load
-    from headcats.results.tree import drop_untried_categories
 
     reading = Reading.parse(
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
+        method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    arguments = _options(drawn, name, options or [])
-    scoring = [option for option in reading.options if option != "method"]
-    results, wanted = drop_untried_categories(load(folder)), reads(drawn)
+    arguments = _figure_options(draw, name, options or [])
+    results, kind = drop_untried_categories(load(folder)), reads(draw)
     # `importance_grid` shows any score over layers and heads.
-    block = joint_block(results, name, method=method, any_method=wanted == "importance")
+    block = joint_block(results, name, method=method, any_method=kind == "importance")
     if block is not None:
-        refuse_unused(scoring, by=f"Figure {name!r} of a joint method")
-        table, heading = block, suite_title(block)
-    elif wanted == "agreement":
-        refuse_unused(
-            [option for option in scoring if option != "metric"], by=f"Figure {name!r}, which shows all methods,"
-        )
-        table, heading = _of_methods(results, metric, method)
-    elif wanted in EVIDENCE_TABLES:
-        table, heading = _of_evidence(folder, wanted, name, reading, method=method, positions=positions)
+        refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
+        table, title = block, suite_title(block)
+    elif kind == "agreement":
+        table, title = _agreement_table(results, name, reading, method=method)
+    elif kind in EVIDENCE_TABLES:
+        table, title = _evidence_table(folder, kind, name, reading, method=method, positions=positions)
     else:
-        if wanted == "importance":
-            wanted = "members"  # any score of any method, by category
-        from headcats.reports.text.suggestions import check_scored
-
         check_scored(results, folder, method, by=f"Figure {name!r}")
-        table, heading = _of_scores(results, wanted, name, reading)
-    titled = {"title": heading} if "title" in inspect.signature(drawn).parameters else {}
-    file = write(drawn(table, **(titled | arguments)), destination)
+        # Of an importance any score of any method, by category.
+        table, title = _map_table(results, "members" if kind == "importance" else kind, name, reading)
+    titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
+    file = write(draw(table, **(titled | arguments)), destination)
     if as_json:
-        put({"figure": name, "file": file, "title": heading})
+        put({"figure": name, "file": file, "title": title})
     else:
         tell([f"Wrote {file}"])
 
 
-def _of_methods(results: "xr.DataTree", metric: str | None, method: str | None) -> Table:
+def _agreement_table(results: xr.DataTree, name: str, reading: Reading, *, method: str | None) -> Table:
+    refuse_unused(reading.options.keys() - {"method", "metric"}, by=f"Figure {name!r}, which shows all methods,")
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
-    from headcats.evidence.comparison.method_agreement import method_agreement
-    from headcats.evidence.comparison.method_grid import method_scores
-    from headcats.results.tree import manifest_of
-
-    model = manifest_of(results).model.name
-    return method_agreement(method_scores(results, metric=metric)), f"Methods on one grid of heads, model {model}"
+    title = f"Methods on one grid of heads, model {manifest_of(results).model.name}"
+    return method_agreement(method_scores(results, metric=reading.metric or None)), title
 
 
-def _of_evidence(
-    folder: Path, wanted: str, name: str, reading: "Reading", *, method: str | None, positions: str | None
+def _evidence_table(
+    folder: Path, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Table:
     """A table of the evidence that is saved in a results folder.
 
     Raises:
         OptionError: None is, or none for these options.
     """
-    from headcats.reports.page.saved import saved_evidence
-    from headcats.results.label import Label
-
     refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
     criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
     # `positions` are those at which heads were ablated.
@@ -140,7 +129,7 @@ def _of_evidence(
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
             by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
-            return saved.tree[wanted].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
+            return saved.tree[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(
         f"Figure {name!r} reads what `headcats evidence {folder}` saves, and {folder} holds none with these options "
@@ -148,45 +137,41 @@ def _of_evidence(
     )
 
 
-def _of_scores(results: "xr.DataTree", wanted: str, name: str, reading: "Reading") -> Table:
-    from headcats.categories.reading import map_tables
-    from headcats.reports.text.maps import not_judged
-
+def _map_table(results: xr.DataTree, table: str, name: str, reading: Reading) -> Table:
     reading = reading.resolve(results)
     note_control(reading.label)
     tables = map_tables(results, reading)
-    if wanted not in tables:
+    if table not in tables:
         raise OptionError(
-            f"Figure {name!r} reads {wanted!r}; a results folder gives {', '.join(tables)}. Call it from Python."
+            f"Figure {name!r} reads {table!r}; a results folder gives {', '.join(tables)}. Call it from Python."
         )
-    if wanted == "scores":
-        return tables[wanted], reading.scores_title
+    if table == "scores":
+        return tables[table], reading.scores_title
     tell(not_judged(tables))
-    return tables[wanted], reading.title
+    return tables[table], reading.title
 
 
-def _options(drawn: Callable[..., Any], name: str, given: Sequence[str]) -> dict[str, Any]:
+def _figure_options(draw: Callable[..., Any], name: str, texts: Sequence[str]) -> dict[str, Any]:
     """`NAME=VALUE` texts as options of a figure, each of the kind that the figure's signature names.
 
     Raises:
         OptionError: No `=`, or no number where one is needed.
         UnknownNameError: An option that the figure does not have.
     """
-    known = {
-        key: one.annotation for key, one in inspect.signature(drawn).parameters.items() if one.kind is one.KEYWORD_ONLY
-    }
-    chosen = {}
-    for text in given:
+    parameters = inspect.signature(draw).parameters.values()
+    kinds = {option.name: option.annotation for option in parameters if option.kind is option.KEYWORD_ONLY}
+    options = {}
+    for text in texts:
         key, equals, value = text.partition("=")
         if not equals:
-            raise OptionError(f"--set takes NAME=VALUE; got {text!r}. Options of {name}: {', '.join(known)}.")
-        if key not in known:
-            raise UnknownNameError(unknown_name_message(f"option of figure {name}", key, list(known)))
-        chosen[key] = _value(value, known[key], f"Option {key} of figure {name}")
-    return chosen
+            raise OptionError(f"--set takes NAME=VALUE; got {text!r}. Options of {name}: {', '.join(kinds)}.")
+        if key not in kinds:
+            raise UnknownNameError(unknown_name_message(f"option of figure {name}", key, list(kinds)))
+        options[key] = _value(value, kinds[key], f"Option {key} of figure {name}")
+    return options
 
 
-def _value(text: str, annotation: Any, what: str) -> Any:
+def _value(text: str, annotation: Any, option: str) -> Any:
     """A text as the number, list (`A,B` or JSON) or text that an option takes; as JSON where it does not say."""
     kinds = get_args(annotation) or (annotation,)
     if float in kinds:
@@ -194,14 +179,14 @@ def _value(text: str, annotation: Any, what: str) -> Any:
             return float(text)
         except ValueError:
             if str not in kinds:
-                raise OptionError(f"{what} must be a number; got {text!r}.") from None
-    listed = any(get_origin(kind) is Sequence for kind in kinds)
-    if str in kinds and not listed:
+                raise OptionError(f"{option} must be a number; got {text!r}.") from None
+    takes_list = any(get_origin(kind) is Sequence for kind in kinds)
+    if str in kinds and not takes_list:
         return text
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
-        found = text
-    if listed and not isinstance(found, list):
+        value = text
+    if takes_list and not isinstance(value, list):
         return [word.strip() for word in text.split(",") if word.strip()]
-    return found
+    return value

@@ -9,12 +9,12 @@ import typer
 from headcats import __version__
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson
-from headcats.cli.as_json import put
 from headcats.cli.completion import KINDS
-from headcats.cli.console import tell
+from headcats.cli.console import put, tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
-from headcats.reports.text.finding import table
+from headcats.reports.text.table import table
+from headcats.results.declaration import registered_declarations
 
 
 def version_text() -> str:
@@ -29,58 +29,55 @@ def version_text() -> str:
 
 
 def list_command(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            help="tasks, suites, methods, rules, metrics, figures or presets.", autocompletion=completion.kinds
-        ),
-    ],
+    kind: Annotated[str, typer.Argument(help=f"{', '.join(KINDS)}.", autocompletion=completion.kinds)],
     of_suite: Annotated[
-        str | None,
-        typer.Option("--suite", help="Only the tasks of this suite.", autocompletion=completion.suites),
+        str | None, typer.Option("--suite", help="Only the tasks of this suite.", autocompletion=completion.suites)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Everything of one kind that can be named, with one line on each.
+    """List everything of one kind by name, with one line on each.
 
     Examples:
     - `headcats list tasks`
     - `headcats list tasks --suite sentences`
     - `headcats list methods --json`
 
-    Keys of `--json`, of every entry: `name`, `what`; of a task also `category` and `suite` (null for none).
+    Keys of `--json`, of every entry: `name`, `what`; of a task also `category` and `suite` (null for none); of a method
+    also `kind` ("task" if it scores task by task, "joint" if it judges heads over all tasks at once), `paper` and
+    `cost`.
     """
     if kind not in KINDS:
         raise UnknownNameError(unknown_name_message("kind", kind, KINDS))
     if of_suite is not None and kind != "tasks":
         raise OptionError(f"--suite chooses among tasks: headcats list tasks --suite {of_suite}.")
-    entries = _tasks(of_suite) if kind == "tasks" else [_entry(KINDS[kind], name) for name in names(KINDS[kind])]
+    entries = [_entry(KINDS[kind], name) for name in names(KINDS[kind])]
+    if kind == "tasks":
+        entries = _by_suite(entries, of_suite)
     if as_json:
         put(entries)
         return
-    columns = ["name", "category", "what"] if kind == "tasks" else ["name", "what"]
-    shown = [
-        entry | {"category": f"{entry['category']} ({entry['suite'] or 'no suite'})"} if kind == "tasks" else entry
-        for entry in entries
-    ]
-    tell([table("text.untitled", columns, [[entry[column] for column in columns] for entry in shown])])
+    columns = [column for column in entries[0] if column != "suite"]
+    if kind == "tasks":
+        entries = [entry | {"category": f"{entry['category']} ({entry['suite'] or 'no suite'})"} for entry in entries]
+    tell([table("", columns, [[entry[column] for column in columns] for entry in entries])])
 
 
-def _tasks(of_suite: str | None) -> list[dict[str, Any]]:
-    """Suite after suite, those of none last."""
-    from headcats.tasks.suites import suite
-
+def _by_suite(entries: list[dict[str, Any]], of_suite: str | None) -> list[dict[str, Any]]:
+    """The tasks suite after suite, those of none last; or those of one suite alone."""
     if of_suite is not None:
-        chosen = [task.name for task in suite(of_suite).tasks]
-        return [entry for entry in _tasks(None) if entry["name"] in chosen]
+        tasks = [task.name for task in lookup("suite", of_suite)().tasks]
+        return [entry for entry in entries if entry["name"] in tasks]
     order = names("suite")
-    every = [
-        {**_entry("task", name), "category": task.category, "suite": task.suite}
-        for name, task in ((name, lookup("task", name)) for name in names("task"))
-    ]
-    return sorted(every, key=lambda entry: order.index(entry["suite"]) if entry["suite"] in order else len(order))
+    return sorted(entries, key=lambda entry: order.index(entry["suite"]) if entry["suite"] in order else len(order))
 
 
 def _entry(kind: Any, name: str) -> dict[str, Any]:
-    text = inspect.getdoc(lookup(kind, name)) or ""
-    return {"name": name, "what": text.split("\n\n")[0].replace("\n", " ").replace("**", "")}
+    item = lookup(kind, name)
+    entry = {"name": name}
+    if kind == "task":
+        entry |= {"category": item.category, "suite": item.suite}
+    if kind == "method":
+        declaration = registered_declarations()[name]
+        entry |= {key: getattr(declaration, key) for key in ("kind", "paper", "cost")}
+    text = inspect.getdoc(item) or ""
+    return entry | {"what": text.split("\n\n")[0].replace("\n", " ").replace("**", "")}

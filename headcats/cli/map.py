@@ -1,24 +1,43 @@
-"""`headcats map`: the heads of every category, and the overlap map. Reads saved results; loads no torch."""
+"""`headcats map`: the heads of every category, and the overlap map."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
+import numpy as np
 import typer
+import xarray as xr
 
-from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
-from headcats.cli.as_json import Answer
-from headcats.cli.checks import note_control, note_unfinished, refuse_unused
-from headcats.cli.console import warn
+from headcats.categories.head_list import head_table
+from headcats.categories.reading import Reading, map_tables
+from headcats.cli.arguments import (
+    AsJson,
+    Effect,
+    Folder,
+    Method,
+    Metric,
+    MinTasks,
+    Positions,
+    RuleText,
+    Sign,
+    refuse_unused,
+)
+from headcats.cli.console import Answer, note_control, note_unfinished, warn
 from headcats.errors import OptionError, StorageError
+from headcats.registry import lookup
+from headcats.reports.text.joint_blocks import joint_block, suite_title
+from headcats.reports.text.maps import map_findings
+from headcats.reports.text.relations import relation_map, threshold_of
+from headcats.reports.text.suggestions import check_scored, figure_file, quoted_figure_commands
+from headcats.results.declaration import Declaration, registered
+from headcats.results.folder import load
+from headcats.results.label import Label
+from headcats.results.tree import declarations, drop_untried_categories, suite_blocks, task_nodes, tried_categories
+from headcats.results.whole_file import write_whole
 from headcats.study.defaults import DEFAULT_RULE
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-    import xarray as xr
-
-    from headcats.categories.reading import Reading
-    from headcats.rules import Rule
+_COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
+_CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
 def map_command(
@@ -30,13 +49,10 @@ def map_command(
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     sign: Sign = "helping",
-    csv: Annotated[
-        bool,
-        typer.Option("--csv", help="Write the head list to DIR/heads.csv (what is not the default is in the name)."),
-    ] = False,
+    csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The heads of every category, and the overlap map as a page in DIR.
+    """List the heads of every category, and draw the overlap map as a page in DIR.
 
     Examples:
     - `headcats map results/mini-icl --csv`
@@ -54,128 +70,171 @@ def map_command(
     count `relations` and name those `refused`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
     `largest_score`). `files` has `map` null where the folder cannot be written.
     """
-    from headcats.categories.reading import Reading, map_tables
-    from headcats.figures.overlap_map import overlap_map
-    from headcats.reports.text.maps import map_findings
-    from headcats.reports.text.suggestions import check_scored
-    from headcats.results.declaration import registered
-    from headcats.results.folder import load
-    from headcats.results.label import Label
-    from headcats.results.tree import drop_untried_categories, suite_blocks, task_nodes
-
     reading = Reading.parse(
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
+        method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     results = drop_untried_categories(load(folder))
     note_unfinished(results)
+    answer = Answer(as_json)
     joint = method or ("" if task_nodes(results) else next(iter(suite_blocks(results)), ""))
     if joint in suite_blocks(results) or registered(Label.parse(joint).name).kind == "joint":
-        _of_suite(results, folder, joint, reading=reading, csv=csv, as_json=as_json)
+        _map_relations(results, folder, joint, reading=reading, csv=csv, answer=answer)
         return
     check_scored(results, folder, method, by="A map")
     reading = reading.resolve(results)
     note_control(reading.label)
     tables = map_tables(results, reading)
-    answer = Answer(as_json)
     answer.say(map_findings(tables, reading))
-    if as_json:
-        from headcats.cli.map_numbers import map_numbers
-
-        answer.numbers = map_numbers(tables, reading)
+    answer.numbers = map_numbers(tables, reading)
     suffix = reading.file_suffix(results)
-    _draw(answer, overlap_map(tables["overlap"], title=reading.title), folder / f"overlap_map{suffix}.html")
+    _draw(answer, "overlap_map", tables["overlap"], folder / f"overlap_map{suffix}.html", title=reading.title)
     if csv:
         _write_heads(answer, tables["overlap"], folder / f"heads{suffix}.csv")
     answer.end()
 
 
-def _write_heads(answer: Answer, shared: "xr.Dataset", path: Path) -> None:
-    from headcats.categories.head_list import head_table
-    from headcats.results.whole_file import write_whole
-
-    text = head_table(shared).to_csv(index=False, lineterminator="\n")
-    write_whole(path, text.encode("utf-8"))
-    answer.wrote("heads", path, f"Head list: {path}")
-
-
-def _draw(answer: Answer, drawn: "go.Figure", page: Path) -> None:
+def _draw(answer: Answer, figure: str, table: xr.Dataset, page: Path, **options: Any) -> None:
     """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
     from headcats.figures.figure import write
 
     try:
-        answer.wrote("map", write(drawn, page), f"Map: {page}")
+        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}")
     except StorageError as error:
         warn(f"There is no page with the map: {error}")
         answer.wrote("map", None)
 
 
-def _of_suite(
-    results: "xr.DataTree",
-    folder: Path,
-    method: str,
-    *,
-    reading: "Reading",
-    csv: bool,
-    as_json: bool,
+def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
+    write_whole(path, head_table(shared).to_csv(index=False, lineterminator="\n").encode("utf-8"))
+    answer.wrote("heads", path, f"Head list: {path}")
+
+
+def _map_relations(
+    results: xr.DataTree, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer
 ) -> None:
-    """The map of a joint method that sorts heads.
+    """The map of a joint method that sorts heads by their weights.
 
     Raises:
         OptionError: Another method, or an option that this map does not read.
     """
-    from headcats.reports.text.joint_blocks import joint_block
-    from headcats.reports.text.suggestions import figure_commands
-    from headcats.results.declaration import registered
-    from headcats.results.label import Label
-    from headcats.results.tree import declarations, tried_categories
-
-    name = Label.parse(method).name
-    declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
-    about = next(iter(declared), registered(name))
-    if not about.sorts_heads:
-        drawn = " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
+    declaration = _joint_declaration(results, method)
+    if not declaration.sorts_heads:
+        drawn_by = quoted_figure_commands(results, folder, method)
         raise OptionError(
             f"{method} sorts no heads into categories, so there is no map of it"
-            + (f"; {drawn} draws it." if drawn else ", and these results hold no such method either.")
+            + (f"; {drawn_by} draws it." if drawn_by else ", and these results hold no such method either.")
         )
-    block = joint_block(results, about.figure, method=method)
+    block = joint_block(results, declaration.figure, method=method)
     assert block is not None  # it is held, or an error names how to get it
     # One relation of a category is enough: so the method is defined.
     met = {"method", "rule"} | ({"min-tasks"} if reading.min_tasks == 1 else set())
     refuse_unused([name for name in reading.options if name not in met], by=f"The map of {method}")
     tried = tried_categories(results, str(block.attrs["label"]))
-    _relations(block, folder, rule=reading.rule, csv=csv, tried=tried, as_json=as_json)
-
-
-def _relations(
-    block: "xr.Dataset", folder: Path, *, rule: "Rule", csv: bool, tried: Mapping[str, Sequence[str]], as_json: bool
-) -> None:
-    """Categories of heads by their weights: what they say, and the map (and the head list) in the folder."""
-    from headcats.categories.reading import Reading
-    from headcats.registry import lookup
-    from headcats.reports.text.joint_blocks import suite_title
-    from headcats.reports.text.relations import relation_map, threshold_of
-    from headcats.reports.text.suggestions import figure_file
-    from headcats.results.declaration import declaration_of
-
-    figure = declaration_of(block).figure
-    threshold = threshold_of(rule, method=str(block.attrs["method"]))
+    threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)
-    answer = Answer(as_json)
     answer.say(findings)
-    if as_json:
-        from headcats.cli.map_numbers import relation_numbers
-
-        answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
-    stem = figure_file(block, figure).removesuffix(".html") + Reading(rule=rule).judging_suffix
-    drawing = lookup("figure", figure)(block, threshold=threshold, title=suite_title(block))
-    _draw(answer, drawing, folder / f"{stem}.html")
+    answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
+    stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix
+    _draw(answer, declaration.figure, block, folder / f"{stem}.html", threshold=threshold, title=suite_title(block))
     if csv:
         _write_heads(answer, shared, folder / f"heads-{stem}.csv")
     answer.end()
+
+
+def _joint_declaration(results: xr.DataTree, method: str) -> Declaration:
+    name = Label.parse(method).name
+    declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
+    return next(iter(declared), registered(name))
+
+
+def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str, Any]:
+    """A map of scored tasks, as `headcats map --help` says.
+
+    Args:
+        tables: What `headcats.categories.reading.map_tables` returns.
+        reading: What they are of.
+    """
+    members, shared = tables["members"], tables["overlap"]
+    outcome, prefix = ("suppressing", "suppressing_") if reading.sign == "suppressing" else ("member", "")
+    return {
+        "method": reading.label.method,
+        "positions": reading.label.positions,
+        "metric": reading.metric,
+        "rule": repr(reading.rule),
+        "effect": reading.effect,
+        "min_tasks": str(reading.min_tasks),
+        "sign": reading.sign,
+        "model": reading.model,
+        "not_judged": members.attrs.get("not_judged"),
+        "categories": [
+            {
+                "category": name,
+                "tasks": category["n_tasks"].item(),
+                "tasks_needed": category["min_tasks"].item(),
+                "judged": bool(category["effect"].notnull().any()),
+                "heads": category[f"{prefix}size"].item(),
+                "heads_without_effect": category["size_expected"].item() if "size_expected" in category else None,
+                "undecided": int((category[outcome] == 0).where(category["effect"].notnull()).sum()),
+            }
+            for name, category in ((name, members.sel(category=name)) for name in members["category"].values.tolist())
+        ],
+        **_overlap_numbers(shared),
+        "reach": tables["scores"].attrs.get("reach"),
+    }
+
+
+def relation_numbers(
+    block: xr.Dataset, shared: xr.Dataset, *, threshold: str | float, tried: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """A map of relations by weights, as `headcats map --help` says.
+
+    Args:
+        block: The relations.
+        shared: What `hc.overlap` returns of the categories that they make.
+        threshold: As in `hc.categories.relation_members`.
+        tried: Category that the method was asked for -> relations of it that were skipped.
+    """
+    mapped = shared["category"].values.tolist()
+    relations = block[["n", "null", "threshold"]].rename(n="pairs").reset_coords()
+    if threshold != "calibrated":
+        relations["threshold"] = xr.full_like(block["threshold"], float(threshold))
+    relations["heads"] = (block["score"] >= relations["threshold"]).sum(("layer", "head"))
+    relations["largest_score"] = block["score"].max(("layer", "head"))
+    columns = ["relation", "category", "pairs", "null", "threshold", "heads", "largest_score"]
+    return {
+        "method": block.attrs["label"],
+        "rule": shared.attrs["rule"],
+        "sign": "helping",
+        "model": block.attrs["model"],
+        "categories": [
+            {
+                "category": name,
+                "relations": shared["n_tasks"].sel(category=name).item() if name in mapped else 0,
+                "heads": shared["size"].sel(category=name).item() if name in mapped else None,
+                "refused": list(tried.get(name, ())),
+            }
+            for name in dict.fromkeys([*mapped, *tried])
+        ],
+        **_overlap_numbers(shared),
+        "relations": relations.to_dataframe().reset_index().rename(columns={"task": "relation"})[columns],
+    }
+
+
+def _overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
+    names = shared["category"].values.tolist()
+    ends = [name for name in ("jaccard", "jaccard_low", "jaccard_high") if name in shared]
+    heads = head_table(shared).to_dict("records")
+    return {
+        "heads": [
+            {str(key): value for key, value in row.items()}
+            | {"tasks": [name for name in row["tasks"].replace(" ", "").split(",") if name]}
+            for row in heads
+        ],
+        "shared": shared[_COUNTS].reset_coords(drop=True).to_dataframe().reset_index(),
+        "overlap": [
+            {"category": name, "other": second}
+            | {end: np.asarray(shared[end].sel(category=name, other=second)).item() for end in ends}
+            for place, name in enumerate(names)
+            for second in names[place + 1 :]
+        ],
+    }

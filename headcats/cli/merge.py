@@ -1,22 +1,19 @@
-"""`headcats merge`: results of one plan and model in one folder. Loads no torch."""
+"""`headcats merge`: results of one plan and model in one folder."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headcats.cli import completion
-from headcats.cli.arguments import AsJson
-from headcats.cli.as_json import put
-from headcats.cli.console import tell
+from headcats.cli.arguments import AsJson, Folders
+from headcats.cli.console import put, tell
 from headcats.errors import pluralize
+from headcats.results.merging import merge
+from headcats.results.tree import suite_blocks, task_nodes
 
 
 def merge_command(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(help="Results folders of one plan and model.", autocompletion=completion.results_folders),
-    ],
+    folders: Folders,
     destination: Annotated[Path, typer.Option("--out", help="New results folder.")],
     as_json: AsJson = False,
 ) -> None:
@@ -27,13 +24,10 @@ def merge_command(
 
     Keys of `--json`: `folder`, `tasks` and `suite_methods` (names of what it holds).
     """
-    from headcats.results.merging import merge
-    from headcats.results.tree import suite_blocks, task_nodes
-
     merged = merge(folders, out=destination)
-    tasks, whole = list(task_nodes(merged)), list(suite_blocks(merged))
+    tasks, joint = list(task_nodes(merged)), list(suite_blocks(merged))
     if as_json:
-        put({"folder": destination, "tasks": tasks, "suite_methods": whole})
+        put({"folder": destination, "tasks": tasks, "suite_methods": joint})
         return
-    also = f" and {', '.join(whole)} of the whole suite" if whole else ""
-    tell([f"Wrote {destination}: {pluralize(len(tasks), 'task')}{also}."])
+    more = f" and {', '.join(joint)} of the whole suite" if joint else ""
+    tell([f"Wrote {destination}: {pluralize(len(tasks), 'task')}{more}."])

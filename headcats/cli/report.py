@@ -1,22 +1,22 @@
-"""`headcats report`: one page from a results folder; loads no torch."""
+"""`headcats report`: one page from a results folder."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
-from headcats.cli.as_json import Answer
-from headcats.cli.checks import note_unfinished
+from headcats.cli.console import Answer, note_unfinished
+from headcats.results.folder import load
 from headcats.study.defaults import DEFAULT_RULE
+
+_OUT = "File to write; default: DIR/report.html, with non-default options in its name."
 
 
 def report_command(
     folder: Folder,
-    destination: Annotated[
-        Path | None,
-        typer.Option("--out", help="File to write; default: DIR/report.html (what is not the default is in the name)."),
-    ] = None,
+    destination: Annotated[Path | None, typer.Option("--out", help=_OUT)] = None,
     method: Method = None,
     positions: Positions = None,
     metric: Metric = None,
@@ -26,10 +26,10 @@ def report_command(
     sign: Sign = "helping",
     as_json: AsJson = False,
 ) -> None:
-    """One page that shows all that a results folder holds: map, heads, evidence, other methods, how to run it again.
+    """Write one page with everything a results folder holds: map, heads, evidence, other methods, how to repeat it.
 
-    It is a single file that needs no network. Evidence, robustness and attention views are shown where `headcats
-    evidence`, `headcats compare` and `headcats views` have left them in DIR.
+    The page is a single file that needs no network. It shows evidence, robustness and attention views if `headcats
+    evidence`, `headcats compare` and `headcats views` have saved them in DIR.
 
     Examples:
     - `headcats report results/mini-icl`
@@ -37,18 +37,10 @@ def report_command(
 
     Keys of `--json`: `said` (the sentences), `files` (`report`).
     """
-    from headcats.categories.reading import Reading
     from headcats.reports.page.writing import write_report
-    from headcats.results.folder import load
 
     reading = Reading.parse(
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
+        method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     results = load(folder)
     note_unfinished(results)

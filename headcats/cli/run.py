@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+import xarray as xr
 
+from headcats.categories.reading import Reading, map_tables
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson
-from headcats.cli.as_json import Answer
-from headcats.cli.checks import note_control
-from headcats.cli.console import stopping
-from headcats.cli.run_options import (
+from headcats.cli.arguments import (
+    AsJson,
     Backend,
     Corruption,
     Device,
@@ -28,45 +27,50 @@ from headcats.cli.run_options import (
     SweepPath,
     Tasks,
     Template,
-    load_named,
-    words,
 )
-from headcats.cli.settings import check_named, settings
-from headcats.errors import OptionError
-from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_SUITE
+from headcats.cli.console import Answer, note_control, stopping, warn
+from headcats.cli.map import map_numbers
+from headcats.cli.settings import check_names, run_options, settings
+from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
+from headcats.methods.spec import MethodSpec
+from headcats.registry import lookup
+from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.reports.text.maps import map_findings
+from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
+from headcats.reports.text.table import Paragraph
+from headcats.results.declaration import approximation_label, default_methods
+from headcats.results.label import Label
+from headcats.results.manifest import Manifest
+from headcats.results.tree import (
+    approximation_of,
+    declarations,
+    drop_untried_categories,
+    first_exact,
+    manifest_of,
+    scored_labels,
+    suite_blocks,
+)
+from headcats.study.defaults import DEFAULTS, OF_SUITE
 
-if TYPE_CHECKING:
-    from headcats.methods.spec import MethodSpec
+_METHODS = (
+    "Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
+    "`name:option=value@positions` (last, all or a token role), such as `head_gating:n_seeds=3` or "
+    "`mean_ablation:reference=task@last`. `headcats list methods` names them; default: those of the suite."
+)
+_PRESET = (
+    "Options of a paper, see `headcats list presets`; other options win over them. --methods adds options to the "
+    "preset's method if it names that method, and replaces it otherwise."
+)
 
 
 def run_command(
     study_file: Annotated[Path | None, typer.Argument(help="A study.toml with the options below; options win.")] = None,
     model: Model = None,
     suite: SuiteName = None,
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            "--methods",
-            help="Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
-            "`name:option=value@positions` (last, all or a token role), such as "
-            "`head_gating:n_seeds=3` or `mean_ablation:reference=task@last`. `headcats list methods` names them; "
-            "default: those of the suite.",
-            autocompletion=completion.methods,
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None,
-        typer.Option(
-            "--preset",
-            help="Options of a paper, see `headcats list presets`; other options win over it. --methods adds options "
-            "to the preset's method where it names that one, and takes its place otherwise.",
-            autocompletion=completion.presets,
-        ),
-    ] = None,
+    methods: Annotated[str | None, typer.Option("--methods", help=_METHODS, autocompletion=completion.methods)] = None,
+    preset: Annotated[str | None, typer.Option("--preset", help=_PRESET, autocompletion=completion.presets)] = None,
     n_prompts: NPrompts = None,
-    destination: Annotated[
-        Path | None, typer.Option("--out", help="Results folder; default: results/MODEL-SUITE.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Results folder; default: results/MODEL-SUITE.")] = None,
     tasks: Tasks = None,
     metrics: Metrics = None,
     n_demos: NDemos = None,
@@ -80,15 +84,15 @@ def run_command(
     path: SweepPath = None,
     memory: Memory = None,
     views: Annotated[
-        bool, typer.Option("--views/--no-views", help="Pages with the attention of the heads, in DIR/views.")
+        bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Score every head on every task, and write the report: DIR/report.html.
 
-    Without options: the bundled model on the suite icl, into results/mini-icl. The same command goes on with a run that
-    was stopped, and adds tasks and methods to one that is finished.
+    Without options: the bundled model on the suite icl, into results/mini-icl. Repeat the command to continue a run
+    that was stopped, or to add tasks and methods to one that is finished.
 
     Examples:
     - `headcats run`
@@ -100,89 +104,175 @@ def run_command(
     - `headcats run --suite sentences --json`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
-    `refusal`: why it is not scored, or null); `map` (as `headcats map --json`, of the first method of this run; null
+    `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
     without one); `suite_methods` (of this run: `method`, `said`, `figure`, null where none could be drawn); `views`
     (files); `said` (the sentences); `files` (`report`, `map`).
     """
-    given = {
-        "model": model,
-        "suite": suite,
-        "methods": _methods(methods),
-        "tasks": words(tasks),
-        "metrics": words(metrics),
-        "n_prompts": n_prompts,
-        "n_demos": n_demos,
-        "template": template,
-        "corruption": corruption,
-        "seed": seed,
-        "out": None if destination is None else str(destination),
-        "device": device,
-        "dtype": dtype,
-        "revision": revision,
-        "backend": backend,
-        "path": path,
-        "memory": memory,
-    }
-    chosen = settings(study_file, given, preset_name=preset)
-    check_named(chosen)
-    folder = Path(chosen.pop("out") or Path("results") / f"{Path(chosen['model']).name}-{chosen['suite']}")
+    options = settings(study_file, run_options(locals()), preset_name=preset)
+    check_names(options)
+    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{options['suite']}")
     with stopping(lambda: _stopped(folder)):
-        _run(chosen, folder, quiet=quiet, views=views, answer=Answer(as_json))
+        _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
 
 
-def _run(chosen: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
-    from headcats.cli.finished_run import tell_run
-    from headcats.methods.spec import MethodSpec
-    from headcats.results.declaration import default_methods
-    from headcats.results.label import Label
+def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, answer: Answer) -> None:
+    options["methods"] = list(options["methods"] or default_methods())
+    note_control(Label.parse(next(iter(options["methods"]), "")))
+    specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
+    _check_demonstrations(options, specs)
+    from headcats.study.prepare import load_study
     from headcats.study.runner import run
 
-    chosen["methods"] = list(chosen["methods"] or default_methods())
-    note_control(Label.parse(next(iter(chosen["methods"]), "")))
-    specs = [MethodSpec.parse(method) for method in chosen["methods"]]  # misspelt ones are refused before a model loads
-    _check_demonstrations(chosen, specs)
-    loaded = load_named(chosen)
-    study = {key: value for key, value in chosen.items() if value is not None}
-    study.setdefault("n_prompts", DEFAULT_PROMPTS)
+    loaded, study = load_study(options)
     results = run(loaded, out=folder, progress=False if quiet else None, **study)
     tell_run(results, specs, folder, answer, viewed=loaded if views else None)
 
 
-def _check_demonstrations(chosen: Mapping[str, Any], specs: Sequence["MethodSpec"]) -> None:
+def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
     """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that.
 
     Raises:
         OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
     """
-    from headcats.results.declaration import default_methods
-
     corrupting = [spec.name for spec in specs if not spec.of_suite]
-    name, of_suite = chosen["suite"], OF_SUITE.get(chosen["suite"], {})
-    if not corrupting or chosen["n_demos"] or of_suite.get("n_demos") != 0:
+    name = options["suite"]
+    if not corrupting or options["n_demos"] or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
     raise OptionError(
-        f"Tasks of suite {name!r} are questions without demonstrations that are answered in sentences, and "
-        f"{', '.join(default_methods(name))} reads those. {' and '.join(corrupting)} needs prompts that are "
-        "corrupted in their demonstrations: name "
-        f"another suite, such as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']} "
-        "(tasks whose answers have several tokens are then refused)."
+        f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
+        f"without any, answered in sentences, which {', '.join(default_methods(name))} reads. Name another suite, such "
+        f"as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']} (then tasks whose "
+        "answers have several tokens are skipped)."
     )
 
 
 def _stopped(folder: Path) -> str:
     if (folder / "manifest.json").exists():
-        return f"Stopped. What is finished is saved in {folder}; the same command goes on from there."
+        return f"Stopped. What is finished is saved in {folder}; the same command continues from there."
     return f"Stopped before anything was finished, so {folder} holds nothing yet; the same command starts again."
 
 
-def _methods(text: str | None) -> list[str] | None:
-    """Method names split at spaces and commas; a comma between two options of one method is not a split."""
-    if text is None:
-        return None
-    found: list[str] = []
-    for word in words(text) or []:
-        if found and "=" in word and ":" not in word:
-            found[-1] += f",{word}"
-        else:
-            found.append(word)
-    return found
+def tell_run(
+    results: xr.DataTree, specs: Sequence[MethodSpec], folder: Path, answer: Answer, *, viewed: Any = None
+) -> None:
+    """The heads of every category by the first method, a figure of every joint method, and what to open.
+
+    Args:
+        results: What the run returned.
+        specs: Methods of this run, in their order.
+        folder: Where the results lie.
+        answer: What is said goes here.
+        viewed: The model, for pages with the attention of the heads; None for none.
+    """
+    manifest = manifest_of(results)
+    results = drop_untried_categories(results)
+    blocks = suite_blocks(results)
+    answer.numbers = {
+        "folder": folder,
+        "model": manifest.model.name,
+        "suite": manifest.plan.suite,
+        "methods": list(manifest.methods),
+        "tasks": [
+            {"task": name, "category": record.category, "refusal": record.refusal or None}
+            for name, record in manifest.tasks.items()
+        ],
+        "map": None,
+        "suite_methods": [],
+        "views": [],
+    }
+    if not all(spec.of_suite for spec in specs):
+        _tell_map(results, manifest, specs, folder, answer)
+    joint = [spec for spec in specs if spec.of_suite and spec.label in blocks]
+    for spec in joint:
+        _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
+    mapped = answer.numbers["map"] is not None
+    if mapped or joint:
+        # Attention is drawn of the heads of categories, which other joint methods have not.
+        sorts = mapped or any(spec.method.declaration.sorts_heads for spec in joint)
+        _tell_pages(folder, answer, viewed=viewed if sorts else None)
+    answer.end()
+
+
+def _tell_map(
+    results: xr.DataTree, manifest: Manifest, specs: Sequence[MethodSpec], folder: Path, answer: Answer
+) -> None:
+    from headcats.figures.figure import write
+    from headcats.figures.overlap_map import overlap_map
+
+    first = next(spec for spec in specs if not spec.of_suite)
+    scored = len(manifest.tasks) - len(manifest.skipped())
+    count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
+    answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])
+    if not scored:
+        return
+    reading = Reading(Label.parse(first.label)).resolve(results)
+    tables = map_tables(results, reading)
+    answer.say(map_findings(tables, reading))
+    answer.numbers["map"] = map_numbers(tables, reading)
+    answer.say(_further_methods(results, reading, {spec.label for spec in specs}, folder))
+    option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
+    judged = "not_judged" not in tables["members"].attrs
+    hint = f" Head list: `headcats map {folder}{option} --csv`" if judged else ""
+    page = folder / f"overlap_map{reading.file_suffix(results)}.html"
+    answer.wrote("map", write(overlap_map(tables["overlap"], title=reading.title), page), f"Map: {page}.{hint}")
+
+
+def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], folder: Path) -> list[Paragraph]:
+    """What else these results hold, and the commands that show it.
+
+    Args:
+        results: As they are now.
+        reading: What is mapped.
+        labels: Methods of this run, which are told by themselves.
+        folder: Where the results lie.
+    """
+    declared = declarations(results)
+    scored = {
+        str(label): approximation_label(approximation_of(results, label))
+        for label in scored_labels(results)
+        if not declared[str(label)].control_of and label != reading.label
+    }
+    joint = list(suite_blocks(results))
+    methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
+    methods += [label for label in joint if declared[label].sorts_heads]
+    hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
+    paragraphs = [Paragraph(f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
+    for label in joint:
+        commands = quoted_figure_commands(results, folder, label)
+        if commands and not declared[label].sorts_heads and label not in labels:
+            paragraphs.append(Paragraph(f"Also there: {label}, over the whole suite: {commands} draws it."))
+    return paragraphs
+
+
+def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder: Path, answer: Answer) -> None:
+    from headcats.figures.figure import write
+
+    findings = suite_findings(block)
+    answer.say([Paragraph(f"{spec.label} on {manifest.model.name}"), *findings])
+    figure, page = spec.method.declaration.figure, None
+    try:
+        if figure:
+            page = write(lookup("figure", figure)(block, title=suite_title(block)), folder / figure_file(block, figure))
+            answer.say([f"Figure: {page}"])
+    except DataError as error:
+        warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
+    answer.numbers["suite_methods"].append({"method": spec.label, "said": findings, "figure": page})
+
+
+def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
+    """Attention views, then the report, which links them."""
+    from headcats.reports.page.writing import report
+
+    if viewed is not None:
+        from headcats.reports.attention.writing import write_views
+
+        try:
+            pages = write_views(viewed, folder)
+            answer.numbers["views"] = [pages.folder / view.file for view in pages.views]
+        except StorageError:
+            raise
+        except HeadcatsError as error:
+            # A run of controls alone, or heads that compute no pattern: the results are whole without them.
+            warn(f"No attention views: {error}")
+    page = report(folder)
+    answer.wrote("report", page, f"Open {page} in a browser.")

@@ -1,11 +1,9 @@
-"""`headcats validate`: what a run would score."""
+"""`headcats validate`: which tasks a run would score."""
 
 import typer
 
-from headcats.cli.arguments import AsJson
-from headcats.cli.as_json import put
-from headcats.cli.console import tell
-from headcats.cli.run_options import (
+from headcats.cli.arguments import (
+    AsJson,
     Backend,
     Corruption,
     Device,
@@ -21,11 +19,9 @@ from headcats.cli.run_options import (
     SweepPath,
     Tasks,
     Template,
-    load_named,
-    words,
 )
-from headcats.cli.settings import check_named, settings
-from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.cli.console import put, tell
+from headcats.cli.settings import check_names, run_options, settings
 
 # Exit code where no task can be scored, so that a script need not start the run.
 NOTHING_USABLE = 3
@@ -49,9 +45,9 @@ def validate_command(
     memory: Memory = None,
     as_json: AsJson = False,
 ) -> None:
-    """What a run would score: per task kept and dropped prompts, base accuracy, and the gap with its interval.
+    """Check which tasks a run would score: prompts kept and dropped, accuracy, and the gap with its interval.
 
-    Ends with exit code 3 where no task can be scored.
+    The exit code is 3 if no task can be scored.
 
     Examples:
     - `headcats validate`
@@ -59,44 +55,22 @@ def validate_command(
     - `headcats validate --tasks plural,antonym --json`
 
     Keys of `--json`: the tasks, and of each `category`, `source`, `word_pairs`, `prompts` and `reference_prompts`
-    (`kept`, `dropped` by reason, `examples`), `refusal` ("" for none), `seconds`, and where prompts could be written
-    `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`, `low`, `high`,
-    `n_items`; of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`, `n_wrong`,
-    `needed`.
+    (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""), `seconds`, and where prompts
+    could be written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`,
+    `low`, `high`, `n_items`; of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
+    `n_wrong`, `needed`.
     """
-    chosen = settings(
-        None,
-        {
-            "model": model,
-            "suite": suite,
-            "tasks": words(tasks),
-            "n_prompts": n_prompts,
-            "metrics": words(metrics),
-            "n_demos": n_demos,
-            "template": template,
-            "corruption": corruption,
-            "seed": seed,
-            "device": device,
-            "dtype": dtype,
-            "revision": revision,
-            "backend": backend,
-            "path": path,
-            "memory": memory,
-        },
-    )
-    check_named(chosen)
+    options = settings(None, run_options(locals()))
+    check_names(options)
+    from headcats.reports.text.validation import validation_findings
+    from headcats.study.prepare import load_study
     from headcats.study.validation import validate
 
-    chosen.pop("out")
-    loaded = load_named(chosen)
-    study = {key: value for key, value in chosen.items() if value is not None}
-    study.setdefault("n_prompts", DEFAULT_PROMPTS)
+    loaded, study = load_study(options)
     entries = validate(loaded, **study)
     if as_json:
         put(entries)
     else:
-        from headcats.reports.text.validation import validation_findings
-
         tell(validation_findings(entries, f"{loaded.name}: {study['suite']}", corruption=study["corruption"]))
     if all(entry["refusal"] for entry in entries.values()):
         raise typer.Exit(NOTHING_USABLE)

@@ -1,11 +1,15 @@
-"""`headcats views`: the attention of a run's heads, as pages in its folder. Needs the model."""
+"""`headcats views`: attention patterns of a run's heads, as pages in its folder. Needs the model."""
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
-from headcats.cli.as_json import Answer
+from headcats.cli.console import Answer
+from headcats.results.folder import load
+from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
 
@@ -16,13 +20,13 @@ def views_command(
     metric: Metric = None,
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
-    heads: Annotated[int, typer.Option("--heads", help="Heads of each category, at most.")] = 4,
+    heads: Annotated[int, typer.Option("--heads", help="Most heads of each category.")] = 4,
     prompts: Annotated[int, typer.Option("--prompts", help="Example prompts of each category.")] = 2,
     as_json: AsJson = False,
 ) -> None:
-    """Where the heads of every category look: attention patterns on prompts of the run, as pages in DIR/views.
+    """Draw the attention patterns of each category's heads on prompts of the run, as pages in DIR/views.
 
-    The report links them: `headcats report DIR` afterwards.
+    `headcats report DIR` then links them.
 
     Examples:
     - `headcats views results/mini-icl`
@@ -31,16 +35,12 @@ def views_command(
     Keys of `--json`: `folder`, `by` (what heads are chosen by), `views` (`file`, `category`, `heads`, `tasks`, `what`),
     `left_out` (category -> why it has no page), `said` (the sentences), `files`.
     """
-    from headcats.categories.reading import Reading
-    from headcats.results.folder import load
-    from headcats.results.tree import manifest_of
-
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
     results = load(folder)
     from headcats.reports.attention.writing import write_views
 
-    made = write_views(
+    pages = write_views(
         model or manifest_of(results).model.name,
         folder,
         method=method,
@@ -52,17 +52,14 @@ def views_command(
     )
     answer = Answer(as_json)
     answer.numbers = {
-        "folder": made.folder,
-        "by": made.by,
-        "views": [
-            {"file": one.file, "category": one.category, "heads": one.heads, "tasks": one.tasks, "what": one.what}
-            for one in made.views
-        ],
-        "left_out": made.left_out,
+        "folder": pages.folder,
+        "by": pages.by,
+        "views": [asdict(view) for view in pages.views],
+        "left_out": pages.left_out,
     }
-    answer.say(f"{category} has no page: {why}" for category, why in made.left_out.items())
-    for view in made.views:
-        answer.wrote(view.category, made.folder / view.file)
-    answer.say([f"{view.category}: {made.folder / view.file}" for view in made.views])
+    answer.say(f"{category} has no page: {reason}" for category, reason in pages.left_out.items())
+    for view in pages.views:
+        answer.wrote(view.category, pages.folder / view.file)
+    answer.say([f"{view.category}: {pages.folder / view.file}" for view in pages.views])
     answer.say([f"`headcats report {folder}` links them."])
     answer.end()

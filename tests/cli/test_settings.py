@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from headcats import registry
-from headcats.cli.settings import check_named, settings
+from headcats.cli.settings import check_names, settings
 from headcats.errors import OptionError, UnknownNameError
 from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.plan import plan
@@ -85,9 +85,9 @@ except SystemExit as stop:
 
 def test_a_task_of_another_suite_is_named_as_such():
     with pytest.raises(UnknownNameError, match="'say_sum' is not in suite 'icl'"):
-        check_named(DEFAULTS | {"tasks": ["say_sum"]})
+        check_names(DEFAULTS | {"tasks": ["say_sum"]})
     with pytest.raises(UnknownNameError, match="--suite cognitive"):
-        check_named(DEFAULTS | {"tasks": ["number_sum"]})
+        check_names(DEFAULTS | {"tasks": ["number_sum"]})
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,33 @@
+"""Load the model of a study whose options are names, as on the command line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from headcats.models.loading import load_model
+from headcats.study.defaults import DEFAULT_PROMPTS
+from headcats.study.plan import plan
+from headcats.sweeps.memory import budget
+from headcats.sweeps.paths import check_path
+
+_LOADING = ("device", "dtype", "revision", "backend")
+
+
+def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The model that the options name, and the other options, as `hc.run` takes them.
+
+    All of them are checked first: a misspelt name should not wait until a large model is loaded.
+
+    Args:
+        options: One for each of `headcats.study.defaults.DEFAULTS`; None where `hc.run` has a default.
+    """
+    elsewhere = ("model", "out", *_LOADING)
+    study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}
+    study = {"n_prompts": DEFAULT_PROMPTS} | study
+    check_path(study["path"])
+    budget(study.get("memory"), torch.device("cpu"))
+    planned = {key: value for key, value in study.items() if key not in ("suite", "path", "memory")}
+    plan(suite_source=study["suite"], **planned)
+    loading = {key: options[key] for key in _LOADING} | {"dtype": getattr(torch, options["dtype"])}
+    return load_model(options["model"], **loading), study
