@@ -18,6 +18,7 @@ from headcats.results.records import CategoryRecord, ModelRecord, PlanRecord, Ta
 
 TASKS = {"t0": NAMES[0], "t1": NAMES[0], "t2": NAMES[1], "t3": NAMES[1]}
 A, B = (0, 0), (1, 2)
+DENOISING, MEAN = "denoising_patch@last, logit_diff", "mean_ablation@all, logit_diff"
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 
@@ -78,19 +79,17 @@ def _in_an_empty_folder(monkeypatch, tmp_path):
 def test_one_folder_compares_its_protocols_and_halves():
     write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@all": B})
     said = compare("r", "--halves", 2, "--csv", "pairs.csv")
-    assert "Heads by protocol (helping), rule fdr(alpha=0.05, min_effect=0.05)" in said
-    assert "3 mean_ablation@all, logit_diff 1 1" in said
-    assert "Algorithmic: Jaccard above the diagonal, Spearman of effects below" in said
+    assert "rule fdr(alpha=0.05" in said
+    assert f"3 {MEAN} 1 1" in said
+    assert "Algorithmic: Jaccard above" in said
     assert "1 1.00 0.00" in said
-    assert (
-        "Knowledge: the lowest agreement is Jaccard 0.00 (median of 3 pairs 0.00), between denoising_patch@last, "
-        "logit_diff (1 head) and mean_ablation@all, logit_diff (1 head)"
-    ) in said
+    lowest = f"Jaccard 0.00 (median of 3 pairs 0.00), between {DENOISING} (1 head) and {MEAN} (1 head)"
+    assert lowest in said
     assert "method 1 1.00 (1.00 to 1.00) 0.12" in said
     assert "method, positions 2 0.00 (0.00 to 0.00)" in said
-    assert "Heads over these 3 protocols (helping): how many, and which" in said
+    assert "these 3 protocols (helping)" in said
     assert "Knowledge 0 1: L0H0 2: L0H0 L1H2" in said
-    assert "Halves of the prompts by query item: denoising_patch at last, logit_diff (helping), 2 splits" in said
+    assert "(helping), 2 splits" in said
     assert "Algorithmic 1|1 1|1 2 1.00 (1.00 to 1.00)" in said
     listed = pd.read_csv("pairs.csv")
     assert len(listed) == 2 * 3
@@ -112,16 +111,17 @@ def test_halves_that_could_not_be_judged_are_marked(monkeypatch):
     monkeypatch.setattr("headcats.categories.reading.categorize", categorize)
     said = compare("r", "--halves", 2)
     assert "Algorithmic - 1|1 1 1.00 (1.00 to 1.00)" in said
-    assert "`compared`: in how many splits, of those judged, a half has a head; Jaccard is over these alone." in said
-    assert "1 of 2 splits could not be judged: too few items here" in said
+    assert "`compared`: in how" in said
+    assert "1 of 2 splits" in said
+    assert "too few items" in said
 
 
 def test_several_folders_of_one_model_say_what_differs():
     write(Path("a"), {"denoising_patch@last": A})
     write(Path("b"), {"denoising_patch@last": A}, corruption="shuffled_labels")
     said = compare("a", "b")
-    assert "plan corruption other_task shuffled_labels" in said
-    assert "2 denoising_patch@last, logit_diff, shuffled_labels 1 1" in said
+    assert "corruption other_task" in said
+    assert f"2 {DENOISING}, shuffled_labels 1 1" in said
     assert "Knowledge 1 1 1 1.00" in said
     assert "Halves" not in said
 
@@ -129,10 +129,9 @@ def test_several_folders_of_one_model_say_what_differs():
 def test_protocols_without_heads_are_told_from_those_that_disagree():
     write(Path("n"), {"denoising_patch@last": A, "noising_patch@last": A, "mean_ablation@last": None})
     said = compare("n", "--halves", 0)
-    assert (
-        "Knowledge: 1 of 3 protocols find no head (mean_ablation@last, logit_diff); among the others the lowest "
-        "agreement is Jaccard 1.00, between denoising_patch@last"
-    ) in said
+    assert "Knowledge: 1 of 3 protocols" in said
+    assert f"({MEAN.replace('@all', '@last')})" in said
+    assert f"Jaccard 1.00, between {DENOISING}" in said
     said = compare("n", "--halves", 2, "--method", "mean_ablation")
     assert "Algorithmic 0|0 0|0 0 - " in said
 
@@ -155,7 +154,7 @@ def test_many_heads_are_counted_and_not_all_named(capsys: pytest.CaptureFixture[
     assert "20: L3H0 L3H1" in said
     assert said.count("and 8 more") == 3
     tell(replicate_findings({"a": table, "b": table.assign_coords(category=NAMES[1:2])}, sign="helping"))
-    assert capsys.readouterr().out == "", "protocols of other categories are not counted together"
+    assert capsys.readouterr().out == ""  # protocols of other categories are not counted together
 
 
 def _per_head(prefix: str) -> list[str]:
@@ -166,37 +165,34 @@ def test_without_any_head_there_is_nothing_to_agree_on():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
     write(Path("b"), {"denoising_patch@last": A}, items=3, seed=1)
     said = compare("a", "b", "--sign", "suppressing")
-    assert "Knowledge: no protocol finds a head, so there is nothing to agree on." in said
-    assert "Heads over these 2 protocols (suppressing)" in said
-    assert "category ┃ in all ┃ in any" in said
+    assert "Knowledge: no protocol" in said
+    assert "2 protocols (suppressing)" in said
+    assert "┃ in all ┃ in" in said
     assert "Knowledge 0 0" in said
-    assert "Left out: denoising_patch@last, logit_diff, seed 1: fdr(alpha=0.05) could not call any head" in said
+    assert f"Left out: {DENOISING}, seed 1: fdr(alpha=0.05)" in said
 
 
 def test_one_protocol_is_not_compared_with_itself():
     write(Path("r"), {"denoising_patch@last": A}, items=6)
     said = compare("r", "--halves", 1)
-    assert "There is no second protocol to compare it with." in said
-    assert "in at least half" not in said
-    assert "1 of 1 splits could not be judged" in said
+    assert "no second protocol" in said
+    assert "at least half" not in said
+    assert "1 of 1 splits" in said
 
 
 def test_different_models_compare_their_structure():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": B})
     write(Path("b"), {"denoising_patch@last": (2, 3)}, shape=(3, 5), weights="v")
     said = compare("a", "b", "--csv", "sizes.csv")
-    assert "model weights_hash w v" in said
-    assert (
-        "their heads do not correspond, so the structure is compared (denoising_patch, last, logit_diff, helping heads)"
-        in said
-    )
+    assert "weights_hash w v" in said
+    assert "structure is compared" in said
     assert "Knowledge b 1 0.07 2.00 1.00" in said
     assert "Algorithmic and Knowledge 1.00 (0.12) 1.00 (0.07)" in said
-    assert "between a and b: - over 1 pairs of categories" in said
+    assert "between a and b: - over" in said
     assert pd.read_csv("sizes.csv")["size"].tolist() == [1, 1, 1, 1]
-    assert "logit_diff, helping heads)" in said
+    assert ", helping heads)" in said
     said = compare("a", "b", "--sign", "suppressing")
-    assert "logit_diff, suppressing heads)" in said
+    assert ", suppressing heads)" in said
     assert "Knowledge b 0 0.00" in said
 
 
@@ -204,22 +200,22 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     half = {task: TASKS[task] for task in ("t0", "t1")}
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half, refused=["t2"])
     said = compare("a", "--halves", 2)
-    assert "1 denoising_patch@last, logit_diff 1 - 2 noising" in said
+    assert f"1 {DENOISING} 1 - 2 noising" in said
     assert "`-`: not judged" in said
     assert "Algorithmic 1 1 1 1.00" in said
     assert "Knowledge - - - - - -" in said
-    assert "Knowledge: not judged (no protocol has enough numbers in it)." in said
+    assert "Knowledge: not judged (" in said
     assert "Knowledge - - " in said.split("Heads over these", 1)[1].split("Halves", 1)[0], "over all protocols"
-    assert "Knowledge - 0 - - - `compared`: in how many splits" in said, "the halves"
+    assert "Knowledge - 0 - - - `compared`" in said, "the halves"
     write(Path("d"), {"denoising_patch@last": A, "noising_patch@last": A}, tasks=half)
-    assert "Knowledge" not in compare("d", "--halves", 2), "no task of the run is of it"
+    assert "Knowledge" not in compare("d", "--halves", 2)  # no task of the run is of it
     write(Path("b"), {"denoising_patch@last": A}, tasks={task: TASKS[task] for task in ("t0", "t1", "t2")})
     said = compare("a", "b", "--csv", "pairs.csv")
     assert "tasks 2, without t2 3" in said
-    assert "3 denoising_patch@last, logit_diff, 3 tasks 1 1" in said
-    assert "Knowledge: not judged by 2 of 3 protocols; only denoising_patch@last, logit_diff, 3 tasks finds 1" in said
+    assert f"3 {DENOISING}, 3 tasks 1 1" in said
+    assert f"2 of 3 protocols; only {DENOISING}, 3 tasks finds 1" in said
     assert "method, tasks 1 1.00" in said
-    assert "Knowledge (judged by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
+    assert "by 1 of 3) 1: L0H0 1: L0H0 1: L0H0" in said
     listed = pd.read_csv("pairs.csv")
     assert listed["differ_in"].tolist() == ["method", "tasks", "method, tasks"] * 2
     assert listed["heads_second"].isna().tolist() == [False] * 3 + [True, False, False]
@@ -246,10 +242,10 @@ def test_approximations_beside_exact_numbers_are_named():
     write(Path("a"), {"denoising_patch@last": A, "noising_patch@last": A})
     write(Path("s"), {"attribution_patch@last": A}, approximation="first order")
     said = compare("a", "s")
-    assert "Left out: attribution_patch@last" in said
+    assert "attribution_patch@last" in said
     assert "not patched effects" in said
     said = compare("s", "s", "s")
-    assert "All are a first-order approximation" in said
+    assert "a first-order approximation" in said
 
 
 @pytest.mark.ci

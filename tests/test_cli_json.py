@@ -14,6 +14,7 @@ from counting import SUITE, counting_folder
 import headcats as hc
 from headcats import cli
 from headcats.errors import StatisticsWarning, StorageError
+from headcats.results.declaration import registered_declarations
 
 QUICK = ["--suite", SUITE, "--n-prompts", "12", "--n-demos", "2"]
 METHODS = ["denoising_patch", "mean_ablation"]
@@ -155,10 +156,8 @@ def test_figure(answered, results, tmp_path):
 def test_compare(answered, results, tmp_path):
     folder = shutil.copytree(results, tmp_path / "r")
     found = answered("compare", folder, "--halves", 2, "--csv", "pairs.csv")
-    assert [one["protocol"] for one in found["protocols"]] == [
-        "denoising_patch@last, logit_diff",
-        "mean_ablation@all, logit_diff",
-    ]
+    labels = ["denoising_patch@last", "mean_ablation@all"]
+    assert [row["protocol"] for row in found["protocols"]] == [f"{label}, logit_diff" for label in labels]
     assert found["protocols"][0]["heads"] == {"Knowledge": 1, "Linguistic": 1, "Algorithmic": None}
     assert {row["category"] for row in found["pairs"]} == {"Knowledge", "Linguistic", "Algorithmic"}
     assert found["replicated"][0]["any"] == ["L0H0"]
@@ -220,9 +219,17 @@ def test_merge(answered, results, model_folder, tmp_path):
 @pytest.mark.parametrize("kind", ["tasks", "suites", "methods", "rules", "metrics", "figures", "presets"])
 def test_list(answered, kind):
     found = answered("list", kind)
-    keys = {"name", "what"} | ({"category", "suite"} if kind == "tasks" else set())
-    assert all(set(entry) == keys for entry in found)
-    assert named_in_help("list") == {"name", "what", "category", "suite"}
+    more = {"tasks": {"category", "suite"}, "methods": {"kind", "paper", "cost"}}
+    assert all(set(entry) == {"name", "what"} | more.get(kind, set()) for entry in found)
+    assert named_in_help("list") == {"name", "what"}.union(*more.values())
+
+
+def test_methods_are_listed_with_what_they_declare(answered):
+    entries = {entry["name"]: entry for entry in answered("list", "methods")}
+    for name, declaration in registered_declarations().items():
+        for key in ("kind", "paper", "cost"):
+            assert entries[name][key] == getattr(declaration, key)
+    assert entries["ov_relation"]["kind"] == "joint"
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,7 @@ _CORRUPTIONS = ("other_task", "shuffled_labels")
 Corruption = Annotated[
     str | None,
     typer.Option(
-        "--corruption",
-        help="other_task (default) or shuffled_labels.",
-        autocompletion=completion.one_of(*_CORRUPTIONS),
+        "--corruption", help="other_task (default) or shuffled_labels.", autocompletion=completion.one_of(*_CORRUPTIONS)
     ),
 ]
 _METRICS = "Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels)."

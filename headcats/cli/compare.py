@@ -138,7 +138,7 @@ def _compare_protocols(
     results: Mapping[str, xr.DataTree], reading: Reading, answer: Answer, *, halves: int, folder: Path
 ) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
-    judged = judge_protocols(
+    protocols = judge_protocols(
         results,
         rule=reading.rule,
         min_tasks=reading.min_tasks,
@@ -146,23 +146,23 @@ def _compare_protocols(
         positions=reading.label.positions or None,
         metric=reading.metric or None,
     )
-    table = agreement(judged.members, sign=reading.sign)
+    table = agreement(protocols.members, sign=reading.sign)
     compared = pairs(table)
-    answer.say(agreement_findings(table, judged.left_out))
-    answer.say(replicate_findings(judged.members, sign=reading.sign))
+    answer.say(agreement_findings(table, protocols.left_out))
+    answer.say(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
         "protocols": _sizes(table),
-        "left_out": judged.left_out,
+        "left_out": protocols.left_out,
         "pairs": compared,
         "replicated": [
             {"category": category.category, "judged_by": category.judged, **category.heads}
-            for category in replicates(judged.members, sign=reading.sign)
+            for category in replicates(protocols.members, sign=reading.sign)
         ],
     }
     if len(results) == 1 and halves:
         split = _compare_halves(next(iter(results.values())), reading, answer, splits=halves)
         if not reading.options.keys() & {"method", "positions", "metric"}:
-            _save(Robustness(table, judged.members, judged.left_out, split), reading, folder, answer)
+            _save(Robustness(table, protocols.members, protocols.left_out, split), reading, folder, answer)
     return compared
 
 

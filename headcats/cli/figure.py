@@ -10,19 +10,7 @@ import typer
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, map_tables
-from headcats.cli import completion
-from headcats.cli.arguments import (
-    AsJson,
-    Effect,
-    Folder,
-    Method,
-    Metric,
-    MinTasks,
-    Positions,
-    RuleText,
-    Sign,
-    refuse_unused,
-)
+from headcats.cli import arguments, completion
 from headcats.cli.console import note_control, put, tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.evidence.comparison.method_agreement import method_agreement
@@ -46,17 +34,17 @@ def figure_command(
     name: Annotated[
         str, typer.Argument(help="Name of a figure; see `headcats list figures`.", autocompletion=completion.figures)
     ],
-    folder: Folder,
+    folder: arguments.Folder,
     destination: Annotated[Path, typer.Option("--out", help="File to write: .html, .png, .svg or .pdf.")],
-    method: Method = None,
-    positions: Positions = None,
-    metric: Metric = None,
-    effect: Effect = "total",
-    rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
-    sign: Sign = "helping",
+    method: arguments.Method = None,
+    positions: arguments.Positions = None,
+    metric: arguments.Metric = None,
+    effect: arguments.Effect = "total",
+    rule: arguments.RuleText = DEFAULT_RULE,
+    min_tasks: arguments.MinTasks = "half",
+    sign: arguments.Sign = "helping",
     options: Annotated[list[str] | None, typer.Option("--set", help=_SET)] = None,
-    as_json: AsJson = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Draw one figure from a results folder.
 
@@ -80,12 +68,12 @@ def figure_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    arguments = _figure_options(draw, name, options or [])
+    figure_options = _figure_options(draw, name, options or [])
     results, kind = drop_untried_categories(load(folder)), reads(draw)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(results, name, method=method, any_method=kind == "importance")
     if block is not None:
-        refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
+        arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         table, title = block, suite_title(block)
     elif kind == "agreement":
         table, title = _agreement_table(results, name, reading, method=method)
@@ -96,7 +84,7 @@ def figure_command(
         # Of an importance any score of any method, by category.
         table, title = _map_table(results, "members" if kind == "importance" else kind, name, reading)
     titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
-    file = write(draw(table, **(titled | arguments)), destination)
+    file = write(draw(table, **(titled | figure_options)), destination)
     if as_json:
         put({"figure": name, "file": file, "title": title})
     else:
@@ -104,7 +92,9 @@ def figure_command(
 
 
 def _agreement_table(results: xr.DataTree, name: str, reading: Reading, *, method: str | None) -> Table:
-    refuse_unused(reading.options.keys() - {"method", "metric"}, by=f"Figure {name!r}, which shows all methods,")
+    arguments.refuse_unused(
+        reading.options.keys() - {"method", "metric"}, by=f"Figure {name!r}, which shows all methods,"
+    )
     if method is not None:
         raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
     title = f"Methods on one grid of heads, model {manifest_of(results).model.name}"
@@ -119,7 +109,7 @@ def _evidence_table(
     Raises:
         OptionError: None is, or none for these options.
     """
-    refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
+    arguments.refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
     criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}

@@ -10,18 +10,7 @@ import xarray as xr
 
 from headcats.categories.head_list import head_table
 from headcats.categories.reading import Reading, map_tables
-from headcats.cli.arguments import (
-    AsJson,
-    Effect,
-    Folder,
-    Method,
-    Metric,
-    MinTasks,
-    Positions,
-    RuleText,
-    Sign,
-    refuse_unused,
-)
+from headcats.cli import arguments
 from headcats.cli.console import Answer, note_control, note_unfinished, warn
 from headcats.errors import OptionError, StorageError
 from headcats.registry import lookup
@@ -41,16 +30,16 @@ _CSV = "Write the head list to DIR/heads.csv, with non-default options in its na
 
 
 def map_command(
-    folder: Folder,
-    method: Method = None,
-    positions: Positions = None,
-    metric: Metric = None,
-    effect: Effect = "total",
-    rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
-    sign: Sign = "helping",
+    folder: arguments.Folder,
+    method: arguments.Method = None,
+    positions: arguments.Positions = None,
+    metric: arguments.Metric = None,
+    effect: arguments.Effect = "total",
+    rule: arguments.RuleText = DEFAULT_RULE,
+    min_tasks: arguments.MinTasks = "half",
+    sign: arguments.Sign = "helping",
     csv: Annotated[bool, typer.Option("--csv", help=_CSV)] = False,
-    as_json: AsJson = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """List the heads of every category, and draw the overlap map as a page in DIR.
 
@@ -128,7 +117,7 @@ def _map_relations(
     assert block is not None  # it is held, or an error names how to get it
     # One relation of a category is enough: so the method is defined.
     met = {"method", "rule"} | ({"min-tasks"} if reading.min_tasks == 1 else set())
-    refuse_unused([name for name in reading.options if name not in met], by=f"The map of {method}")
+    arguments.refuse_unused([name for name in reading.options if name not in met], by=f"The map of {method}")
     tried = tried_categories(results, str(block.attrs["label"]))
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)

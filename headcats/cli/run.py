@@ -8,26 +8,7 @@ import typer
 import xarray as xr
 
 from headcats.categories.reading import Reading, map_tables
-from headcats.cli import completion
-from headcats.cli.arguments import (
-    AsJson,
-    Backend,
-    Corruption,
-    Device,
-    Dtype,
-    Memory,
-    Metrics,
-    Model,
-    NDemos,
-    NPrompts,
-    Quiet,
-    Revision,
-    Seed,
-    SuiteName,
-    SweepPath,
-    Tasks,
-    Template,
-)
+from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import map_numbers
 from headcats.cli.settings import check_names, run_options, settings
@@ -65,29 +46,29 @@ _PRESET = (
 
 def run_command(
     study_file: Annotated[Path | None, typer.Argument(help="A study.toml with the options below; options win.")] = None,
-    model: Model = None,
-    suite: SuiteName = None,
+    model: arguments.Model = None,
+    suite: arguments.SuiteName = None,
     methods: Annotated[str | None, typer.Option("--methods", help=_METHODS, autocompletion=completion.methods)] = None,
     preset: Annotated[str | None, typer.Option("--preset", help=_PRESET, autocompletion=completion.presets)] = None,
-    n_prompts: NPrompts = None,
+    n_prompts: arguments.NPrompts = None,
     out: Annotated[Path | None, typer.Option("--out", help="Results folder; default: results/MODEL-SUITE.")] = None,
-    tasks: Tasks = None,
-    metrics: Metrics = None,
-    n_demos: NDemos = None,
-    template: Template = None,
-    corruption: Corruption = None,
-    seed: Seed = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    backend: Backend = None,
-    path: SweepPath = None,
-    memory: Memory = None,
+    tasks: arguments.Tasks = None,
+    metrics: arguments.Metrics = None,
+    n_demos: arguments.NDemos = None,
+    template: arguments.Template = None,
+    corruption: arguments.Corruption = None,
+    seed: arguments.Seed = None,
+    device: arguments.Device = None,
+    dtype: arguments.Dtype = None,
+    revision: arguments.Revision = None,
+    backend: arguments.Backend = None,
+    path: arguments.SweepPath = None,
+    memory: arguments.Memory = None,
     views: Annotated[
         bool, typer.Option("--views/--no-views", help="Draw attention patterns of the heads, in DIR/views.")
     ] = True,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
+    quiet: arguments.Quiet = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Score every head on every task, and write the report: DIR/report.html.
 
@@ -211,8 +192,8 @@ def _tell_map(
     answer.numbers["map"] = map_numbers(tables, reading)
     answer.say(_further_methods(results, reading, {spec.label for spec in specs}, folder))
     option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
-    judged = "not_judged" not in tables["members"].attrs
-    hint = f" Head list: `headcats map {folder}{option} --csv`" if judged else ""
+    not_judged = "not_judged" in tables["members"].attrs
+    hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
     page = folder / f"overlap_map{reading.file_suffix(results)}.html"
     answer.wrote("map", write(overlap_map(tables["overlap"], title=reading.title), page), f"Map: {page}.{hint}")
 

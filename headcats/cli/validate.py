@@ -2,24 +2,7 @@
 
 import typer
 
-from headcats.cli.arguments import (
-    AsJson,
-    Backend,
-    Corruption,
-    Device,
-    Dtype,
-    Memory,
-    Metrics,
-    Model,
-    NDemos,
-    NPrompts,
-    Revision,
-    Seed,
-    SuiteName,
-    SweepPath,
-    Tasks,
-    Template,
-)
+from headcats.cli import arguments
 from headcats.cli.console import put, tell
 from headcats.cli.settings import check_names, run_options, settings
 
@@ -28,22 +11,22 @@ NOTHING_USABLE = 3
 
 
 def validate_command(
-    model: Model = None,
-    suite: SuiteName = None,
-    tasks: Tasks = None,
-    n_prompts: NPrompts = None,
-    metrics: Metrics = None,
-    n_demos: NDemos = None,
-    template: Template = None,
-    corruption: Corruption = None,
-    seed: Seed = None,
-    device: Device = None,
-    dtype: Dtype = None,
-    revision: Revision = None,
-    backend: Backend = None,
-    path: SweepPath = None,
-    memory: Memory = None,
-    as_json: AsJson = False,
+    model: arguments.Model = None,
+    suite: arguments.SuiteName = None,
+    tasks: arguments.Tasks = None,
+    n_prompts: arguments.NPrompts = None,
+    metrics: arguments.Metrics = None,
+    n_demos: arguments.NDemos = None,
+    template: arguments.Template = None,
+    corruption: arguments.Corruption = None,
+    seed: arguments.Seed = None,
+    device: arguments.Device = None,
+    dtype: arguments.Dtype = None,
+    revision: arguments.Revision = None,
+    backend: arguments.Backend = None,
+    path: arguments.SweepPath = None,
+    memory: arguments.Memory = None,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Check which tasks a run would score: prompts kept and dropped, accuracy, and the gap with its interval.
 

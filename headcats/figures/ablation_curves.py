@@ -23,6 +23,7 @@ _VARIABLES: dict[str, tuple[str, ...]] = {
     "random": (*_CURVE, "sequence"),
 }
 OWN, OTHERS = "own", "others"
+NOT_COMPARED = "no random heads to compare with"
 _SIZE = (250, 190)  # pixels of a panel
 
 
@@ -158,7 +159,7 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
     compared = [
         f"{row.n_sequences} random sequences: mean {row.random_mean:.3f} [{row.random_low:.3f}, {row.random_high:.3f}]"
         if row.n_sequences
-        else "no random heads to compare with"
+        else NOT_COMPARED
         for row in measured.itertuples()
     ]
     template = f"<b>first %{{k}} heads</b>, {tasks}<br>damage %{{damage:.3f}}, %{{n_tasks}} tasks<br>%{{compared}}"
@@ -187,7 +188,7 @@ def _caption(frame: pd.DataFrame) -> list[str]:
         n = " to ".join(map(str, sorted({sequences.min(), sequences.max()})))
         parts.append(f"grey: 95 % of {n} sequences of random heads on its own tasks, dotted: mean")
     else:
-        parts.append("no random heads to compare with: their layers have no others")
+        parts.append(f"{NOT_COMPARED}: their layers have no others")
     measured = frame[frame["damage"].notna()]
     if (measured["n_tasks"] < measured.groupby(["category", "side"])["n_tasks"].transform("first")).any():
         parts.append("○ □ mean over fewer tasks than the first")

@@ -19,10 +19,7 @@ from headcats.figures.tables import require
 
 _VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 # Suffix of the variables of `exact_sets` -> row of numbers, symbol, and where in its column (in columns) it stands.
-_CHANCES = {
-    "": ("by chance", "diamond", 0.1),
-    "_within_layers": ("by chance in layers", "circle-open", 0.3),
-}
+_CHANCES = {"": ("by chance", "diamond", 0.1), "_within_layers": ("by chance in layers", "circle-open", 0.3)}
 _ROWS = ("heads", *(row for row, _, _ in _CHANCES.values()))
 _BAR, _BAR_AT = 0.36, -0.2
 # Pixels. Columns grow to the second width where there are few.

@@ -87,7 +87,8 @@ def test_results_folders_are_offered_and_what_leads_to_them(offered, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     assert offered("headcats map ") == ["alone", "deep/", "results/mini-icl"]
-    assert offered("headcats map res") == offered("headcats compare alone results/") == ["results/mini-icl"]
+    for line in ("headcats map res", "headcats compare alone results/"):
+        assert offered(line) == ["results/mini-icl"]
     assert offered("headcats map nowhere/") == []
 
 

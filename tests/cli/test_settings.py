@@ -84,7 +84,7 @@ except SystemExit as stop:
 
 
 def test_a_task_of_another_suite_is_named_as_such():
-    with pytest.raises(UnknownNameError, match="'say_sum' is not in suite 'icl'"):
+    with pytest.raises(UnknownNameError, match=r"'say_sum' .*'icl'"):
         check_names(DEFAULTS | {"tasks": ["say_sum"]})
     with pytest.raises(UnknownNameError, match="--suite cognitive"):
         check_names(DEFAULTS | {"tasks": ["number_sum"]})
@@ -103,7 +103,7 @@ def test_a_task_of_another_suite_is_named_as_such():
             "chg-mini",
             ["head_gating:preset=chg2025"],
             ["head_gating:preset=chg2025"],
-            "What was named wins over preset chg-mini: preset=chg2025, not preset=chg-mini.",
+            "preset=chg2025, not preset=chg-mini",
         ),
         ("chg-mini", ["head_gating:preset=chg-mini"], ["head_gating:preset=chg-mini"], ""),
         ("chg2025", ["head_gating", "ov_relation"], ["head_gating", "ov_relation"], ""),
@@ -111,7 +111,7 @@ def test_a_task_of_another_suite_is_named_as_such():
             "todd2024",
             ["mean_ablation@last"],
             ["mean_ablation@last"],
-            "function_vector_patch of preset todd2024 is not run: mean_ablation@last is run instead, with the preset's",
+            "function_vector_patch of preset todd2024 is not run",
         ),
         ("todd2024", ["function_vector_patch@last"], ["function_vector_patch@last"], ""),
     ],
@@ -124,21 +124,21 @@ def test_methods_beside_a_preset_are_put_together_or_told(capfd, preset, methods
 
 
 def test_methods_that_leave_nothing_of_a_preset_are_refused(tmp_path):
-    with pytest.raises(OptionError, match="leave out one of the two, or name both methods: --methods ov_relation,func"):
+    with pytest.raises(OptionError, match="ov_relation,func"):
         settings(None, {"methods": ["function_probe"]}, preset_name="maps2025")
     study = tmp_path / "study.toml"
     study.write_text('methods = ["function_probe"]')
-    with pytest.raises(OptionError, match="Preset chg-mini is nothing but head_gating:preset=chg-mini"):
+    with pytest.raises(OptionError, match=r"Preset chg-mini .*head_gating"):
         settings(study, {}, preset_name="chg-mini")
 
 
 def test_an_option_given_twice_is_refused_beside_a_preset_too():
-    with pytest.raises(OptionError, match="Option 'n_seeds' of head_gating is given twice"):
+    with pytest.raises(OptionError, match=r"'n_seeds' .*twice"):
         settings(None, {"methods": ["head_gating:n_seeds=3,n_seeds=4"]}, preset_name="chg-mini")
 
 
 def test_methods_of_a_study_file_are_not_called_an_option(tmp_path):
     study = tmp_path / "study.toml"
     study.write_text('methods = ["function_probe"]')
-    with pytest.raises(OptionError, match="and the methods named are function_probe: leave out one"):
+    with pytest.raises(OptionError, match="are function_probe"):
         settings(study, {}, preset_name="maps2025")

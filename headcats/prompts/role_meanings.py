@@ -17,6 +17,7 @@ _OF_THE_QUERY = {
     "between_query": "text behind the query, where the answer is read",
 }
 _OTHERS = {"bos": "start of the text", "other": "text of no role"}
+_MEANINGS = _OF_DEMONSTRATIONS | _OF_THE_QUERY | _OTHERS
 _NUMBERED = re.compile(rf"({'|'.join(_OF_DEMONSTRATIONS)})(\d+)(\[\d+/\d+\])?")
 
 
@@ -34,13 +35,12 @@ def explained_prompt_roles(roles: Sequence[str]) -> list[str]:
     for role in roles:
         name, numbered = role.split("[")[0], _NUMBERED.fullmatch(role)
         kind = numbered[1] if numbered else name
-        if numbered or kind in _OF_THE_QUERY or kind in _OTHERS:
-            names_of_kind = kinds.setdefault(kind, [])
-            names_of_kind += [name] if name not in names_of_kind else []
-    meanings = _OF_DEMONSTRATIONS | _OF_THE_QUERY | _OTHERS
+        if numbered or kind in _OF_THE_QUERY | _OTHERS:
+            names = kinds.setdefault(kind, [])
+            names += [name] if name not in names else []
     if not set(kinds) - set(_OTHERS):
         return []
-    return [f"{_span(names)}: {meanings[kind]}" for kind, names in kinds.items()]
+    return [f"{_span(names)}: {_MEANINGS[kind]}" for kind, names in kinds.items()]
 
 
 def _span(names: Sequence[str]) -> str:
