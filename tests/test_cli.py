@@ -156,11 +156,8 @@ def test_every_command_has_an_example():
 
 def test_help_says_what_exit_codes_mean_and_how_to_complete():
     shown = " ".join(CliRunner().invoke(cli.app, ["--help"]).output.split())
-    for said in (
-        "0 done; 2 cannot be done, with one message on stderr; 3 headcats validate found no task",
-        "130 or 143",
-    ):
-        assert said in shown
+    for code in ("0 done", "2 wrong input", "3 headcats validate", "130 or 143"):
+        assert code in shown
     assert "headcats --install-completion" in shown
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
 import xarray as xr
 
@@ -184,12 +185,16 @@ def relation_numbers(
         tried: Category that the method was asked for -> relations of it that were skipped.
     """
     mapped = shared["category"].values.tolist()
-    relations = block[["n", "null", "threshold"]].rename(n="pairs").reset_coords()
-    if threshold != "calibrated":
-        relations["threshold"] = xr.full_like(block["threshold"], float(threshold))
-    relations["heads"] = (block["score"] >= relations["threshold"]).sum(("layer", "head"))
-    relations["largest_score"] = block["score"].max(("layer", "head"))
-    columns = ["relation", "category", "pairs", "null", "threshold", "heads", "largest_score"]
+    least = block["threshold"] if threshold == "calibrated" else xr.full_like(block["threshold"], float(threshold))
+    relations = {
+        "relation": block["task"],
+        "category": block["category"],
+        "pairs": block["n"],
+        "null": block["null"],
+        "threshold": least,
+        "heads": (block["score"] >= least).sum(("layer", "head")),
+        "largest_score": block["score"].max(("layer", "head")),
+    }
     return {
         "method": block.attrs["label"],
         "rule": shared.attrs["rule"],
@@ -205,7 +210,7 @@ def relation_numbers(
             for name in dict.fromkeys([*mapped, *tried])
         ],
         **_overlap_numbers(shared),
-        "relations": relations.to_dataframe().reset_index().rename(columns={"task": "relation"})[columns],
+        "relations": pd.DataFrame({column: values.values for column, values in relations.items()}),
     }
 
 

@@ -108,6 +108,6 @@ def test_offering_names_loads_no_torch(line, tmp_path, monkeypatch):
     monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
     done = python(COMPLETE, cwd=tmp_path)
     heavy = json.loads(done.stdout.partition("HEAVY")[2])
-    assert done.stdout.split()[0] in {"attribution_patch", "next_letter", "ablation_curves"}, done.stderr
+    assert done.stdout.split()[0] in {"attribution_patch", "next_letter", "importance_grid"}, done.stderr
     # Figures are drawn by plotly; methods and tasks need not wait for it.
     assert heavy == (["plotly"] if "figure" in line else [])
