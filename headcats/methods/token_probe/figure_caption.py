@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import pluralize
-from headcats.prompts.role_meanings import explained_prompt_roles
 from headcats.methods.token_probe.settings import EXACT_ROLES, LAST_Q
 from headcats.methods.token_probe.summary import coincidences, probe_name
+from headcats.prompts.role_meanings import explained_prompt_roles
 
 EXACT = "exact_answer_"
 
