@@ -24,11 +24,10 @@ _SPOKEN = {"helps": ": helps", "hurts": ": hurts", "below noise": ": below the n
 def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = None) -> PanelGrid:
     """Signed effect of every head, one panel per task, or per category when given memberships.
 
-    x = layer, y = head, head 0 on top. One diverging colour scale for all panels, 0 in the middle (blue = the head
-    helps, red = it hurts), clipped at the 99th percentile of the absolute effects; where values lie beyond, the last
-    tick ends in "+" (and the first starts with "≤"). Tasks are grouped by category, in the order of the attribute
-    `categories`. A dot marks heads that help, a triangle heads that hurt, an open circle (in place of either) heads
-    whose effect is not told from the rounding of a 16-bit model; heads without a value are grey with a cross.
+    x = layer, y = head, head 0 on top. One diverging colour scale for all panels (blue = the head helps, red = it
+    hurts), clipped at the 99th percentile of the absolute effects, which "≤" and "+" at its ends then say. Tasks are
+    grouped by category. A dot marks heads that help, a triangle heads that hurt, an open circle heads whose effect
+    cannot be told from the rounding of a 16-bit model.
 
     Args:
         scores: As `hc.score` returns it: `effect, low, high, q_value (task, layer, head)` with the coordinate

@@ -27,11 +27,10 @@ _WIDTH, _COUNTS, _EFFECTS = 260, 110, 100  # pixels
 def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
     """Heads per layer of every category, above the mean effect of the layer's heads; one panel per category.
 
-    x = layer in both. Bars: number of heads in the category, in its colour, and on top of them those that are
-    undecided, grey and hatched; the same scale in all panels. Line with circles: mean effect over all heads of the
-    layer that have a number, whatever their outcome, in shares of the clean-corrupted gap, positive = they help on
-    average; the same scale in all panels, with 0. Hover over a layer for its share of heads and its strongest head.
-    Layers without attention heads (hybrid models) stay blank.
+    Bars: number of heads in the category, in its colour, and on top of them the undecided ones, grey and hatched. Line
+    with circles: mean effect of all heads of the layer, whatever their outcome, in shares of the clean-corrupted gap
+    (positive = they help on average). Both scales are the same in all panels. Hover over a layer for its share of heads
+    and its strongest head. Layers without attention heads (hybrid models) stay blank.
 
     Args:
         members: As `hc.categorize` (or `hc.overlap`) returns it: `member` (1 in, 0 undecided, -1 out) and `effect

@@ -29,11 +29,10 @@ _DISPUTED = 3
 def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> PanelGrid:
     """Rank correlation between every two methods, with the top heads they share, one panel per group.
 
-    Colour and the upper number of a cell: Spearman's rank correlation of the heads' scores (blue: the same order; red:
-    the opposite one), with a star where q <= .05: the order is told from what the heads' layers alone would give.
-    Below it: how far the top heads of two methods overlap (those in both as a share of those in either), and in
-    parentheses the overlap of random sets of the same sizes. Above each panel stand the heads whose ranks differ most
-    between methods; hover over a cell for those of two methods. Pairs without a number are grey with a cross.
+    Colour and upper number: Spearman's rank correlation of the heads' scores (blue: same order; red: opposite order),
+    with a star where q <= .05 against what the heads' layers alone would give. Below it: the share of top heads of
+    either method that are in both, and in parentheses that of random sets of the same sizes. Above each panel stand the
+    heads whose ranks differ most; hover over a cell for those of two methods.
 
     Args:
         agreement: As `hc.evidence.method_agreement` returns it: `rank_correlation, top_overlap (group, method, other)`,

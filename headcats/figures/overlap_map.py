@@ -33,14 +33,11 @@ def overlap_map(
 ) -> PanelGrid:
     """All categories in one panel, then one panel per category; x = layer, y = head, head 0 on top.
 
-    The first panel colours a head by its category, or by how many it is in when it is in several, and writes that on
-    the cell: the category's first letters, which the legend shows in bold, or the number (the narrow cells of more
-    than 16 or so layers hold no letters; there the other panels tell the categories without colour). Each further
-    panel shows every head of one category, shared ones included. Heads for which the data decide neither way are
-    hatched: in the first panel by the variable `undecided`, in a category's panel where `member` is 0. Layers
-    without attention heads (hybrid models) stay blank, and so do heads that a layer lacks: those whose effect is
-    NaN. In a category's panel a triangle marks heads that suppress it, which are never counted with those that help;
-    their own map is that of `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects,
+    The first panel colours a head by its category, or by how many it is in, and writes that on the cell where it is
+    wide enough: the category's first letters, bold in the legend, or the number. Each further panel shows every head of
+    one category, shared ones included. Undecided heads are hatched; layers without attention heads (hybrid models) and
+    heads that a layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which
+    have a map of their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects,
     intervals, q and tasks.
 
     Args:

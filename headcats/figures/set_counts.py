@@ -32,12 +32,11 @@ def set_counts(
 ) -> PanelGrid:
     """Heads that are in exactly each set of categories, beside their number by chance: an UpSet plot.
 
-    One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed, in the
-    colour that the overlap map gives them. Diamond: mean number by chance, every category's heads spread independently
-    of the others over all heads; circle: over the heads of each layer; with lines, their 95 % intervals, which are
-    exact (`headcats.categories.exact_sets`). The same numbers stand below the bars. Shown are all single categories,
-    every other set with heads, and sets without heads of which chance would give at least `at_least`; the caption
-    says what is left out. Chance says whether categories are independent of each other, not whether they are specific.
+    One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed.
+    Diamond: mean number by chance, every category's heads spread independently of the others over all heads; circle:
+    over the heads of each layer; lines: their exact 95 % intervals. Shown are all single categories, every other set
+    with heads, and sets without heads of which chance would give at least `at_least`; the caption says what is left
+    out. Chance tests whether categories are independent of each other, not whether they are specific.
 
     Args:
         overlap: As `hc.overlap` returns it: `member` (1 = in) and `effect (category, layer, head)`; 1 to 8 categories,
