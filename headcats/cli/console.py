@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.reports.text.table import Finding, Note, Paragraph, Table
+from headcats.reports.text.finding import Finding, Table, paragraph
 from headcats.results.declaration import registered
 from headcats.results.label import Label
 from headcats.results.tree import manifest_of
@@ -25,6 +25,7 @@ from headcats.results.tree import manifest_of
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
 _BETWEEN = 3  # columns of a table: a line and a space on both sides
+_BEFORE = {"paragraph": "\n", "item": "- "}
 
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
@@ -75,14 +76,14 @@ class Answer:
         self._sentences: list[str] = []
         self._files: dict[str, Path | None] = {}
 
-    def say(self, findings: Iterable[Finding]) -> None:
+    def say(self, findings: Iterable[Finding | str]) -> None:
         """Findings as text; JSON keeps their sentences, since their tables are given as numbers."""
         if not self.as_json:
             tell(findings)
             return
         for finding in findings:
-            if isinstance(finding, Note):
-                warn(finding)
+            if isinstance(finding, Finding) and finding.place == "note":
+                warn(str(finding))
             elif not isinstance(finding, Table):
                 self._sentences.append(str(finding))
 
@@ -96,7 +97,7 @@ class Answer:
         """
         self._files[name] = path
         if sentence and not self.as_json:
-            tell([Paragraph(sentence)])
+            tell([paragraph("text.plain", text=sentence)])
 
     def end(self) -> None:
         """Print the JSON value; as text, everything is printed already."""
@@ -187,17 +188,18 @@ def stoppable(command: Callable[..., None], more: str = "") -> Callable[..., Non
     return until_stopped
 
 
-def tell(findings: Iterable[Finding]) -> None:
+def tell(findings: Iterable[Finding | str]) -> None:
     """Findings as text: tables and sentences on stdout, a blank line before what is new; notes on stderr."""
     for finding in findings:
         if isinstance(finding, Table):
             if finding.title:
                 out.print(f"\n{finding.title}", style="italic", markup=False)
             out.print(_rich_table(finding))
-        elif isinstance(finding, Note):
-            warn(finding)
+        elif not isinstance(finding, str) and finding.place == "note":
+            warn(str(finding))
         else:
-            sentence = Text(f"\n{finding}" if isinstance(finding, Paragraph) else str(finding))
+            before = "" if isinstance(finding, str) else _BEFORE.get(finding.place, "")
+            sentence = Text(f"{before}{finding}")
             sentence.highlight_regex("`[^`]+`", "bold")
             out.print(sentence)
 

@@ -13,8 +13,8 @@ from headcats.cli.console import note_unfinished, put, tell
 from headcats.errors import OptionError
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
+from headcats.reports.text.finding import paragraph
 from headcats.reports.text.suggestions import check_scored
-from headcats.reports.text.table import Paragraph
 from headcats.results.folder import load
 from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE
@@ -83,7 +83,8 @@ def evidence_command(
     if as_json:
         put(_numbers(evidence) | {"folder": target, "files": files})
         return
-    tell([*evidence_findings(evidence), Paragraph(f"Numbers: {target} ({', '.join(files)}).{replaced}")])
+    written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
+    tell([*evidence_findings(evidence), paragraph("text.plain", text=written)])
 
 
 def _numbers(evidence: xr.DataTree) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from headcats.cli.completion import KINDS
 from headcats.cli.console import put, tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
-from headcats.reports.text.table import table
+from headcats.reports.text.finding import table
 from headcats.results.declaration import registered_declarations
 
 
@@ -59,7 +59,7 @@ def list_command(
     columns = [column for column in entries[0] if column != "suite"]
     if kind == "tasks":
         entries = [entry | {"category": f"{entry['category']} ({entry['suite'] or 'no suite'})"} for entry in entries]
-    tell([table("", columns, [[entry[column] for column in columns] for entry in entries])])
+    tell([table("text.untitled", columns, [[entry[column] for column in columns] for entry in entries])])
 
 
 def _by_suite(entries: list[dict[str, Any]], of_suite: str | None) -> list[dict[str, Any]]:

@@ -15,10 +15,10 @@ from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
+from headcats.reports.text.finding import Finding, paragraph
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
-from headcats.reports.text.table import Paragraph
 from headcats.results.declaration import approximation_label, default_methods
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
@@ -198,7 +198,7 @@ def _tell_map(
     answer.wrote("map", write(overlap_map(tables["overlap"], title=reading.title), page), f"Map: {page}.{hint}")
 
 
-def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], folder: Path) -> list[Paragraph]:
+def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
     """What else these results hold, and the commands that show it.
 
     Args:
@@ -217,11 +217,12 @@ def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], f
     methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
     methods += [label for label in joint if declared[label].sorts_heads]
     hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
-    paragraphs = [Paragraph(f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
+    paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
     for label in joint:
         commands = quoted_figure_commands(results, folder, label)
         if commands and not declared[label].sorts_heads and label not in labels:
-            paragraphs.append(Paragraph(f"Also there: {label}, over the whole suite: {commands} draws it."))
+            text = f"Also there: {label}, over the whole suite: {commands} draws it."
+            paragraphs.append(paragraph("text.plain", text=text))
     return paragraphs
 
 
@@ -229,7 +230,7 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
     from headcats.figures.figure import write
 
     findings = suite_findings(block)
-    answer.say([Paragraph(f"{spec.label} on {manifest.model.name}"), *findings])
+    answer.say([paragraph("text.plain", text=f"{spec.label} on {manifest.model.name}"), *findings])
     figure, page = spec.method.declaration.figure, None
     try:
         if figure:
@@ -237,7 +238,7 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
             answer.say([f"Figure: {page}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-    answer.numbers["suite_methods"].append({"method": spec.label, "said": findings, "figure": page})
+    answer.numbers["suite_methods"].append({"method": spec.label, "said": list(map(str, findings)), "figure": page})
 
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:
