@@ -74,8 +74,10 @@ def test_more_seeds_are_added_to_those_that_are_there(
 
 @pytest.mark.parametrize(
     "other",
-    [{"data": {"a": DATA["b"]}}, {"preset": GatingSettings(updates=3, batch=4, n_texts=16)}],
-    ids=["data", "settings"],
+    [
+        pytest.param({"data": {"a": DATA["b"]}}, id="data"),
+        pytest.param({"preset": GatingSettings(updates=3, batch=4, n_texts=16)}, id="settings", marks=pytest.mark.ci),
+    ],
 )
 def test_fits_to_something_else_are_refused_and_left_alone(
     model: HookedModel, tmp_path: Path, other: dict[str, Any]

@@ -23,13 +23,16 @@ def pasted(content: str) -> list[str]:
     "options",
     [
         {},
-        {"method": "mean_ablation"},
-        {
-            "min_tasks": 1,
-            "sign": "suppressing",
-            "effect": "task_specific",
-            "rule": hc.rules.fdr(alpha=0.2, min_effect=0.01),
-        },
+        pytest.param({"method": "mean_ablation"}, marks=pytest.mark.ci),
+        pytest.param(
+            {
+                "min_tasks": 1,
+                "sign": "suppressing",
+                "effect": "task_specific",
+                "rule": hc.rules.fdr(alpha=0.2, min_effect=0.01),
+            },
+            marks=pytest.mark.ci,
+        ),
     ],
     ids=lambda options: next(iter(options), "default"),
 )
