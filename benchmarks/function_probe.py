@@ -16,10 +16,10 @@ import xarray as xr
 import headcats as hc
 from headcats.errors import DataError
 from headcats.methods.function_probe.features import HeadFeatures, head_features
-from headcats.methods.function_probe.results import importance_effects
+from headcats.methods.function_probe.importance import importance_effects
 from headcats.methods.function_probe.scaling import scale_function_heads
 from headcats.methods.function_probe.seed import probe_seed
-from headcats.methods.function_probe.settings import FunctionProbeSettings, settings_of
+from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import item_of
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
@@ -136,7 +136,7 @@ def main() -> None:
     """Measure and show."""
     chosen = options(sys.argv[1:])
     torch.set_num_threads(chosen.threads)
-    settings = settings_of("cogmirrors2025")
+    settings = PRESETS["cogmirrors2025"]
     if chosen.quick:
         settings = replace(settings, epochs=3, hidden=64)
         chosen.prompts, chosen.scaled, chosen.seeds, chosen.controls = 16, 2, 2, 3

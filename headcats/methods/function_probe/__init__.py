@@ -1,6 +1,6 @@
-"""The function probe: which heads a classifier of functions reads."""
+"""Function probe: which heads a classifier of functions relies on."""
 
-from headcats.methods.function_probe.names import SAYING_NOTHING
+from headcats.methods.function_probe.summary import SAYING_NOTHING
 from headcats.methods.lazy import declare
 from headcats.methods.presets import add_preset
 from headcats.registry import public_names

@@ -1,4 +1,4 @@
-"""A classifier of functions on the features of all heads: its training, and how much each head counts in it."""
+"""A classifier of functions on the features of all heads: its training, and how much each head contributes."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from headcats.methods.function_probe.settings import FunctionProbeSettings
 
 # Texts per backward pass of the importance.
 _CHUNK = 64
-# A feature whose spread over the training texts is no more than this share of the largest one's only shows rounding.
+# A feature whose spread over the training texts is at most this share of the largest spread shows only rounding.
 _CONSTANT = 1e-6
 
 
@@ -27,8 +27,7 @@ class FunctionClassifier:
 
     Attributes:
         mean: Mean of each feature over the training texts.
-        scale: What standardised features are multiplied by: 1 / standard deviation over the training texts, 0 for a
-            feature that does not vary.
+        scale: 1 / standard deviation over the training texts, 0 for a feature that does not vary.
         parameters: Weights and biases of projection, hidden and output, in this order.
     """
 
@@ -66,20 +65,11 @@ def fit_classifier(
 ) -> FunctionClassifier:
     """Train a probe by cross-entropy, on the device of the features.
 
-    Initial weights, the order of the texts and the dropout come from `seed` alone. Weights start as PyTorch's linear
-    layers do.
-
-    Args:
-        features: Features of the training texts.
-        classes: Their classes, from 0; on the CPU.
-        n_classes: Number of classes.
-        settings: See `FunctionProbeSettings`.
-        seed: Seed of the generator.
-        advance: To be called with the share of the training that is done.
+    Initial weights (those of PyTorch's linear layers), the order of the texts and the dropout come from `seed` alone.
 
     Raises:
-        DataError: The mean training loss of the last epoch is not below ln(classes), that of a constant guess between
-            classes of one size, or not a number.
+        DataError: The mean training loss of the last epoch is not a number, or not below ln(classes), that of a
+            constant guess between classes of equal size.
     """
     draws = torch.Generator().manual_seed(seed)
     n, heads, width = features.shape
@@ -123,25 +113,17 @@ def head_importance(
 ) -> Float[Tensor, "function head"]:
     """Gradient x activation of each head: mean over the texts of class c of `mean_64(d logit_c / d u * u)`.
 
-    `u` is the head's projected feature. Signed: positive = the head speaks for the function. Not normalised; the unit
-    is that of the class logit. Only texts of class c count for c, whether the probe gets them right or not.
-
-    Args:
-        probe: A trained probe.
-        features: Features of held-out texts.
-        classes: Their classes, on the CPU.
-        n_classes: Number of classes; one without texts is NaN.
-
-    Returns:
-        On the CPU.
+    `u` is the head's projected feature. Signed: positive = the head speaks for the function. In units of the class
+    logit, not normalised. Only texts of class c count for c, whether the probe gets them right or not; NaN for a class
+    without texts.
     """
     sums = torch.zeros(n_classes, features.shape[1], dtype=torch.float64)
     for places in torch.arange(len(classes)).split(_CHUNK):
         with torch.enable_grad():
             projected = probe.project(features[places.to(features.device)]).detach().requires_grad_()
             logits = probe.logits(projected)
-            own_logits = logits.gather(1, classes[places].to(features.device)[:, None]).sum()
-            (gradient,) = torch.autograd.grad(own_logits, projected)
+            class_logits = logits.gather(1, classes[places].to(features.device)[:, None]).sum()
+            (gradient,) = torch.autograd.grad(class_logits, projected)
         sums.index_add_(0, classes[places], (gradient * projected.detach()).mean(2).double().cpu())
     counts = torch.bincount(classes, minlength=n_classes)
     return (sums / torch.where(counts > 0, counts.double(), torch.nan)[:, None]).float()
@@ -154,15 +136,13 @@ def _uniform(shape: tuple[int, ...], fan_in: int, draws: torch.Generator) -> Ten
 def _check_converged(loss: float, n_classes: int, settings: FunctionProbeSettings) -> None:
     if loss < math.log(n_classes):
         return
+    advice = (
+        "Give more texts per function or more epochs, or check that the functions differ at all"
+        if math.isfinite(loss)
+        else "Look for infinite head outputs (a 16-bit model; load it in float32)"
+    )
     raise DataError(
         f"The function probe did not converge: after {settings.epochs} epochs its training loss is {loss:.3f}, and "
-        f"guessing between {n_classes} functions gives ln({n_classes}) = {math.log(n_classes):.3f}. "
-        + (
-            f"The loss is {'not a number' if math.isnan(loss) else 'infinite'}: take a smaller learning_rate than "
-            f"{settings.learning_rate:g} (FunctionProbeSettings), or look for "
-            "infinite head outputs (a 16-bit model; load it in float32)."
-            if not math.isfinite(loss)
-            else "Give more texts per function or more epochs, take a smaller learning_rate than "
-            f"{settings.learning_rate:g} (FunctionProbeSettings), or check that the functions differ at all."
-        )
+        f"guessing between {n_classes} functions gives {math.log(n_classes):.3f}. {advice}; or take a smaller "
+        f"learning_rate than {settings.learning_rate:g} (FunctionProbeSettings)."
     )

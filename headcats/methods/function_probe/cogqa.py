@@ -23,14 +23,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headcats.errors import DataError, UnknownNameError
-from headcats.methods.function_probe.names import function_name
+from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.encode import DropReport
 from headcats.prompts.pair import Span
+from headcats.registry import unknown_name_message
+from headcats.tasks.cognitive import FUNCTIONS
 
 TASK = "cogqa"
 """Task of every text: the layout names functions, but no tasks within them."""
+
+
+def _bare(name: str) -> str:
+    """A name without case, spaces, hyphens and underscores."""
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+_NAMES = {_bare(name): name for name in FUNCTIONS}
 
 
 def cogqa_texts(path: str | Path) -> tuple[list[AnsweredText], DropReport]:
@@ -89,10 +98,8 @@ def _steps(question: str, steps: Sequence[Any], key: str, entry_name: str, repor
         step_name = f"{entry_name}, step {number}"
         before += f"\nStep: {_text(step, 'subquestion', step_name)}"
         skill = _text(step, "cognitive_skill", step_name)
-        try:
-            category = function_name(skill)
-        except UnknownNameError as problem:
-            raise DataError(f"{step_name}: {problem}") from None
+        if _bare(skill) not in _NAMES:
+            raise DataError(f"{step_name}: {unknown_name_message('cognitive skill', skill, FUNCTIONS)}")
         answer = _answer(step, step_name)
         if not answer:
             report.drop("no answer", repr(f"{key} step {number}"))
@@ -107,7 +114,7 @@ def _steps(question: str, steps: Sequence[Any], key: str, entry_name: str, repor
                 key=f"{key} step {number}",
                 item=question,
                 task=TASK,
-                category=category,
+                category=_NAMES[_bare(skill)],
             )
         )
     return texts

@@ -1,4 +1,4 @@
-"""The function probe: which heads a classifier of functions reads."""
+"""Function probe: which heads a classifier of functions relies on."""
 
 import json
 import warnings
@@ -10,17 +10,18 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning
-from headcats.methods.function_probe.prepared import PreparedTexts, prepare
-from headcats.methods.function_probe.results import NAME, labelled, most_seeds_fitted, verdict
-from headcats.methods.function_probe.seed import probe_seed
-from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings, settings_of
+from headcats.methods.function_probe.features import PreparedTexts, prepare
+from headcats.methods.function_probe.importance import NAME, labelled
+from headcats.methods.function_probe.seed import SeedResult, probe_seed
+from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import rounds_of
-from headcats.methods.function_probe.summary import not_used
+from headcats.methods.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.prompts.answered import AnsweredText
+from headcats.registry import preset_of
 from headcats.sweeps.labels import model_provenance
 
 _SEEDS = WholeNumber(default=5, least=1)
@@ -30,22 +31,21 @@ _TOKENS = ("top5", "all")
 class FunctionProbe:
     """Importance of every head for every function: what a classifier of functions makes of the head's output.
 
-    Head outputs z at the answer tokens of each text (the 5 least expected ones, or all: `tokens`) are averaged and
+    Head outputs z are averaged over the answer tokens of each text (the 5 least expected ones, or all: `tokens`) and
     joined to the mean over the heads of the layer. One linear map to 64 numbers `u`, shared by all heads, a hidden
     layer of 512 with dropout, and one logit per function are trained together (AdamW, 100 epochs of batches of 32
-    shuffled texts, features standardised on the training texts). A fifth of the query items is held out, with all their
-    texts.
+    shuffled texts, features standardised on the training texts). A fifth of the query items is held out.
 
     `importance(c, head) = mean over held-out texts of function c of mean_64(d logit_c / d u * u)`
 
     Signed, in units of the class logit, not normalised; heads are ranked by its absolute value. It says what can be
-    read from a head, not what the model does with it: see `hc.methods.function_probe.scale_function_heads`, and the
-    causal methods. Because of the mean over the layer a head leaks into its neighbours: judge by several seeds.
+    read from a head, not what the model does with it: for that see `hc.methods.function_probe.scale_function_heads` and
+    the causal methods. Because of the mean over the layer a head leaks into its neighbours: judge by several seeds.
 
-    A probe may know functions by the words of their tasks. So it is also trained without one task of every function at
-    a time, and tested on the tasks that were left out, in the first seed (`left_out_seeds` of the settings; this takes
-    as many trainings more as the function with the most tasks has). If that accuracy is at chance by its interval, the
-    verdict is "separates tasks, not functions". Prompts of left-out tasks may share query words with the others.
+    A probe may know functions by the words of their tasks. So in the first seed (`left_out_seeds` of the settings) it
+    is also trained without one task of every function at a time, as often as the function with the most tasks has
+    tasks, and tested on those left out. If the interval of that accuracy includes chance, the verdict is "separates
+    tasks, not functions". Prompts of left-out tasks may share query words with the rest.
 
     Example:
         >>> import headcats as hc
@@ -98,45 +98,42 @@ class FunctionProbe:
             `left_out_low`, `left_out_high` and `left_out_chance (seed)` on left-out tasks, NaN where it was not
             measured; `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
             Intervals are Wilson's, at 95 %, for clusters of items or of tasks; chance is the best constant guess.
-            Attributes `verdict` and `provenance` (with the functions that were skipped and the seeds that were
-            refused). A seed that is refused is left out.
+            Attributes `verdict` and `provenance` (with skipped functions and refused seeds, which are left out).
 
         Raises:
-            DataError: Something else than texts, fewer than two functions with enough items, or half of the seeds or
-                more have a probe that does not converge or is not above chance on held-out items.
+            DataError: Not a list of texts, fewer than two functions with enough items, or a probe that does not
+                converge or is not above chance on held-out items in half of the seeds or more.
             ModelError: No tokenizer, heads of different sizes in different layers, or as in `hc.sweep`.
             UnknownNameError, OptionError: An unknown preset, or a value out of range.
 
         Warns:
-            StatisticsWarning: Functions, texts and seeds that are left out, where others are left.
+            StatisticsWarning: Functions, texts and seeds that are left out, if others are left.
         """
         adapted, settings = adapt(model), _settings(preset, tokens)
         check_whole(_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
-        other = next((one for one in texts if not isinstance(one, AnsweredText)), None)
-        if other is not None:
-            raise DataError(
-                f"function_probe takes a list of hc.methods.AnsweredText; got one with a {type(other).__name__} in it. "
-                "From a file: texts, report = hc.methods.function_probe.cogqa_texts(path)."
-            )
+        for text in texts:
+            if not isinstance(text, AnsweredText):
+                raise DataError(
+                    f"function_probe takes a list of hc.methods.AnsweredText; got one with a {type(text).__name__} in "
+                    "it. From a file: texts, report = hc.methods.function_probe.cogqa_texts(path)."
+                )
         prepared = prepare(adapted, texts, settings, left_out={})
-        found, refused = {}, {}
+        results, refused = {}, {}
         for probe in range(n_seeds):
             try:
-                found[probe] = probe_seed(
+                results[probe] = probe_seed(
                     prepared.features, prepared.functions, settings=settings, seed=seed, probe=probe
                 )
             except DataError as problem:
                 refused[f"seed {probe}"] = str(problem)
-        if not most_seeds_fitted(len(found), n_seeds):
+        if not most_seeds_fitted(len(results), n_seeds):
             first = next(iter(refused.values()))
             raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
-        block = labelled(prepared.features, prepared.functions, found, layers=adapted.layers, n_heads=adapted.max_heads)
-        block = _with_provenance(
-            block, adapted, prepared, settings, preset=preset, seeds=(seed, n_seeds), refused=refused
-        )
-        for said in not_used(json.loads(block.attrs["provenance"])):
-            warnings.warn(said, StatisticsWarning, stacklevel=2)
+        source = {"preset": preset, "settings": settings, "seed": seed, "n_seeds": n_seeds, "refused": refused}
+        block = _block(adapted, prepared, results, source)
+        for message in not_used(json.loads(block.attrs["provenance"])):
+            warnings.warn(message, StatisticsWarning, stacklevel=2)
         return block
 
     def parts(
@@ -147,17 +144,9 @@ class FunctionProbe:
         tasks = tuple(task.name for task in inputs.tasks if task.name in inputs.pairs)
         return {f"seed {probe}": tasks for probe in range(n_seeds)}
 
-    def work(
-        self,
-        inputs: SuiteInputs,
-        part: str,
-        *,
-        preset: str = "cogmirrors2025",
-        n_seeds: int = 5,
-        tokens: str | None = None,
-    ) -> float:
-        """Trainings of a seed: one, and in the first seeds as many more as there are rounds of left-out tasks."""
-        if int(part.removeprefix("seed ")) >= _settings(preset, tokens).left_out_seeds:
+    def work(self, inputs: SuiteInputs, part: str, *, preset: str = "cogmirrors2025", **options: Any) -> float:
+        """Trainings of a seed: one, and in the first seeds one more for every round of left-out tasks."""
+        if int(part.removeprefix("seed ")) >= _settings(preset, None).left_out_seeds:
             return 1.0
         counts = Counter(inputs.categories[task.name] for task in inputs.tasks if task.name in inputs.pairs)
         return 1.0 + rounds_of(counts)
@@ -177,12 +166,15 @@ class FunctionProbe:
             DataError: As a call, for this seed.
             ModelError: As a call.
         """
-        settings = _settings(preset, tokens)
-        prepared = self._features(inputs, settings)
-        probe = int(part.removeprefix("seed "))
+        settings, probe = _settings(preset, tokens), int(part.removeprefix("seed "))
+        texts, left_out = _texts(inputs)
+        key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
+        if self._kept is None or self._kept[0] != key:
+            self._kept = key, prepare(inputs.model, texts, settings, left_out=left_out, advance=inputs.advance)
+        prepared = self._kept[1]
         if probe == n_seeds - 1:
             self._kept = None
-        found = probe_seed(
+        result = probe_seed(
             prepared.features,
             prepared.functions,
             settings=settings,
@@ -190,16 +182,11 @@ class FunctionProbe:
             probe=probe,
             advance=inputs.advance,
         )
-        model = inputs.model
-        block = labelled(
-            prepared.features, prepared.functions, {probe: found}, layers=model.layers, n_heads=model.max_heads
-        )
-        return _with_provenance(
-            block, model, prepared, settings, preset=preset, seeds=(inputs.seed, n_seeds), refused={}
-        )
+        source = {"preset": preset, "settings": settings, "seed": inputs.seed, "n_seeds": n_seeds, "refused": {}}
+        return _block(inputs.model, prepared, {probe: result}, source)
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Seeds along `seed`, with the verdict of all of them; "too few seeds" where half or more are missing."""
+        """Seeds along `seed`, with the verdict on all of them; "too few seeds" if half or more are missing."""
         joined = xr.concat(
             list(parts.values()),
             dim="seed",
@@ -212,16 +199,9 @@ class FunctionProbe:
         n_seeds = json.loads(joined.attrs["provenance"])["n_seeds"]
         return joined.assign_attrs(verdict=verdict(joined, n_seeds=n_seeds))
 
-    def _features(self, inputs: SuiteInputs, settings: FunctionProbeSettings) -> PreparedTexts:
-        texts, left_out = _texts(inputs)
-        key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
-        if self._kept is None or self._kept[0] != key:
-            self._kept = key, prepare(inputs.model, texts, settings, left_out=left_out, advance=inputs.advance)
-        return self._kept[1]
-
 
 def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> FunctionProbeSettings:
-    settings = settings_of(preset)
+    settings = preset_of(NAME, preset, PRESETS)
     if tokens is None:
         return settings
     read_value(_TOKENS, tokens, name="tokens", method=NAME)
@@ -229,6 +209,7 @@ def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> Functi
 
 
 def _texts(inputs: SuiteInputs) -> tuple[list[AnsweredText], dict[str, str]]:
+    """Texts of all tasks of word pairs, and why other tasks have none."""
     texts: list[AnsweredText] = []
     left_out: dict[str, str] = {}
     for task in inputs.tasks:
@@ -242,27 +223,20 @@ def _texts(inputs: SuiteInputs) -> tuple[list[AnsweredText], dict[str, str]]:
     return texts, left_out
 
 
-def _with_provenance(
-    block: xr.Dataset,
-    model: HookedModel,
-    prepared: PreparedTexts,
-    settings: FunctionProbeSettings,
-    *,
-    preset: str | FunctionProbeSettings,
-    seeds: tuple[int, int],
-    refused: Mapping[str, str],
+def _block(
+    model: HookedModel, prepared: PreparedTexts, results: Mapping[int, SeedResult], source: Mapping[str, Any]
 ) -> xr.Dataset:
-    told = {
+    preset, report = source["preset"], prepared.features.report
+    provenance = {
         **model_provenance(model),
         "method": NAME,
+        **source,
         "preset": preset if isinstance(preset, str) else "custom",
-        "settings": asdict(settings),
-        "seed": seeds[0],
-        "n_seeds": seeds[1],
+        "settings": asdict(source["settings"]),
         "sign": "positive importance = the head speaks for the function; heads are ranked by absolute importance",
-        "texts": prepared.features.report.summary(),
-        "dropped": prepared.features.report.dropped,
+        "texts": report.summary(),
+        "dropped": report.dropped,
         "left_out": prepared.left_out,
-        "refused": dict(refused),
     }
-    return block.assign_attrs(provenance=json.dumps(told, ensure_ascii=False), preset=told["preset"])
+    block = labelled(prepared.features, prepared.functions, results, layers=model.layers, n_heads=model.max_heads)
+    return block.assign_attrs(provenance=json.dumps(provenance, ensure_ascii=False), preset=provenance["preset"])

@@ -1,19 +1,17 @@
-"""Do the heads of a function matter for it? They are all but switched off, beside random heads."""
+"""Do the heads of a function matter for it? They are scaled to almost nothing, and so are random heads."""
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import torch
 import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.function_probe.answers import answer_readings
-from headcats.methods.function_probe.features import CHUNK
-from headcats.methods.function_probe.names import in_order
+from headcats.methods.function_probe.features import answer_readings, in_chunks
+from headcats.methods.function_probe.splits import in_order
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.head import Head
@@ -37,18 +35,18 @@ def scale_function_heads(
 ) -> xr.Dataset:
     """Scale z of each function's heads at all positions, all heads of a function at once, and read every answer.
 
-    Beside each set stand random sets of as many heads, without any of its heads (upstream's random sets may hold them).
-    Choose the heads on other texts than these.
+    The controls are random sets of as many heads, none of them in the set (upstream's may be). Select the heads on
+    other texts than these.
 
-    `p = (1 + controls at least as harmful) / (1 + controls)`: harm is the drop of the mean log-probability of the
+    `p = (1 + controls at least as harmful) / (1 + controls)`: harm is the drop in the mean log-probability of the
     function's own answers. `p_specific`: the same for that drop minus the mean drop of the other functions.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         texts: Texts with marked answers; `category` is the function.
-        heads: Function -> its heads; or what a rule made of `importance_effects`: 1 for a head of the function.
+        heads: Function -> its heads; or what a rule returns for `importance_effects`: 1 for a head of the function.
         scale: What z is multiplied by.
-        n_controls: Random sets per function; where fewer exist, all of them.
+        n_controls: Random sets per function; all of them if fewer exist.
         seed: Seed of the random sets.
 
     Returns:
@@ -57,7 +55,7 @@ def scale_function_heads(
         `function` scaled; `clean_log_prob` and `clean_accuracy (target)` with no head scaled; `control_log_prob` and
         `control_accuracy (function, target, control)`, NaN where there are fewer controls; `p` and `p_specific
         (function)`, NaN for a function without heads or controls; `n_heads (function)`, `n_controls (function)`, `n
-        (target)`; attributes `scale`, `model`, `seed` and `texts` (how many were kept, and dropped for which reason).
+        (target)`; attributes `scale`, `model`, `seed` and `texts` (how many were kept, and how many dropped and why).
 
     Raises:
         DataError: No heads at all, a function without texts, a head that the model does not have, or no text usable.
@@ -69,10 +67,10 @@ def scale_function_heads(
         >>> tasks = ("country_capital", "plural")
         >>> texts = [text for task in tasks for text in hc.methods.task_texts(task, n_prompts=8)]
         >>> heads = {"Knowledge": ["L1H6", "L1H7"], "Linguistic": ["L4H0"]}
-        >>> found = hc.methods.function_probe.scale_function_heads(hc.load_model("mini"), texts, heads, n_controls=2)
-        >>> found.log_prob.dims, found.control_log_prob.dims
+        >>> scaled = hc.methods.function_probe.scale_function_heads(hc.load_model("mini"), texts, heads, n_controls=2)
+        >>> scaled.log_prob.dims, scaled.control_log_prob.dims
         (('function', 'target'), ('function', 'target', 'control'))
-        >>> bool((found.log_prob <= 0).all())
+        >>> bool((scaled.log_prob <= 0).all())
         True
 
     References:
@@ -82,10 +80,16 @@ def scale_function_heads(
         raise OptionError(f"Expected n_controls of at least 0 and a finite scale; got {n_controls} and {scale}.")
     model = adapt(model)
     check_model(model)
-    head_sets = _chosen(heads, model)
+    head_sets = _head_sets(heads, model)
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
-    targets = in_order({text.category for batch in batches for text in batch.texts})
-    _check(head_sets, targets, report.summary())
+    categories = [text.category for batch in batches for text in batch.texts]
+    targets = in_order(categories)
+    if not targets:
+        raise DataError(f"None of the texts can be used: {report.summary()}.")
+    for name in head_sets:
+        if name not in targets:
+            raise DataError(f"There are no texts of function {name!r}; texts are of {', '.join(targets)}.")
+    batches = in_chunks(batches)
     all_heads = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
     controls = {name: random_sets(members, all_heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
     shape = (2, len(head_sets), len(targets))
@@ -96,7 +100,9 @@ def scale_function_heads(
             values[:, row] = _read(model, batches, members, targets, scale)
         for column, members in enumerate(controls[name]):
             control[:, row, :, column] = _read(model, batches, members, targets, scale)
-    ds = xr.Dataset(
+    places = [targets.index(name) for name in head_sets]
+    p, p_specific = _p_values(clean[0] - values[0], clean[0][:, None] - control[0], places)
+    return xr.Dataset(
         {
             "log_prob": (("function", "target"), values[0]),
             "accuracy": (("function", "target"), values[1]),
@@ -106,62 +112,40 @@ def scale_function_heads(
             "control_accuracy": (("function", "target", "control"), control[1]),
             "n_heads": ("function", [len(members) for members in head_sets.values()]),
             "n_controls": ("function", [len(controls[name]) for name in head_sets]),
-            "n": ("target", [_count(batches, name) for name in targets]),
+            "n": ("target", [categories.count(name) for name in targets]),
+            "p": ("function", p),
+            "p_specific": ("function", p_specific),
         },
         coords={"function": list(head_sets), "target": list(targets), "control": np.arange(n_controls)},
         attrs={"scale": scale, "model": model.name, "seed": seed, "texts": report.summary()},
     )
-    places = [targets.index(name) for name in head_sets]
-    drops = clean[0][:, None] - control[0]
-    p, p_specific = _p_values(clean[0] - values[0], drops, places)
-    return ds.assign(p=("function", p), p_specific=("function", p_specific))
 
 
-def random_sets(heads: HeadSet, every: Sequence[Head], *, n: int, seed: int) -> list[HeadSet]:
-    """Up to `n` distinct random sets of as many heads as `heads`, none of which is in `heads`; all if fewer exist."""
-    pool = [head for head in every if head not in heads]
-    if not heads or len(pool) < len(heads):
+def random_sets(members: HeadSet, all_heads: Sequence[Head], *, n: int, seed: int) -> list[HeadSet]:
+    """Up to `n` distinct random sets of as many heads, none of them in `members`; all if fewer exist."""
+    pool = [head for head in all_heads if head not in members]
+    if not members or len(pool) < len(members):
         return []
-    n_sets = min(n, math.comb(len(pool), len(heads)))
-    draws = stream(seed, "function_probe", "random heads", *map(str, sorted(heads)))
+    n_sets = min(n, math.comb(len(pool), len(members)))
+    draws = stream(seed, "function_probe", "random heads", *map(str, sorted(members)))
     sets: dict[HeadSet, None] = {}
     while len(sets) < n_sets:
-        sets[tuple(sorted(pool[place] for place in draws.permutation(len(pool))[: len(heads)]))] = None
+        sets[tuple(sorted(pool[place] for place in draws.permutation(len(pool))[: len(members)]))] = None
     return list(sets)
 
 
-def _chosen(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: HookedModel) -> dict[str, HeadSet]:
+def _head_sets(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: HookedModel) -> dict[str, HeadSet]:
     if isinstance(heads, xr.DataArray):
-        heads = _members(heads)
-    head_sets = {name: tuple(sorted(set(map(Head.parse, names)))) for name, names in heads.items()}
+        cells = heads.stack(cell=("layer", "head")).transpose("function", "cell")
+        heads = {str(row["function"].item()): row["cell"].values[row.values == 1].tolist() for row in cells}
+    head_sets = {name: tuple(sorted(set(map(Head.parse, members)))) for name, members in heads.items()}
+    if not any(head_sets.values()):
+        raise DataError("There are no heads to scale: the rule chose none for any function. Use another rule.")
     for name, members in head_sets.items():
         for head in members:
             if not 0 <= head.head < model.n_heads.get(head.layer, 0):
                 raise DataError(f"Function {name!r} lists head {head}, which model {model.name!r} does not have.")
     return head_sets
-
-
-def _members(outcome: xr.DataArray) -> dict[str, list[Head | str]]:
-    cells = outcome.transpose("function", "layer", "head")
-    layers, numbers = cells["layer"].values, cells["head"].values
-    return {
-        str(name): [Head(int(layers[i]), int(numbers[j])) for i, j in np.argwhere(cells.values[row] == 1)]
-        for row, name in enumerate(cells["function"].values)
-    }
-
-
-def _check(chosen: Mapping[str, HeadSet], targets: Sequence[str], report: str) -> None:
-    if not targets:
-        raise DataError(f"None of the texts can be used: {report}.")
-    if not any(chosen.values()):
-        raise DataError("There are no heads to scale: the rule chose none for any function. Use another rule.")
-    for name in chosen:
-        if name not in targets:
-            raise DataError(f"There are no texts of function {name!r}; texts are of {', '.join(targets)}.")
-
-
-def _count(batches: Sequence[AnsweredBatch], function: str) -> int:
-    return sum(text.category == function for batch in batches for text in batch.texts)
 
 
 def _read(
@@ -171,13 +155,12 @@ def _read(
     edits = {layer: _scaling([head.head for head in heads if head.layer == layer], scale) for layer, _ in heads}
     sums, counts = np.zeros((2, len(targets))), np.zeros(len(targets))
     for batch in batches:
-        for places in torch.arange(len(batch)).split(CHUNK):
-            part = batch.select(places.tolist())
-            readings = answer_readings(model, part, edits=edits)
-            of_target = [targets.index(text.category) for text in part.texts]
-            np.add.at(sums[0], of_target, readings.mean_log_prob(part).double().numpy())
-            np.add.at(sums[1], of_target, readings.all_right().double().numpy())
-            np.add.at(counts, of_target, 1)
+        readings = answer_readings(model, batch, edits=edits)
+        mean_log_prob = readings.log_prob.sum(1) / batch.targets.sum(1)
+        of_target = [targets.index(text.category) for text in batch.texts]
+        np.add.at(sums[0], of_target, mean_log_prob.double().numpy())
+        np.add.at(sums[1], of_target, readings.right.all(1).double().numpy())
+        np.add.at(counts, of_target, 1)
     return sums / counts
 
 
@@ -191,20 +174,20 @@ def _scaling(heads: list[int], scale: float) -> Edit:
 
 
 def _p_values(
-    own: Float[np.ndarray, "function target"],
+    drops: Float[np.ndarray, "function target"],
     controls: Float[np.ndarray, "function target control"],
     places: Sequence[int],
 ) -> tuple[Float[np.ndarray, " function"], Float[np.ndarray, " function"]]:
     """P values: of the drop on the function's own texts, and of that drop minus the mean drop of the others."""
-    p = np.full((2, len(own)), np.nan)
+    p = np.full((2, len(drops)), np.nan)
     for row, place in enumerate(places):
         has_control = ~np.isnan(controls[row, place])
-        if np.isnan(own[row, place]) or not has_control.any():
+        if np.isnan(drops[row, place]) or not has_control.any():
             continue
-        rest = [column for column in range(own.shape[1]) if column != place]
-        drop, random = own[row, place], controls[row, place, has_control]
+        rest = [column for column in range(drops.shape[1]) if column != place]
+        drop, random = drops[row, place], controls[row, place, has_control]
         p[0, row] = (1 + (random >= drop).sum()) / (1 + has_control.sum())
         if rest:
             random = random - controls[row][rest][:, has_control].mean(0)
-            p[1, row] = (1 + (random >= drop - own[row, rest].mean()).sum()) / (1 + has_control.sum())
+            p[1, row] = (1 + (random >= drop - drops[row, rest].mean()).sum()) / (1 + has_control.sum())
     return p[0], p[1]

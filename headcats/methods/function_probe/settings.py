@@ -1,4 +1,4 @@
-"""The constants of the function probe, in one place, under the name of the paper."""
+"""Every constant of the function probe, under the name of the paper."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headcats.errors import OptionError
-from headcats.registry import preset_of
 
 
 @dataclass(frozen=True)
@@ -14,23 +13,21 @@ class FunctionProbeSettings:
     """Every constant of the function probe.
 
     Attributes:
-        top_tokens: Tokens of an answer whose z is averaged, the least expected ones; 0 for all of them. See
-            `headcats.methods.function_probe.features`.
+        top_tokens: Tokens of an answer whose z is averaged, the least expected ones; 0 for all.
         projection: Size of the projection that all heads share.
         hidden: Size of the hidden layer.
         dropout: Share of hidden units that are off at each step of the training.
         learning_rate: Of AdamW, constant.
         weight_decay: Of AdamW; PyTorch's default, as upstream.
         epochs: Passes over the training texts.
-        batch_size: Texts per step. Upstream takes 1, in the order of the file and without standardising; here texts are
-            shuffled and features standardised.
+        batch_size: Texts per step, shuffled. Upstream takes one at a time, in the order of the file.
         folds: One of so many parts of the query items is held out.
         least_items: Distinct query items that a function needs; one with fewer is skipped.
-        left_out_seeds: Probes that are also trained without tasks, from the first on. Each of them takes as many
-            trainings more as the function with the most tasks has; its interval is over tasks, not over seeds.
+        left_out_seeds: How many of the first probes are also trained without tasks, as many times more as the function
+            with the most tasks has. Their interval is over tasks, not over seeds.
 
     Raises:
-        OptionError: A number that no probe can be trained with.
+        OptionError: A number out of range.
 
     Example:
         >>> import headcats as hc
@@ -62,11 +59,10 @@ class FunctionProbeSettings:
                 "top_tokens of the function probe must be at least 0 and dropout in [0, 1); got "
                 f"{self.top_tokens} and {self.dropout}."
             )
-        rate, decay = self.learning_rate, self.weight_decay
-        if not (math.isfinite(rate) and rate > 0 and math.isfinite(decay) and decay >= 0):
+        if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
             raise OptionError(
                 "learning_rate of the function probe must be a finite number above 0, and weight_decay one of at least "
-                f"0; got {rate} and {decay}."
+                f"0; got {self.learning_rate} and {self.weight_decay}."
             )
         if self.folds < 2 or self.least_items < self.folds:
             raise OptionError(
@@ -77,12 +73,3 @@ class FunctionProbeSettings:
 
 PRESETS: Mapping[str, FunctionProbeSettings] = MappingProxyType({"cogmirrors2025": FunctionProbeSettings()})
 """Named after the paper: Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
-
-
-def settings_of(preset: str | FunctionProbeSettings) -> FunctionProbeSettings:
-    """The settings of a preset; settings themselves come back unchanged.
-
-    Raises:
-        UnknownNameError: No such preset.
-    """
-    return preset_of("function_probe", preset, PRESETS)

@@ -1,21 +1,24 @@
-"""Which texts a function probe learns from, and which it is tested on."""
+"""Which texts a function probe is trained on, and which it is tested on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Bool
 
 from headcats.errors import DataError
-from headcats.methods.function_probe.names import in_order
 from headcats.prompts.answered import AnsweredText
 from headcats.statistics.random_streams import stream
+from headcats.tasks.cognitive import FUNCTIONS
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """Functions of the scheme first, in its order; other names after them, sorted."""
+    names = set(names)
+    return (*(name for name in FUNCTIONS if name in names), *sorted(names.difference(FUNCTIONS)))
 
 
 def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Functions with enough distinct query items, in the order of the scheme, and those that have too few.
-
-    Returns:
-        Functions to be told apart; and function -> number of its items, for those that are skipped.
+    """Functions with enough distinct query items, and those with too few -> how many.
 
     Raises:
         DataError: A text without a category, or fewer than two functions left.
@@ -27,8 +30,8 @@ def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tupl
                 f"Text {text.key or text.text!r} has no category: set AnsweredText.category to its function."
             )
         items.setdefault(text.category, set()).add(item_of(text))
-    skipped = {name: len(items[name]) for name in in_order(set(items)) if len(items[name]) < least_items}
-    functions = tuple(name for name in in_order(set(items)) if name not in skipped)
+    skipped = {name: len(items[name]) for name in in_order(items) if len(items[name]) < least_items}
+    functions = tuple(name for name in in_order(items) if name not in skipped)
     if len(functions) < 2:
         counts = ", ".join(f"{name} {len(members)}" for name, members in items.items()) or "no texts at all"
         raise DataError(
@@ -39,19 +42,19 @@ def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tupl
 
 
 def item_of(text: AnsweredText) -> str:
-    """The cluster of a text: its item, or the text itself where none is named."""
+    """The cluster of a text: its item, or the text itself if it names none."""
     return text.item or text.text
 
 
 def task_of(text: AnsweredText) -> tuple[str, str]:
-    """Function and task of a text: two functions may have tasks of one name."""
+    """Function and task of a text: tasks of two functions may share a name."""
     return text.category, text.task
 
 
 def held_out_texts(
     texts: Sequence[AnsweredText], functions: Sequence[str], *, folds: int, seed: int, probe: int
 ) -> Bool[np.ndarray, " text"]:
-    """True for the texts that are held out: one of `folds` parts of the query items, with every function's share in it.
+    """True for the held-out texts: one of `folds` parts of the query items, with every function's share in it.
 
     All texts with the same item are on one side, whatever their task.
 
@@ -64,54 +67,41 @@ def held_out_texts(
     items = np.array([item_of(text) for text in texts], dtype=object).astype(str)
     state = int(stream(seed, "function_probe", "held out", str(probe)).integers(2**31))
     splits = StratifiedGroupKFold(folds, shuffle=True, random_state=state).split(labels, labels, items)
-    held_out = np.zeros(len(texts), dtype=bool)
-    held_out[next(splits)[1]] = True
+    held_out = np.isin(np.arange(len(texts)), next(splits)[1])
     for number, name in enumerate(functions):
-        of_function = held_out[labels == number]
-        if of_function.all() or not of_function.any():
+        n, n_held_out = int((labels == number).sum()), int(held_out[labels == number].sum())
+        if n_held_out in (0, n):
             raise DataError(
-                f"Function {name!r} cannot be split by query item: {int(of_function.sum())} of its {len(of_function)} "
-                "texts would be held out. Give it more different items."
+                f"Function {name!r} cannot be split by query item: {n_held_out} of its {n} texts would be held out. "
+                "Give it more different items."
             )
     return held_out
 
 
 def left_out_tasks(texts: Sequence[AnsweredText], *, seed: int, probe: int) -> list[frozenset[tuple[str, str]]]:
-    """Tasks that are left out together: one of every function at a time, so that each is left out exactly once.
+    """Sets of (function, task) that are left out together: one task of every function, each task exactly once.
 
-    One task of each function, not one task alone: a probe that knows tasks and no functions then finds one task of
-    every function among those it has learnt, and guesses right by chance. (Left out alone, a task would meet one task
-    of its own function and two of every other, and such a probe would look worse than chance.) A function with a single
-    task is never left out.
-
-    Returns:
-        As many sets of (function, task) as the function with the most tasks has; none if fewer than two functions have
-        two tasks, since there would be nothing to confuse.
+    A probe that knows tasks and no functions then finds one task of every function among those it was trained on, and
+    guesses right by chance. (A task left out alone would meet one task of its own function and two of every other, and
+    such a probe would look worse than chance.) A function with a single task is never left out.
     """
     tasks: dict[str, list[str]] = {}
     for function, task in sorted({task_of(text) for text in texts}):
         tasks.setdefault(function, []).append(task)
-    rounds = rounds_of({function: len(names) for function, names in tasks.items()})
-    mixed: Mapping[str, list[str]] = {
-        function: [
-            names[place]
-            for place in stream(seed, "function_probe", "left out", function, str(probe)).permutation(len(names))
-        ]
-        for function, names in tasks.items()
-        if len(names) > 1
-    }
+    shuffled: dict[str, list[str]] = {}
+    for function, names in tasks.items():
+        order = stream(seed, "function_probe", "left out", function, str(probe)).permutation(len(names))
+        shuffled[function] = [names[place] for place in order] if len(names) > 1 else []
     return [
-        frozenset((function, names[number]) for function, names in mixed.items() if number < len(names))
-        for number in range(rounds)
+        frozenset((function, names[number]) for function, names in shuffled.items() if number < len(names))
+        for number in range(rounds_of({function: len(names) for function, names in tasks.items()}))
     ]
 
 
 def rounds_of(tasks: Mapping[str, int]) -> int:
-    """How many rounds leave tasks out: as many as the function with the most tasks has, 0 where fewer than two
-    functions have two tasks.
+    """How many rounds leave tasks out, from the number of tasks of each function: as many as the largest.
 
-    Args:
-        tasks: Function -> number of its tasks.
+    None if fewer than two functions have two tasks, since there would be nothing to confuse.
     """
     several = [n for n in tasks.values() if n > 1]
     return max(several) if len(several) > 1 else 0

@@ -1,16 +1,47 @@
-"""What function probes say: accuracies, verdict, agreement of the seeds, and what was left out."""
+"""What function probes say: verdict, accuracies, agreement of the seeds, and what was left out."""
 
-import itertools
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
-from jaxtyping import Float
-from scipy.stats import spearmanr
 
-from headcats.methods.function_probe.names import NOT_TESTED
+from headcats.errors import DataError
+
+SEPARATES_FUNCTIONS = "separates functions"
+SEPARATES_TASKS = "separates tasks, not functions"
+NOT_TESTED = "not tested across tasks"
+NOT_ABOVE_CHANCE = "not above chance"
+TOO_FEW_SEEDS = "too few seeds"
+SAYING_NOTHING = (NOT_ABOVE_CHANCE, TOO_FEW_SEEDS)
+"""Verdicts on probes whose importance is not shown."""
+
+
+def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
+    """What the accuracies allow to be said, by the least favourable seed.
+
+    "too few seeds": half of `n_seeds` or more are missing, because they were refused or not run yet. "not above
+    chance": on held-out items, by the interval. "separates tasks, not functions": at chance on tasks that were left
+    out, by the interval. "not tested across tasks": fewer than two functions have two tasks. "separates functions":
+    none of these.
+    """
+    if not most_seeds_fitted(probes.sizes["seed"], n_seeds):
+        return TOO_FEW_SEEDS
+    if not bool((probes["accuracy_low"] > probes["chance"]).all()):
+        return NOT_ABOVE_CHANCE
+    tested = probes["left_out_accuracy"].notnull()
+    if not bool(tested.any()):
+        return NOT_TESTED
+    above = probes["left_out_low"] > probes["left_out_chance"]
+    return SEPARATES_FUNCTIONS if bool(above.where(tested, True).all()) else SEPARATES_TASKS
+
+
+def most_seeds_fitted(n_fitted: int, n_seeds: int) -> bool:
+    """Whether more than half of the seeds have a probe: even without any signal, one in forty is above chance."""
+    return 2 * n_fitted > n_seeds
 
 
 def summary(block: xr.Dataset) -> list[str]:
@@ -19,51 +50,40 @@ def summary(block: xr.Dataset) -> list[str]:
     Args:
         block: What `hc.methods.function_probe` returns.
     """
-    told = json.loads(block.attrs["provenance"])
-    missing = told["n_seeds"] - block.sizes["seed"]
-    here = [f"{missing} of {told['n_seeds']} seeds are not here: refused, or not run yet."] if missing else []
-    return [*sentences(block), *here, *not_used(told)]
+    provenance = json.loads(block.attrs["provenance"])
+    missing = provenance["n_seeds"] - block.sizes["seed"]
+    seeds = [f"{missing} of {provenance['n_seeds']} seeds are missing: refused, or not run yet."] if missing else []
+    return [*sentences(block), *seeds, *not_used(provenance)]
 
 
 def sentences(probes: xr.Dataset) -> list[str]:
-    """What a reader should know of the probes before looking at importance.
-
-    Args:
-        probes: What `hc.methods.function_probe` returns.
-    """
-    first = (
-        f"{probes.sizes['seed']} probes of {probes.sizes['function']} functions: right for "
-        f"{_span(probes['accuracy'])} of the texts of held-out items (lowest end of a 95 % interval "
-        f"{float(probes['accuracy_low'].min()):.3f}, {_chance(probes['chance'])})."
+    """Accuracies, verdict and agreement of the seeds: what to know before looking at importance."""
+    n_seeds, n_tested = probes.sizes["seed"], int(probes["left_out_accuracy"].notnull().sum())
+    accuracy = (
+        f"{n_seeds} probes of {probes.sizes['function']} functions: right for {_span(probes['accuracy'])} of the texts "
+        f"of held-out items (lowest end of a 95 % interval {float(probes['accuracy_low'].min()):.3f}, "
+        f"{_chance(probes['chance'])})."
     )
-    said = [first]
-    tested = int(probes["left_out_accuracy"].notnull().sum())
-    if tested:
-        said.append(
+    lines = [accuracy]
+    if n_tested:
+        lines.append(
             f"On tasks that were left out of the training: {_span(probes['left_out_accuracy'])} (lowest end of a 95 % "
-            f"interval over tasks {float(probes['left_out_low'].min()):.3f}, "
-            f"{_chance(probes['left_out_chance'])}; {tested} of {probes.sizes['seed']} probes)."
+            f"interval over tasks {float(probes['left_out_low'].min()):.3f}, {_chance(probes['left_out_chance'])}; "
+            f"{n_tested} of {n_seeds} probes)."
         )
-    why = _why_not_tested(probes) if probes.attrs["verdict"] == NOT_TESTED else ""
-    said.append(f"Verdict: {probes.attrs['verdict']}{why}.")
-    if probes.sizes["seed"] > 1:
-        said.append(
-            "Rank correlation of absolute importance between seeds: "
-            + ", ".join(f"{one.function.item()} {one.item():.2f}" for one in seed_agreement(probes))
-            + "."
-        )
-    return said
+    reason = _why_not_tested(probes) if probes.attrs["verdict"] == NOT_TESTED else ""
+    lines.append(f"Verdict: {probes.attrs['verdict']}{reason}.")
+    if n_seeds > 1:
+        agreement = ", ".join(f"{name} {value:.2f}" for name, value in seed_agreement(probes).to_series().items())
+        lines.append(f"Rank correlation of absolute importance between seeds: {agreement}.")
+    return lines
 
 
-def not_used(told: Mapping[str, Any]) -> list[str]:
-    """What was left out or dropped by what a result tells of itself, one sentence each.
-
-    Args:
-        told: Its provenance.
-    """
-    left_out = [f"Left out: {name} ({why})." for name, why in told["left_out"].items()]
-    dropped = [f"Texts: {told['texts']}."] if told.get("dropped") else []
-    return [*left_out, *dropped, *(f"Refused: {name}. {why}" for name, why in told["refused"].items())]
+def not_used(provenance: Mapping[str, Any]) -> list[str]:
+    """What a result left out, dropped or refused, one sentence each."""
+    left_out = [f"Left out: {name} ({reason})." for name, reason in provenance["left_out"].items()]
+    dropped = [f"Texts: {provenance['texts']}."] if provenance.get("dropped") else []
+    return [*left_out, *dropped, *(f"Refused: {name}. {reason}" for name, reason in provenance["refused"].items())]
 
 
 def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
@@ -72,19 +92,58 @@ def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
     The mean over a layer's heads is part of every head's feature, so a head leaks into its neighbours, and a single
     probe may rank them in any order.
     """
-    absolute: xr.DataArray = abs(probes["importance"])
-    flat = absolute.stack(cell=("layer", "head")).dropna("cell")
-    values = flat.transpose("seed", "function", "cell").values
+    flat = abs(probes["importance"]).stack(cell=("layer", "head")).transpose("function", "cell", "seed")
+    pairs = np.triu_indices(probes.sizes["seed"], k=1)
+    means = [pd.DataFrame(values).corr("spearman").to_numpy()[pairs] for values in flat.values]
     return xr.DataArray(
-        [_mean_correlation(values[:, row]) for row in range(values.shape[1])],
+        [row.mean() if row.size else math.nan for row in means],
         coords={"function": probes["function"]},
         dims="function",
     )
 
 
-def _mean_correlation(values: Float[np.ndarray, "seed cell"]) -> float:
-    pairs = list(itertools.combinations(values, 2))
-    return float(np.mean([spearmanr(one, other).statistic for one, other in pairs])) if pairs else float("nan")
+def accuracies(probe: xr.Dataset) -> list[str]:
+    """Held-out and leave-one-task-out accuracy with intervals and chance, for captions; nothing for other scores.
+
+    For several seeds: the mean, and the widest interval (the smallest lower and the largest upper end).
+    """
+    parts = []
+    for name, title, prefix in (
+        ("accuracy", "held-out accuracy", ""),
+        ("left_out_accuracy", "leave-one-task-out accuracy", "left_out_"),
+    ):
+        if name in probe and math.isnan(share := float(probe[name].mean())):
+            parts.append(f"{title} unknown")
+        elif name in probe:
+            low, high = (f"{prefix or 'accuracy_'}{end}" for end in ("low", "high"))
+            has_interval = low in probe and bool(probe[low].notnull().any())
+            interval = f" [{float(probe[low].min()):.3f}, {float(probe[high].max()):.3f}]" if has_interval else ""
+            chance = next((key for key in (f"{prefix}chance", "chance") if key in probe), "")
+            beside = f" (chance {float(probe[chance].mean()):.3f})" if chance else ""
+            parts.append(f"{title} {share:.3f}{interval}{beside}")
+    if parts and probe.sizes.get("seed", 1) > 1:
+        parts.append(f"{probe.sizes['seed']} probe seeds: mean accuracy and chance, widest interval")
+    return parts
+
+
+def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
+    """Refuse the importance of a probe that is not above chance, or in too few of its seeds.
+
+    Raises:
+        DataError: the attribute `verdict` says so; the message holds the accuracies.
+    """
+    text = "; ".join(accuracies(probe)) or "no accuracy is stored"
+    if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
+        raise DataError(
+            f"{figure} expects a probe with more than half of its seeds; this one has {probe.sizes.get('seed', 0)}, "
+            f"the rest were refused or not run yet ({text}). Single seeds are above chance without any signal: finish "
+            "the run, or give it more items per function."
+        )
+    if probe.attrs.get("verdict") == NOT_ABOVE_CHANCE:
+        raise DataError(
+            f"{figure} expects a probe whose held-out accuracy is above chance; this one is not ({text}), so its "
+            "importance means nothing. Give it more items per function, or functions that the model tells apart."
+        )
 
 
 def _chance(values: xr.DataArray) -> str:
@@ -93,12 +152,11 @@ def _chance(values: xr.DataArray) -> str:
 
 
 def _why_not_tested(probes: xr.Dataset) -> str:
-    functions = [str(name) for name in probes["task_function"].values]
-    several = [name for name in dict.fromkeys(functions) if functions.count(name) > 1]
+    counts = pd.Series(probes["task_function"].values.astype(str)).value_counts(sort=False)
+    several = counts.index[counts > 1].tolist()
     if len(several) > 1:
-        return ": no probe that leaves tasks out is here (the first seeds do)"
-    who = f"only {several[0]} has" if several else "none has"
-    return f": that takes two functions with two tasks or more each, and {who} them"
+        return ": no probe that leaves tasks out is among them (the first seeds do)"
+    return f": fewer than two functions have two tasks or more ({', '.join(several) or 'none'})"
 
 
 def _span(values: xr.DataArray) -> str:

@@ -30,14 +30,20 @@ def write(folder: Path, content: Any, name: str = "cogqa.json") -> Path:
 def test_every_step_with_an_answer_becomes_a_text_after_the_steps_before_it(tmp_path: Path) -> None:
     texts, report = cogqa_texts(write(tmp_path, [ENTRY]))
     first, last = texts
-    assert first.text == f"Question: {ENTRY['question']}\nStep: How many lawns did Lee mow?\nAnswer: 16"
-    assert last.text.startswith(f"{first.text}\nStep: What does a lawn cost?\nStep: How much did he earn?\nAnswer:")
+    assert first.text == f"Question: {ENTRY['question']}\nStep: {ENTRY['generated'][0]['subquestion']}\nAnswer: 16"
+    assert last.text.startswith(f"{first.text}\nStep: {ENTRY['generated'][1]['subquestion']}\nStep: How")
     assert [text.text[slice(*text.spans[0])] for text in texts] == [" 16", " $528"]
     assert [text.category for text in texts] == ["Retrieval", "Math Calculation"]
     assert [text.key for text in texts] == ["entry 1 step 1", "entry 1 step 3"]
     assert {text.item for text in texts} == {ENTRY["question"]}
     assert {text.task for text in texts} == {"cogqa"}
     assert (report.kept, report.dropped) == (2, {"no answer": 1})
+
+
+@pytest.mark.parametrize("skill", ["Decision-making", "decision making", " DECISION_MAKING ", "DecisionMaking"])
+def test_case_spaces_hyphens_and_underscores_make_no_difference(tmp_path: Path, skill: str) -> None:
+    step = {"subquestion": "Which?", "answer": "This.", "cognitive_skill": skill}
+    assert cogqa_texts(write(tmp_path, {**ENTRY, "generated": [step]}))[0][0].category == "Decision-making"
 
 
 def test_json_lines_single_entries_and_wrapped_entries_give_the_same_texts(tmp_path: Path) -> None:

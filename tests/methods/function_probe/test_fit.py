@@ -16,8 +16,8 @@ from toys import tiny_model, word_tokenizer
 
 import headcats as hc
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
-from headcats.methods.function_probe import settings as function_settings
-from headcats.methods.function_probe.results import importance_effects
+from headcats.methods.function_probe.importance import importance_effects
+from headcats.methods.function_probe.summary import SEPARATES_TASKS
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
@@ -71,11 +71,11 @@ def test_the_head_that_shows_the_function_ranks_first_in_at_least_four_of_five_s
 
 def test_words_that_were_never_seen_are_not_recognised(probed: xr.Dataset) -> None:
     # The head copies the word itself: the probe knows words of functions, and no function beyond them.
-    assert probed.attrs["verdict"] == "separates tasks, not functions"
+    assert probed.attrs["verdict"] == SEPARATES_TASKS
     assert probed.left_out_low[0] <= probed.left_out_chance[0] == pytest.approx(1 / 3)
     assert probed.left_out_accuracy[1:].isnull().all()
     assert probed.task_left_out_accuracy.isel(seed=0).notnull().all()
-    assert any("tasks, not functions" in line for line in hc.methods.function_probe.summary(probed))
+    assert any(SEPARATES_TASKS in line for line in hc.methods.function_probe.summary(probed))
 
 
 def test_all_or_the_top_tokens_are_the_same_where_answers_are_short(planted: HookedModel, probed: xr.Dataset) -> None:
@@ -92,44 +92,41 @@ def test_functions_with_too_few_items_are_skipped_by_name(planted: HookedModel) 
     texts = slot_texts()
     few = [replace(text, category="few", task="few") for text in texts[:9]]
     long = replace(texts[0], text="w1 " * 100 + texts[0].text, key="long")
-    with pytest.warns(StatisticsWarning) as told:
+    with pytest.warns(StatisticsWarning) as warned:
         found = hc.methods.function_probe(planted, [*texts, *few, long], preset=QUICK, n_seeds=1)
-    assert [str(one.message).partition(" (e.g.")[0] for one in told] == [
-        "Left out: few (9 query items of at least 10).",
-        "Texts: 171 kept; 1 word unknown to the tokenizer",
-    ]
+    left_out, dropped = (str(warning.message) for warning in warned)
+    assert left_out.startswith("Left out: few (9")
+    assert dropped.startswith("Texts: 171 kept; 1 word")
     assert found.function.values.tolist() == ["high", "low", "middle"]
     assert found.n.values.tolist() == [54] * 3
-    assert json.loads(found.attrs["provenance"])["left_out"] == {"few": "9 query items of at least 10"}
+    assert list(json.loads(found.attrs["provenance"])["left_out"]) == ["few"]
     summary = hc.methods.function_probe.summary(found)
-    assert "Left out: few (9 query items of at least 10)." in summary
-    assert any(line.startswith("Texts: 171 kept; 1 ") for line in summary)
+    assert left_out in summary
+    assert dropped in summary
 
 
 def test_functions_none_of_whose_texts_can_be_used_are_named(planted: HookedModel) -> None:
     lost = AnsweredText("nobody→w1", (Span(7, 9),), item="nobody", category="lost")
     with pytest.warns(StatisticsWarning):
         found = hc.methods.function_probe(planted, [*slot_texts(), lost], preset=QUICK, n_seeds=1)
-    assert "Left out: lost (none of its texts can be used)." in hc.methods.function_probe.summary(found)
+    assert any(line.startswith("Left out: lost (") for line in hc.methods.function_probe.summary(found))
 
 
 def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
     texts = slot_texts()
     order = np.random.default_rng(1).permutation(len(texts))
     shuffled = [replace(text, category=texts[other].category) for text, other in zip(texts, order, strict=True)]
-    with pytest.raises(DataError, match=r"[45] of 5 seeds of the function probe were refused.*not above chance"):
+    with pytest.raises(DataError, match=r"[45] of 5 seeds .*above chance"):
         hc.methods.function_probe(planted, shuffled, preset=QUICK)
-    with pytest.raises(UnknownNameError, match=r"Unknown preset .* of function_probe"):
+    with pytest.raises(UnknownNameError, match="Unknown preset"):
         hc.methods.function_probe(planted, texts, preset="cogmirrors")
     with pytest.raises(OptionError, match="'top5', 'all'"):
         hc.methods.function_probe(planted, texts, tokens="top3")
-    with pytest.raises(
-        DataError, match=r"with a list in it. From a file: texts, report = hc.methods.function_probe.cogqa_texts"
-    ):
+    with pytest.raises(DataError, match="list in it"):
         hc.methods.function_probe(planted, (texts, "report"))
     with pytest.raises(OptionError, match="n_seeds"):
         hc.methods.function_probe(planted, texts, n_seeds=0)
-    with pytest.raises(DataError, match="at least 2 functions"):
+    with pytest.raises(DataError, match="2 functions"):
         hc.methods.function_probe(planted, [text for text in texts if text.category == "low"])
 
 
@@ -143,12 +140,12 @@ def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypa
         return whole(*args, probe=probe, **kwargs)
 
     monkeypatch.setattr(module, "probe_seed", refusing)
-    with pytest.warns(StatisticsWarning, match=r"^Refused: seed 0\. did not converge$"):
+    with pytest.warns(StatisticsWarning, match=r"^Refused: seed 0\. "):
         found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
     assert found.seed.values.tolist() == [1, 2]
-    told = hc.methods.function_probe.summary(found)
-    assert "Refused: seed 0. did not converge" in told
-    assert "1 of 3 seeds are not here: refused, or not run yet." in told
+    summary = hc.methods.function_probe.summary(found)
+    assert any(line.startswith("Refused: seed 0.") for line in summary)
+    assert any(line.startswith("1 of 3 seeds") for line in summary)
 
 
 def pairs(offset: int, first: int) -> list[tuple[str, str]]:
@@ -161,7 +158,9 @@ def inputs() -> Iterator[SuiteInputs]:
     words = {"up1": pairs(1, 0), "up2": pairs(2, 0), "down1": pairs(-1, 26), "down2": pairs(-2, 26)}
     tasks = tuple(Task(name, name[:-1], "counting", lambda n, *, seed: []) for name in [*words, "finished"])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(function_settings, "PRESETS", {"cogmirrors2025": QUICK})
+        patch.setattr(
+            importlib.import_module("headcats.methods.function_probe.fit"), "PRESETS", {"cogmirrors2025": QUICK}
+        )
         yield SuiteInputs(
             model=HookedModel(toy.model, tokenizer=toy.tokenizer),
             tasks=tasks,
@@ -198,8 +197,7 @@ def test_the_parts_of_a_study_are_seeds_and_join_to_what_a_call_gives(
     assert joined.attrs["preset"] == "cogmirrors2025"
     assert joined.attrs["verdict"] not in ("too few seeds", "")
     assert method.join({"seed 0": parts["seed 0"]}).attrs["verdict"] == "too few seeds"  # 1 of 2
-    told = json.loads(joined.attrs["provenance"])
-    assert told["left_out"] == {"finished": "a task of finished prompts, not of word pairs"}
+    assert list(json.loads(joined.attrs["provenance"])["left_out"]) == ["finished"]
     called = method(
         inputs.model,
         [text for task in reads["seed 0"] for text in inputs.texts(task, n=52, purpose="function_probe")],
@@ -217,7 +215,7 @@ def test_the_seeds_that_leave_tasks_out_are_more_work(inputs: SuiteInputs) -> No
     # Two functions of two tasks each: one training, and one for each of two rounds of left-out tasks.
     assert [method.work(inputs, f"seed {number}", n_seeds=3) for number in range(3)] == [3.0, 1.0, 1.0]
     alone = replace(inputs, pairs={name: found for name, found in inputs.pairs.items() if name != "up2"})
-    assert method.work(alone, "seed 0") == 1.0, "nothing is left out where one function alone has two tasks"
+    assert method.work(alone, "seed 0") == 1.0  # nothing is left out if only one function has two tasks
 
 
 def test_a_seed_alone_equals_itself_among_others(inputs: SuiteInputs) -> None:

@@ -112,14 +112,14 @@ def test_random_sets_exclude_the_heads_and_are_distinct() -> None:
 
 def test_what_cannot_be_scaled_is_refused(model: HookedModel) -> None:
     for heads, message in (
-        ({"word": []}, "no heads to scale"),
-        ({"word": [Head(0, 4)]}, "'word' lists head L0H4, which"),
+        ({"word": []}, "no heads"),
+        ({"word": [Head(0, 4)]}, "'word' .* L0H4"),
         ({"word": [Head(7, 0)]}, "L7H0"),
-        ({"other": [FIRST]}, "no texts of function 'other'; texts are of mark, word"),
+        ({"other": [FIRST]}, "function 'other'; .* mark, word"),
     ):
         with pytest.raises(DataError, match=message):
             scale_function_heads(model, texts(), heads)
     with pytest.raises(OptionError, match=r"n_controls .* got -1"):
         scale_function_heads(model, texts(), {"word": [FIRST]}, n_controls=-1)
-    with pytest.raises(DataError, match="None of the texts"):
+    with pytest.raises(DataError, match="None of"):
         scale_function_heads(model, [AnsweredText("x→w1", (Span(2, 4),), category="word")], {"word": [FIRST]})

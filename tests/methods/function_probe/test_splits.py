@@ -5,7 +5,13 @@ import pytest
 from function_worlds import texts_of
 
 from headcats.errors import DataError
-from headcats.methods.function_probe.splits import held_out_texts, left_out_tasks, rounds_of, usable_functions
+from headcats.methods.function_probe.splits import (
+    held_out_texts,
+    in_order,
+    left_out_tasks,
+    rounds_of,
+    usable_functions,
+)
 
 FUNCTIONS = ("a", "b", "c")
 
@@ -64,3 +70,12 @@ def test_functions_with_too_few_items_are_skipped_and_named() -> None:
         usable_functions([], least_items=10)
     with pytest.raises(DataError, match="'a/0' has no category"):
         usable_functions([replace(texts[0], category="")], least_items=10)
+
+
+def test_other_functions_come_after_those_of_the_scheme() -> None:
+    assert in_order({"Translation", "Retrieval", "Knowledge Recall", "Algorithmic"}) == (
+        "Knowledge Recall",
+        "Retrieval",
+        "Algorithmic",
+        "Translation",
+    )
