@@ -121,39 +121,43 @@ def choose(
         tables = map_tables(drop_untried_categories(results), reading)
         members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
         measure = "share of the gap between the clean and the corrupted prompt; positive = the head helps"
-    chosen, left_out = [], {}
+    categories, left_out = [], {}
     for category in members["category"].values.tolist():
-        one = _of_category(members.sel(category=category), scores, category, heads)
-        if isinstance(one, str):
-            left_out[category] = one
+        heads_or_reason = _choose_heads(members.sel(category=category), scores, category, heads)
+        if isinstance(heads_or_reason, str):
+            left_out[category] = heads_or_reason
         else:
-            chosen.append(one)
-    if not chosen:
-        why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise DataError(f"No category has a head to look at ({why}). Score more tasks or prompts, or another method.")
-    return Choice(by, measure, tuple(chosen), left_out)
+            categories.append(heads_or_reason)
+    if not categories:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        raise DataError(
+            f"No category has a head to look at ({reasons}). Score more tasks or prompts, or another method."
+        )
+    return Choice(by, measure, tuple(categories), left_out)
 
 
-def _of_category(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | str:
+def _choose_heads(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | str:
     """The heads and tasks of a category, or why there are none to show."""
     effect = members["effect"].transpose("layer", "head").values
     outcome = members["member"].transpose("layer", "head").values
-    known = np.isfinite(effect)
-    if not known.any():
+    finite = np.isfinite(effect)
+    if not finite.any():
         return "it has no task with numbers"
-    if (outcome[known] == 1).any():
-        wanted, kind = known & (outcome == 1), "in"
+    if (outcome[finite] == 1).any():
+        candidates, kind = finite & (outcome == 1), "in"
     else:
-        wanted, kind = known & (outcome == 0) & (effect > 0), "undecided"
-        if not wanted.any():
+        candidates, kind = finite & (outcome == 0) & (effect > 0), "undecided"
+        if not candidates.any():
             return "no head is in it, and no head that is undecided has an effect above 0"
-    places = np.argwhere(wanted)
-    places = places[np.argsort(-effect[wanted], kind="stable")][:heads]
-    shown = tuple(_shown(members.isel(layer=layer, head=head)) for layer, head in places.tolist())
-    return Chosen(category, shown, _tasks(scores, category, shown), _why(members, category, kind, wanted, shown))
+    places = np.argwhere(candidates)
+    places = places[np.argsort(-effect[candidates], kind="stable")][:heads]
+    largest = tuple(_shown_head(members.isel(layer=layer, head=head)) for layer, head in places.tolist())
+    return Chosen(
+        category, largest, _tasks(scores, category, largest), _why(members, category, kind, candidates, largest)
+    )
 
 
-def _shown(cell: xr.Dataset) -> ShownHead:
+def _shown_head(cell: xr.Dataset) -> ShownHead:
     return ShownHead(
         head=Head(int(cell["layer"]), int(cell["head"])),
         status=_STATUS[int(cell["member"])],
@@ -165,30 +169,30 @@ def _shown(cell: xr.Dataset) -> ShownHead:
     )
 
 
-def _tasks(scores: xr.DataArray, category: str, shown: Sequence[ShownHead]) -> tuple[str, ...]:
+def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> tuple[str, ...]:
     """Tasks of a category with numbers, those first that most of the heads pass, then by the sum of their effects."""
-    own = scores.isel(task=np.flatnonzero(scores["category"].values == category))
-    own = own.isel(task=np.flatnonzero(own.notnull().any(("layer", "head")).values))
-    names = [str(name) for name in own["task"].values]
-    passed = {name: sum(name in one.tasks for one in shown) for name in names}
-    cells = [own.sel(layer=one.head.layer, head=one.head.head) for one in shown]
+    scores = scores.isel(task=np.flatnonzero(scores["category"].values == category))
+    scores = scores.isel(task=np.flatnonzero(scores.notnull().any(("layer", "head")).values))
+    names = [str(name) for name in scores["task"].values]
+    passed = {name: sum(name in head.tasks for head in heads) for name in names}
+    cells = [scores.sel(layer=head.head.layer, head=head.head.head) for head in heads]
     total = dict(zip(names, np.nansum([cell.values for cell in cells], axis=0).tolist(), strict=True))
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
 
 
-def _why(members: xr.Dataset, category: str, kind: str, wanted: np.ndarray, shown: Sequence[ShownHead]) -> str:
-    n = int(wanted.sum())
+def _why(members: xr.Dataset, category: str, kind: str, candidates: np.ndarray, heads: Sequence[ShownHead]) -> str:
+    n = int(candidates.sum())
     if kind == "in":
-        if n == len(shown):
+        if n == len(heads):
             return f"{_ALL.get(n, f'All {n} heads')} of {category}."
-        return f"The {pluralize(len(shown), 'head')} of {category} with the largest effect, of {n}."
-    those = f"{pluralize(len(shown), 'head')} with the largest effect"
-    if judged := str(members.attrs.get("not_judged", "")):
-        return f"No head could be judged ({judged.rstrip('.')}). Shown are the {those}."
+        return f"The {pluralize(len(heads), 'head')} of {category} with the largest effect, of {n}."
+    those = f"{pluralize(len(heads), 'head')} with the largest effect"
+    if reason := str(members.attrs.get("not_judged", "")):
+        return f"No head could be judged ({reason.rstrip('.')}). Shown are the {those}."
     return f"No head is in {category} by this rule. Shown are the undecided {those}, of {n}."
 
 
-def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Manifest) -> HeadcatsError:
+def _nothing_to_choose_by(method: str | None, labels: Sequence[str], manifest: Manifest) -> HeadcatsError:
     if method is not None and registered(method).sorts_heads:
         return UnknownNameError(f"These results hold no {method}: {how_to_add(method, manifest)}")
     first = default_methods()[0]
@@ -198,11 +202,11 @@ def _nothing_to_choose_by(method: str | None, held: Sequence[str], manifest: Man
             f"{method} says nothing about single categories and their heads. Attention views take a method that scores "
             f"task by task, such as {first}, or {' or '.join(sorting)}."
         )
-    there = f" (they hold {', '.join(held)})" if held else ""
-    how = how_to_add(first, manifest)
+    contents = f" (they hold {', '.join(labels)})" if labels else ""
+    advice = how_to_add(first, manifest)
     if manifest.plan.n_demos == 0:
-        how = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
+        advice = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
     return DataError(
-        f"Attention views show the heads of categories, and these results say nothing about those{there}. A method "
-        f"that scores task by task is needed, such as {first}: {how}"
+        f"Attention views show the heads of categories, and these results say nothing about those{contents}. A method "
+        f"that scores task by task is needed, such as {first}: {advice}"
     )

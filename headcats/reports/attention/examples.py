@@ -83,37 +83,38 @@ def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence
         right += [place] if is_right else []
         if len(right) == n:
             break
-    others = [place for place in range(len(batch)) if place not in right]
-    return [_example(model, batch, place, heads, right=place in right) for place in [*right, *others][:n]]
+    wrong = [place for place in range(len(batch)) if place not in right]
+    return [_example(model, batch, place, heads, right=place in right) for place in [*right, *wrong][:n]]
 
 
 def spread(n: int, tasks: Sequence[str]) -> dict[str, int]:
     """How many of `n` prompts each task gives: as many from each, one more from the first ones."""
-    every, more = divmod(n, len(tasks))
-    numbers = {task: every + (place < more) for place, task in enumerate(tasks)}
+    per_task, more = divmod(n, len(tasks))
+    numbers = {task: per_task + (place < more) for place, task in enumerate(tasks)}
     return {task: number for task, number in numbers.items() if number}
 
 
 def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
     """Prompt by prompt; later ones are not run when nobody asks for them."""
     for part in batch.in_parts():
-        said = model.run(part.clean, hooks={}).argmax(-1).cpu()
-        yield from (said == part.answer.cpu()).tolist()
+        predicted = model.run(part.clean, hooks={}).argmax(-1).cpu()
+        yield from (predicted == part.answer.cpu()).tolist()
 
 
 def _example(model: HookedModel, batch: PromptBatch, place: int, heads: Sequence[Head], *, right: bool) -> Example:
     tokens = torch.stack([batch.clean[place], batch.corrupted[place]])
-    of_layer = {layer: [one.head for one in heads if one.layer == layer] for layer in sorted({h.layer for h in heads})}
+    layers = sorted({head.layer for head in heads})
+    of_layer = {layer: [head.head for head in heads if head.layer == layer] for layer in layers}
     parts = {layer: _of_heads(numbers) for layer, numbers in of_layer.items()}
-    logits, kept = attention_patterns(model, tokens, parts)
-    where = {Head(layer, head): (layer, row) for layer, listed in of_layer.items() for row, head in enumerate(listed)}
+    logits, patterns = attention_patterns(model, tokens, parts)
+    rows = {Head(layer, head): (layer, row) for layer, numbers in of_layer.items() for row, head in enumerate(numbers)}
     clean, corrupted = (
         _side(
             model.tokenizer,
             tokens[number],
             labels[place] if labels else (),
             logits[number],
-            {head: kept[layer][number, row].numpy() for head, (layer, row) in where.items()},
+            {head: patterns[layer][number, row].numpy() for head, (layer, row) in rows.items()},
         )
         for number, labels in enumerate((batch.labels, batch.corrupted_labels))
     )
@@ -140,13 +141,12 @@ def _side(
     logits: Float[Tensor, " d_vocab"],
     patterns: Mapping[Head, np.ndarray],
 ) -> Side:
-    p, said = logits.softmax(-1).max(-1)
-    listed = ids.tolist()
+    p, predicted = logits.softmax(-1).max(-1)
     return Side(
-        text=str(tokenizer.decode(listed, clean_up_tokenization_spaces=False)),
-        tokens=tuple(_token_text(tokenizer, token) for token in listed),
+        text=str(tokenizer.decode(ids.tolist(), clean_up_tokenization_spaces=False)),
+        tokens=tuple(_token_text(tokenizer, token) for token in ids.tolist()),
         roles=roles,
-        says=_token_text(tokenizer, int(said)),
+        says=_token_text(tokenizer, int(predicted)),
         p=float(p),
         patterns=patterns,
     )

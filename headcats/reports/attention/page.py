@@ -63,11 +63,13 @@ def view_page(chosen: Chosen, shown: Sequence[Example], around: Around) -> str:
         HeadcatsError: A version of circuitsvis whose pictures cannot be used.
     """
     n_pictures = 2 * len(shown) * len(chosen.heads)
-    kept = tokens_that_fit(max(len(one.clean.tokens) for one in shown), pictures=n_pictures)
+    n_tokens = tokens_that_fit(max(len(example.clean.tokens) for example in shown), pictures=n_pictures)
     patterns: list[Pattern] = []
-    prompts = [_prompt(number, example, chosen.heads, kept, patterns) for number, example in enumerate(shown, start=1)]
+    prompts = [
+        _prompt(number, example, chosen.heads, n_tokens, patterns) for number, example in enumerate(shown, start=1)
+    ]
     pictures = draw(patterns)
-    roles = list(dict.fromkeys(role for one in shown for role in one.clean.roles))
+    roles = list(dict.fromkeys(role for example in shown for role in example.clean.roles))
     title = f"{chosen.category}: where its heads look"
     return _template().render(
         title=f"{title} ({around.model})",
@@ -75,7 +77,7 @@ def view_page(chosen: Chosen, shown: Sequence[Example], around: Around) -> str:
         generator=GENERATOR,
         style=_plain("view.css"),
         under=f"Model {around.model}, suite {around.suite}. Attention of its strongest heads on example prompts.",
-        others=_others(chosen.category, around.files),
+        pages=_other_pages(chosen.category, around.files),
         category=chosen.category,
         why=chosen.why,
         by=around.choice.by,
@@ -83,7 +85,7 @@ def view_page(chosen: Chosen, shown: Sequence[Example], around: Around) -> str:
         heads=[_row(head, len(chosen.tasks)) for head in chosen.heads],
         roles="; ".join(explained_prompt_roles(roles)),
         prompts=prompts,
-        notes=[*around.notes, *(f"{name} has no page: {why}." for name, why in around.choice.left_out.items())],
+        notes=[*around.notes, *(f"{name} has no page: {reason}." for name, reason in around.choice.left_out.items())],
         made=f"Made by headcats {headcats.__version__} with circuitsvis. This page loads nothing from the network.",
         # Scripts of ours and of circuitsvis, whose texts are made safe where they are put together.
         bundle=Markup(pictures.bundle),
@@ -92,30 +94,30 @@ def view_page(chosen: Chosen, shown: Sequence[Example], around: Around) -> str:
 
 
 def _prompt(
-    number: int, example: Example, heads: Sequence[ShownHead], kept: int, patterns: list[Pattern]
+    number: int, example: Example, heads: Sequence[ShownHead], n_tokens: int, patterns: list[Pattern]
 ) -> dict[str, Any]:
     """One prompt for the template; its pictures are added to `patterns`."""
     length = len(example.clean.tokens)
     sides = [("Clean prompt.", example.clean), ("Corrupted prompt.", example.corrupted)]
     return {
         "heading": f"Prompt {number}: {example.task}, “{example.item}”",
-        "told": _told(example),
+        "answer": _answer(example),
         "sides": [
             {"name": name, "text": side.text, "says": f"The model says “{side.says}” (probability {side.p:.2f})."}
             for name, side in sides
         ],
-        "cut": _CUT.format(kept=kept, length=length, first=length - kept) if kept < length else "",
-        "blocks": [_block(number, example, head, min(kept, length), patterns) for head in heads],
+        "cut": _CUT.format(kept=n_tokens, length=length, first=length - n_tokens) if n_tokens < length else "",
+        "blocks": [_block(number, example, head, min(n_tokens, length), patterns) for head in heads],
     }
 
 
-def _others(category: str, files: Mapping[str, str]) -> list[dict[str, str]]:
+def _other_pages(category: str, files: Mapping[str, str]) -> list[dict[str, str]]:
     """Where the pages of all categories are, this one without; nothing where it is the only one."""
-    listed = [{"category": name, "file": file if name != category else ""} for name, file in files.items()]
-    return listed if len(listed) > 1 else []
+    pages = [{"category": name, "file": file if name != category else ""} for name, file in files.items()]
+    return pages if len(pages) > 1 else []
 
 
-def _told(example: Example) -> str:
+def _answer(example: Example) -> str:
     tokens = example.clean.tokens
     return (
         f"The answer is “{example.answer}”; the corrupted prompt ({example.distractor_task}) suggests "
@@ -124,24 +126,24 @@ def _told(example: Example) -> str:
     )
 
 
-def _block(number: int, example: Example, head: ShownHead, kept: int, patterns: list[Pattern]) -> dict[str, Any]:
+def _block(number: int, example: Example, head: ShownHead, n_tokens: int, patterns: list[Pattern]) -> dict[str, Any]:
     pictures = []
     # Not the largest of all: the first token can look at nothing but itself, with weight 1.
     last = [float(side.patterns[head.head][-1].max()) for side in (example.clean, example.corrupted)]
     darkest = max(_LEAST_DARKEST, *last)
     for name, side in (("Clean", example.clean), ("Corrupted", example.corrupted)):
         element = f"prompt-{number}-{head.head}-{name.lower()}"
-        weights = side.patterns[head.head][-kept:, -kept:]
-        patterns.append(Pattern(element, side.tokens[-kept:], weights, darkest))
+        weights = side.patterns[head.head][-n_tokens:, -n_tokens:]
+        patterns.append(Pattern(element, side.tokens[-n_tokens:], weights, darkest))
         pictures.append(
             {"element": element, "caption": f"{name} prompt; darkest colour: weight {darkest:.2f} and above"}
         )
-    said = f"Where {head.head} looks from the last token of prompt {number}: token, position and part"
+    caption = f"Where {head.head} looks from the last token of prompt {number}: token, position and part"
     return {
         "head": str(head.head),
         "numbers": _numbers(head),
         "pictures": pictures,
-        "table": {"label": said, "caption": said, "rows": _strongest(example, head.head)},
+        "table": {"label": caption, "caption": caption, "rows": _strongest(example, head.head)},
     }
 
 
@@ -152,8 +154,8 @@ def _strongest(example: Example, head: Head) -> list[dict[str, Any]]:
     rows = [{"rank": str(rank + 1), "cells": [side[rank] for side in sides]} for rank in range(min(_STRONGEST, n))]
     if n > _STRONGEST:
         rest = [
-            {"token": "", "where": f"the other {pluralize(n - _STRONGEST, 'token')}", "weight": _weight(others)}
-            for others in (sum(cell["share"] for cell in side[_STRONGEST:]) for side in sides)
+            {"token": "", "where": f"the other {pluralize(n - _STRONGEST, 'token')}", "weight": _weight(share)}
+            for share in (sum(cell["share"] for cell in side[_STRONGEST:]) for side in sides)
         ]
         rows.append({"rank": f"{_STRONGEST + 1} to {n}", "cells": rest})
     return rows
@@ -161,12 +163,14 @@ def _strongest(example: Example, head: Head) -> list[dict[str, Any]]:
 
 def _ranked(side: Side, head: Head) -> list[dict[str, Any]]:
     weights = side.patterns[head][-1]
-    found = []
+    tokens = []
     for place in np.argsort(-weights, kind="stable").tolist():
         role = f", {side.roles[place]}" if side.roles else ""
         share = float(weights[place])
-        found.append({"token": side.tokens[place], "where": f"{place}{role}", "weight": _weight(share), "share": share})
-    return found
+        tokens.append(
+            {"token": side.tokens[place], "where": f"{place}{role}", "weight": _weight(share), "share": share}
+        )
+    return tokens
 
 
 def _weight(share: float) -> str:
@@ -175,10 +179,8 @@ def _weight(share: float) -> str:
 
 def _numbers(head: ShownHead) -> str:
     interval, q = _interval(head), _q(head)
-    said = [f"effect {head.effect:.2f}"]
-    said += [f"95 % interval {interval}"] if interval else []
-    said += [f"q {q}"] if q else []
-    return ", ".join(said) + ("" if head.status == "in" else f" ({head.status})")
+    texts = [f"effect {head.effect:.2f}", f"95 % interval {interval}" if interval else "", f"q {q}" if q else ""]
+    return ", ".join(filter(None, texts)) + ("" if head.status == "in" else f" ({head.status})")
 
 
 def _row(head: ShownHead, n_tasks: int) -> dict[str, str]:

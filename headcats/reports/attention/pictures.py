@@ -70,17 +70,22 @@ def draw(patterns: Sequence[Pattern]) -> Pictures:
     from circuitsvis.attention import attention_pattern
 
     bundle, calls = "", []
-    for one in patterns:
-        labels = [_label(token) for token in one.tokens]
-        made = attention_pattern(tokens=labels, attention=_numbers(one.weights), max_value=one.darkest, min_value=0.0,
-                                 positive_color=_COLOUR)  # fmt: skip
-        script, call = _taken_apart(made.local_src, one.element)
+    for pattern in patterns:
+        labels = [_label(token) for token in pattern.tokens]
+        picture = attention_pattern(
+            tokens=labels,
+            attention=_numbers(pattern.weights),
+            max_value=pattern.darkest,
+            min_value=0.0,
+            positive_color=_COLOUR,
+        )
+        script, call = _split_page(picture.local_src, pattern.element)
         bundle = bundle or script
         calls.append(call)
     return Pictures(bundle, tuple(calls))
 
 
-def _taken_apart(page: str, element: str) -> tuple[str, str]:
+def _split_page(page: str, element: str) -> tuple[str, str]:
     """The script of circuitsvis and the call that draws one picture, from the page that it makes of one picture.
 
     Its page cannot be used as it is: it holds the whole script, its `<div/>` is never closed (so React would remove
@@ -88,9 +93,9 @@ def _taken_apart(page: str, element: str) -> tuple[str, str]:
     """
     made_up = re.match(r'\s*<div id="([^"]+)"', page)
     script = re.search(r"<script[^>]*>(.*)</script>", page, re.DOTALL)
-    before, found, after = script[1].rpartition(f'"{made_up[1]}"') if made_up and script else ("", "", "")
+    before, marker, after = script[1].rpartition(f'"{made_up[1]}"') if made_up and script else ("", "", "")
     bundle, call, _ = before.rpartition("CircuitsVis.render(")
-    if not (found and call and bundle):
+    if not (marker and call and bundle):
         raise HeadcatsError(
             "This version of circuitsvis makes pages of another form than expected, so its pictures cannot be put into "
             "one page: install the version in constraints.txt (`pip install -c constraints.txt circuitsvis`)."

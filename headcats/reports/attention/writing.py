@@ -134,27 +134,29 @@ def write_views(
         warnings.simplefilter("always", StatisticsWarning)
         choice = choose(tree, method=method, metric=metric, rule=rule, min_tasks=min_tasks, heads=heads)
     preparation = _preparation(model, manifest)
-    shown = {one.category: _examples(preparation, manifest, one, prompts) for one in choice.categories}
-    left_out = {category: why for category, why in shown.items() if isinstance(why, str)}
+    prompts_of = {
+        category.category: _examples(preparation, manifest, category, prompts) for category in choice.categories
+    }
+    left_out = {name: reason for name, reason in prompts_of.items() if isinstance(reason, str)}
     choice = Choice(
         choice.by,
         choice.measure,
-        tuple(one for one in choice.categories if one.category not in left_out),
+        tuple(category for category in choice.categories if category.category not in left_out),
         choice.left_out | left_out,
     )
-    files = _files([one.category for one in choice.categories])
+    files = _files([category.category for category in choice.categories])
     around = Around(
         model=manifest.model.name,
         suite=manifest.plan.suite,
         choice=choice,
         files=files,
-        notes=list(dict.fromkeys(str(one.message) for one in caught)),
+        notes=list(dict.fromkeys(str(warning.message) for warning in caught)),
     )
     pages, views = {}, []
-    for one in choice.categories:
-        found = [example for example in shown[one.category] if isinstance(example, Example)]
-        pages[files[one.category]] = view_page(one, found, around).encode("utf-8")
-        views.append(_view(one, found, files[one.category]))
+    for category in choice.categories:
+        shown_prompts = [example for example in prompts_of[category.category] if isinstance(example, Example)]
+        pages[files[category.category]] = view_page(category, shown_prompts, around).encode("utf-8")
+        views.append(_view(category, shown_prompts, files[category.category]))
     written = Views(folder / VIEWS, choice.by, tuple(views), choice.left_out)
     _save(pages, written)
     return written
@@ -185,7 +187,7 @@ def _preparation(model: Any, manifest: Manifest) -> Preparation:
 
 def _examples(preparation: Preparation, manifest: Manifest, chosen: Chosen, prompts: int) -> list[Example] | str:
     """Example prompts of a category, or why there are none."""
-    heads = [one.head for one in chosen.heads]
+    heads = [shown_head.head for shown_head in chosen.heads]
     # Of tasks that were not scored, prompts may not be there; each one that is asked takes time.
     usable = list(itertools.islice((task for task in chosen.tasks if preparation.of(task).scored), prompts))
     if not usable:
@@ -207,11 +209,11 @@ def _files(categories: list[str]) -> dict[str, str]:
     return {name: f"{slug(text if taken.count(text) == 1 else name)}.html" for name, text in plain.items()}
 
 
-def _view(chosen: Chosen, shown: list[Example], file: str) -> View:
-    tasks = tuple(dict.fromkeys(example.task for example in shown))
-    heads = tuple(str(one.head) for one in chosen.heads)
+def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
+    tasks = tuple(dict.fromkeys(example.task for example in prompts))
+    heads = tuple(str(shown_head.head) for shown_head in chosen.heads)
     what = (
-        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {pluralize(len(shown), 'prompt')} of "
+        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {pluralize(len(prompts), 'prompt')} of "
         f"{', '.join(tasks)}, clean beside corrupted. {chosen.why}"
     )
     return View(file, chosen.category, heads, tasks, what)

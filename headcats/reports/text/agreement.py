@@ -48,7 +48,7 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
         yield paragraph("agreement.single")
         return
     compared = pairs(agreement)
-    with_numbers = [name for name, judged in zip(categories, has_numbers.T, strict=True) if judged.any()]
+    with_numbers = [name for name, column in zip(categories, has_numbers.T, strict=True) if column.any()]
     if len(protocols) == 2:
         yield _pair(compared, size_texts)
     elif len(protocols) <= WIDEST_MATRIX:
@@ -61,8 +61,8 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
     for place, category in enumerate(categories):
         judged_sizes = {
             name: size
-            for name, size, judged in zip(protocols, sizes[:, place].tolist(), has_numbers[:, place], strict=True)
-            if judged
+            for name, size, with_number in zip(protocols, sizes[:, place].tolist(), has_numbers[:, place], strict=True)
+            if with_number
         }
         finding = _verdict(category, compared[compared["category"] == category], judged_sizes, n=len(protocols))
         yield finding if place else paragraph(finding.id, **finding.fields)
@@ -83,8 +83,8 @@ def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Itera
     columns = [name for name in _COLUMNS if name in by_category[0].heads]
     rows = []
     for replicate in by_category:
-        some = 0 < replicate.judged < len(members)
-        count = f" (judged by {replicate.judged} of {len(members)})" if some else ""
+        partly = 0 < replicate.judged < len(members)
+        count = f" (judged by {replicate.judged} of {len(members)})" if partly else ""
         cells = [_head_list(replicate.heads[name]) if replicate.judged else NOT_JUDGED for name in columns]
         rows.append([f"{replicate.category}{count}", *cells])
     headings = ["category", *(_COLUMNS[name] for name in columns)]

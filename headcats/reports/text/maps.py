@@ -147,11 +147,11 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         [name, str(int(sizes.sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
         for name in equal["category"].values.tolist()
     ]
-    subsets, judged, n_tasks = equal.attrs["subsets"], equal.attrs["judged"], int(equal["n_tasks"])
+    subsets, n_judged, n_tasks = equal.attrs["subsets"], equal.attrs["judged"], int(equal["n_tasks"])
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
     yield table(
         "map.equal_tasks", columns, rows, numeric=columns[1:],
-        n=n_tasks, subsets=subsets, judged=None if judged == subsets else line("map.judged_subsets", n=judged),
+        n=n_tasks, subsets=subsets, judged=None if n_judged == subsets else line("map.judged_subsets", n=n_judged),
     )  # fmt: skip
     means = [line("map.heads_in_k", n=float(equal["observed"].sel(k=k)), k=k) for k in equal["k"].values.tolist()]
     yield line("map.equal_tasks_mean", means=means)

@@ -54,10 +54,10 @@ def _heads(material: Material) -> Iterator[Finding]:
     heads = heads[heads["kind"] == kind]
     yield line(f"summary.{kind}", reading=material.reading.title)
     for category in members["category"].values.tolist():
-        judged = bool(members["effect"].sel(category=category).notnull().any())
+        has_numbers = bool(members["effect"].sel(category=category).notnull().any())
         names = heads[heads["category"] == category]["head"].tolist()
         listing = f"{len(names)} ({first_names(names, NAMED)})" if names else "none"
-        yield item("summary.category", category=category, heads=listing if judged else "not judged")
+        yield item("summary.category", category=category, heads=listing if has_numbers else "not judged")
     several = [k for k in overlap["k"].values.tolist() if k > 1]
     if several:
         observed, expected = (float(overlap[name].sel(k=several).sum()) for name in ("observed", "expected"))
