@@ -22,10 +22,7 @@ def function_vectors(
 ) -> Float[Tensor, "set d_model"]:
     """For each set of heads, the sum of their mean outputs `z @ W_O` at the last position, in fp32 on the CPU.
 
-    Args:
-        model: The model.
-        batches: Prompts `[prompt, pos]`, each batch of one length; the mean is over all of them.
-        sets: Sets of heads.
+    The mean is over the prompts `[prompt, pos]` of all batches.
     """
     sums: dict[int, Tensor] = {}
     for batch in batches:
@@ -59,46 +56,34 @@ def right_answers(
 
 def steered_task(
     model: HookedModel,
-    shown: Sequence[Rows],
-    asked: Sequence[Rows],
+    few_shot: Sequence[Rows],
+    zero_shot: Sequence[Rows],
     sets: Sequence[Sequence[Head]],
     *,
     task: str,
     seed: int,
 ) -> xr.Dataset:
-    """One task of what `steer` returns.
+    """One task of what `steer` returns; the first of `sets` is tested, the others are random.
 
-    Args:
-        model: The model.
-        shown: Few-shot prompts that the vectors are made of.
-        asked: Zero-shot prompts that they are added to.
-        sets: The heads first, then the random sets.
-        task: Names the random stream, with `seed`.
-        seed: Seed of the bootstrap.
+    Vectors are made of the few-shot prompts and added to the zero-shot ones; `task` and `seed` name the bootstrap.
     """
-    vectors = function_vectors(model, [rows.tokens for rows in shown], sets)
+    vectors = function_vectors(model, [rows.tokens for rows in few_shot], sets)
     layers = range(model.n_layers)
-    right = np.stack(
-        [
-            torch.cat([right_answers(model, *rows[:2], vectors, layer=layer) for rows in asked], 1).numpy()
-            for layer in layers
-        ],
-        axis=-1,
-    ).astype(np.float64)  # [set, prompt, layer]
-    base, few_shot = (_unsteered(model, batches) for batches in (asked, shown))
+    by_layer = [
+        torch.cat([right_answers(model, *rows[:2], vectors, layer=layer) for rows in zero_shot], 1).numpy()
+        for layer in layers
+    ]
+    right = np.stack(by_layer, axis=-1).astype(np.float64)  # [set, prompt, layer]
+    base, demonstrated = (_unsteered(model, batches) for batches in (zero_shot, few_shot))
     steered, random = right[0], right[1:]
     differences = np.concatenate([steered - base[:, None], steered - random.mean(0)], axis=1)
-    items = np.array([item for rows in asked for item in rows.items])
-    resampled = estimate(
-        PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), "")),
-        task=task, seed=seed, draws=None,
-    )  # fmt: skip
-    estimated = {
-        f"{name}{bound}": ("layer", values)
-        for bound in ("", "_low", "_high")
-        for name, values in zip(
-            ("gain", "excess"), np.split(getattr(resampled, bound.strip("_") or "effect"), 2), strict=True
-        )
+    items = np.array([item for rows in zero_shot for item in rows.items])
+    effects = PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), ""))
+    estimated = estimate(effects, task=task, seed=seed, draws=None)
+    gains = {
+        f"{name}{suffix}": ("layer", half)
+        for suffix, values in (("", estimated.effect), ("_low", estimated.low), ("_high", estimated.high))
+        for name, half in zip(("gain", "excess"), np.split(values, 2), strict=True)
     }
     p_value = np.maximum(*np.split(_sign_test(differences), 2))
     bounds = np.array([_wilson(column) for column in steered.T])
@@ -109,15 +94,16 @@ def steered_task(
             "low": ("layer", bounds[:, 0]),
             "high": ("layer", bounds[:, 1]),
             "base": base.mean(),
-            **dict(zip(("base_low", "base_high"), _wilson(base), strict=True)),
+            "base_low": _wilson(base)[0],
+            "base_high": _wilson(base)[1],
             "control": (("layer", "draw"), random.mean(1).T),
-            "few_shot": few_shot.mean(),
-            **estimated,
+            "few_shot": demonstrated.mean(),
+            **gains,
             "p_value": ("layer", p_value),
             "norm": norms[0],
             "control_norm": ("draw", norms[1:]),
             "n": len(items),
-            "n_reference": sum(len(rows.tokens) for rows in shown),
+            "n_reference": sum(len(rows.tokens) for rows in few_shot),
         },
         coords={"layer": list(layers), "draw": np.arange(len(random))},
     )

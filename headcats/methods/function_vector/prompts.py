@@ -1,7 +1,8 @@
-"""The prompts of steering: few-shot ones that a function vector is made of, zero-shot ones that it is added to."""
+"""Prompts of steering: few-shot ones for the function vector, zero-shot ones that it is added to."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -24,15 +25,14 @@ _POOL = 1024  # pairs asked of a task that generates them
 
 @dataclass(frozen=True)
 class SteeringSettings:
-    """How a model is steered; the defaults are those of Todd et al. (2024), but for `n_prompts` and `n_draws`, ours.
+    """How a model is steered; defaults follow Todd et al. (2024), except `n_prompts` and `n_draws`.
 
     Attributes:
-        n_demos: Demonstrations per prompt that the function vector is made of. None: as many as in the run that the
-            heads come from, where they tell it (those of `hc.methods.function_vector.steering_heads` do), else as in
-            the paper, 10.
-        template: How a prompt is written. None: as in that run, likewise, else as in the paper, "question".
-        n_reference: Prompts that the function vector is the mean over.
-        n_prompts: Zero-shot prompts per task, at most; each asks another query.
+        n_demos: Demonstrations per few-shot prompt. None: as in the run that ranked the heads, if they carry it (those
+            of `hc.methods.function_vector.steering_heads` do), else the paper's 10.
+        template: How a prompt is written. None: as in that run, else the paper's "question".
+        n_reference: Prompts that the function vector averages over.
+        n_prompts: Maximum number of zero-shot prompts per task, each with its own query.
         n_draws: Sets of random other heads.
 
     Raises:
@@ -60,60 +60,44 @@ class SteeringSettings:
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
-
-def settings_as_told(settings: SteeringSettings, told: Mapping[Any, Any]) -> SteeringSettings:
-    """The settings with nothing left open: what they leave to the run that ranked the heads is taken from it.
-
-    Args:
-        settings: What the user asked for.
-        told: What the heads tell of their run: attributes of what `hc.methods.function_vector.steering_heads` returns.
-            A run without demonstrations tells no number of them.
-    """
-    return replace(
-        settings,
-        template=str(settings.template or told.get("template") or PAPERS_TEMPLATE),
-        n_demos=int(settings.n_demos or told.get("n_demos") or PAPERS_DEMOS),
-    )
-
-
-class SteeringPrompts(NamedTuple):
-    """The two kinds of prompts of a task, each as batches of one length, and what was left out on the way."""
-
-    shown: list["Rows"]
-    """Few-shot prompts that the function vector is made of."""
-    asked: list["Rows"]
-    """Zero-shot prompts that it is added to."""
-    dropped: dict[str, int]
-    """Reason -> number of word pairs and prompts."""
+    def completed(self, attrs: Mapping[Any, Any]) -> "SteeringSettings":
+        """Settings with nothing left open, filled from the attributes of ranked heads, else from the paper."""
+        return replace(
+            self,
+            template=str(self.template or attrs.get("template") or PAPERS_TEMPLATE),
+            n_demos=int(self.n_demos or attrs.get("n_demos") or PAPERS_DEMOS),
+        )
 
 
 class Rows(NamedTuple):
-    """Prompts of one length, and the token that answers each."""
+    """Prompts of one length, with the token that answers each and its query item."""
 
     tokens: Tensor
     answer: Tensor
     items: tuple[str, ...]
 
 
+class SteeringPrompts(NamedTuple):
+    """Few-shot and zero-shot prompts of a task, in batches of one length, and drop reason -> number of word pairs."""
+
+    few_shot: list[Rows]
+    zero_shot: list[Rows]
+    dropped: dict[str, int]
+
+
 def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int) -> SteeringPrompts:
     """Few-shot prompts of the first half of the items, zero-shot prompts of the second.
-
-    Args:
-        task: The task.
-        model: A model with a tokenizer.
-        settings: How many of which prompts.
-        seed: Seed of the halves and of the prompts.
 
     Raises:
         DataError: A half has too few word pairs, or none of its prompts can be encoded.
         OptionError: The model's tokenizer does not know the template's own text.
         UnknownNameError: An unknown template.
     """
-    settings = settings_as_told(settings, {})
+    settings = settings.completed({})
     template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
-    made = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
-    check_writable(template, model.tokenizer, made, option=_OPTION)
-    pairs, report = usable_pairs(made, model.tokenizer, template=template)
+    candidates = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    check_writable(template, model.tokenizer, candidates, option=_OPTION)
+    pairs, report = usable_pairs(candidates, model.tokenizer, template=template)
     if not pairs:
         raise DataError(f"no usable word pair ({report.summary()})")
     halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
@@ -121,27 +105,21 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
         halves[not first_half(pair[0], seed=seed)].append(pair)
     if len(halves[0]) <= demos or not halves[1]:
         raise DataError(
-            f"{len(halves[0])} of its {len(pairs)} word pairs are there to be shown and {len(halves[1])} to be asked; "
-            f"{demos} demonstrations and their query need {demos + 1}: use fewer demonstrations, "
-            "or another seed"
+            f"{len(halves[0])} of its {len(pairs)} word pairs can be demonstrations and {len(halves[1])} queries; "
+            f"{demos} demonstrations and their query need {demos + 1}: use fewer demonstrations, or another seed"
         )
-    wanted = (settings.n_reference, demos), (min(settings.n_prompts, len(halves[1])), 0)
-    found = []
-    for half, (n, n_demos), purpose in zip(halves, wanted, ("function vector", "steered"), strict=True):
-        texts = few_shot_texts(
-            half, n=n, n_demos=n_demos, template=template, seed=seed, task=task.name, purpose=purpose
-        )
-        rows, lost = _encoded(texts, model)
-        found.append(rows)
-        report.add(lost)
-    return SteeringPrompts(found[0], found[1], report.dropped)
+    texts = partial(few_shot_texts, template=template, seed=seed, task=task.name)
+    n_queries = min(settings.n_prompts, len(halves[1]))
+    few_shot = texts(halves[0], n=settings.n_reference, n_demos=demos, purpose="function vector")
+    zero_shot = texts(halves[1], n=n_queries, n_demos=0, purpose="steered")
+    return SteeringPrompts(_encode(few_shot, model, report), _encode(zero_shot, model, report), report.dropped)
 
 
-def _encoded(texts: list[AnsweredText], model: HookedModel) -> tuple[list[Rows], DropReport]:
+def _encode(texts: list[AnsweredText], model: HookedModel, total: DropReport) -> list[Rows]:
+    """Prompts whose answer is one token; those dropped are added to `total`."""
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     rows = []
     for batch in batches:
-        # The answer is one token, at the end.
         fits = ((batch.targets.sum(1) == 1) & batch.targets[:, -1]).tolist()
         if any(fits):
             part = batch.select([place for place, fit in enumerate(fits) if fit])
@@ -151,4 +129,5 @@ def _encoded(texts: list[AnsweredText], model: HookedModel) -> tuple[list[Rows],
                 report.drop("answer of several tokens", repr(text.item))
     if not rows:
         raise DataError(f"no prompt left of {len(texts)} ({report.summary()})")
-    return rows, report
+    total.add(report)
+    return rows

@@ -8,10 +8,10 @@ import torch
 import xarray as xr
 from torch import Tensor
 
-from headcats.methods.head_gating.fitting import check_better, climb, drawn, pushed, start
 from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
-from headcats.methods.head_gating.seeds import fit_each
+from headcats.methods.head_gating.random_starts import fit_each
 from headcats.methods.head_gating.settings import GatingSettings, Stage, find_settings
+from headcats.methods.head_gating.stages import check_better, climb, drawn, pushed, start
 from headcats.methods.head_gating.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
@@ -19,7 +19,6 @@ from headcats.models.graphs import leaving_no_graph
 from headcats.statistics.random_streams import stream
 
 _NAME = "contrastive_gates"
-_WHEN = ("open", "start", "fitted")
 
 
 def contrastive_gates(
@@ -31,40 +30,40 @@ def contrastive_gates(
     n_seeds: int = 10,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Gates under which a model keeps one kind of text and forgets another; a head near 0 serves the forgotten alone.
+    """Gates under which a model keeps one kind of text and forgets another; a gate near 0 marks a head of the latter.
 
     Gates `G = sigmoid(theta)` multiply z of every head at all positions, and Adam lowers
     `-logp_retain + clamp(logp_forget - stopgrad(logp_retain), min=-5) - 0.1 mean_heads clamp(theta, -4, 4)` from
     G ~ U(0, 1): 500 updates, learning rate .1 to .01, 64 texts of each kind. `logp` is the mean over the target tokens
-    of a text, then over the texts of the batch. So texts are forgotten until they are 5 nats less likely than those
+    of a text, then over the texts of the batch. Texts are forgotten until they are 5 nats less likely than those
     retained, and heads that neither kind needs stay on.
 
     Args:
         model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
         retain: Texts to keep: `AnsweredText`s, or `AnsweredBatch`es for a model without tokenizer.
-        forget: Texts to forget, the same.
+        forget: Texts to forget, likewise.
         preset: "chg2025", "chg-mini" or `GatingSettings`.
-        n_seeds: Random starts, numbered from 0. None depends on another.
+        n_seeds: Random starts, numbered from 0, independent of each other.
         seed: Seed of every random choice.
 
     Returns:
         `gate (seed, layer, head)` in [0, 1], NaN for heads that a layer lacks; `retain` and `forget (seed, when)`, the
         mean log-probability in nats of held-out texts (an eighth of the items) with all gates open, with the random
-        gates at the start, and with those fitted. Seeds that diverge are left out, with a warning.
+        gates at the start, and with the fitted ones. Seeds that diverge are left out, with a warning: a loss is not
+        finite, or the loss on held-out texts is not below that of the random start.
 
     Raises:
-        DataError: Texts that the model cannot take, fewer than two items of a kind, or no seed that does not diverge.
-            A seed diverges if a loss is no number or what is lowered, on held-out texts, is not below its random start.
+        DataError: Texts that the model cannot take, fewer than two items of a kind, or every seed diverges.
         UnknownNameError, OptionError: Unknown preset, or fewer than one seed.
-        ModelError: A model that gives no gradient or cannot be trusted.
+        ModelError: A model without gradients, or that fails the checks.
 
     Example:
         >>> import headcats as hc
         >>> few = hc.methods.head_gating.GatingSettings(updates=5, batch=8)  # the paper: 500 updates of 64 texts
         >>> keep = hc.methods.task_texts("plural", n_prompts=16, n_demos=2)
         >>> drop = hc.methods.task_texts("country_capital", n_prompts=16, n_demos=2)
-        >>> found = hc.methods.head_gating.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
-        >>> found.gate.dims, bool(0 <= found.gate.min() and found.gate.max() <= 1)
+        >>> fit = hc.methods.head_gating.contrastive_gates(hc.load_model("mini"), keep, drop, preset=few, n_seeds=1)
+        >>> fit.gate.dims, bool(0 <= fit.gate.min() and fit.gate.max() <= 1)
         (('seed', 'layer', 'head'), True)
 
     References:
@@ -85,7 +84,7 @@ def contrastive_gates(
             "seed": list(fits),
             "layer": list(adapted.layers),
             "head": list(range(adapted.max_heads)),
-            "when": list(_WHEN),
+            "when": ["open", "start", "fitted"],
         },
         attrs={"method": _NAME, "provenance": json.dumps(provenance)},
     )
@@ -114,7 +113,7 @@ def _fit(
                 for kind, (texts, _) in kinds.items()
             )
             apart = forgotten - retained
-            # Below the floor the clamp is flat: then texts are forgotten enough.
+            # Below the floor the clamp is flat: the texts are forgotten.
             pull = forget_gradient if apart >= settings.forget_floor else torch.zeros_like(forget_gradient)
             return -_lowered(retained, forgotten, settings.forget_floor), retain_gradient - pull
 
@@ -130,14 +129,14 @@ def _fit(
             for when, gate in ((1, begin), (2, theta))
         )
         quantity = (
-            "what is lowered, on held-out texts (loss of what is retained, what sets the forgotten apart, and push),"
+            "the loss on held-out texts (of retained texts, plus the difference to forgotten ones, less the push)"
         )
-        check_better(before, after, what=quantity, stage=stage.name, names=names)
+        check_better(before, after, quantity=quantity, stage=stage.name, names=names)
     return gates[-1] + torch.where(exists, 0.0, float("nan")), log_probs
 
 
 def _lowered(kept: float, lost: float, floor: float) -> float:
-    """What a fit lowers, less the push, from the mean log-probabilities of both kinds."""
+    """The loss without the push, from the mean log-probabilities of both kinds."""
     apart = lost - kept
-    # A difference that is no number must not pass for one below the floor.
+    # NaN must not pass for a difference below the floor.
     return (max(apart, floor) if np.isfinite(apart) else apart) - kept

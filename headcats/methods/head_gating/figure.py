@@ -1,4 +1,4 @@
-"""What every gate fit agrees on, and what any of them found: two panels per data set."""
+"""Gate scores over seeds: two panels per data set, Always and Any."""
 
 import pandas as pd
 import xarray as xr
@@ -14,10 +14,10 @@ from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, n_cells, panel_names, require
+from headcats.methods.head_gating.over_seeds import GATE_SCORES
 from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
 from headcats.registry import unknown_name_message
 
-SCORES = ("facilitation", "interference", "irrelevance")
 COMPOSITE = "composite"
 REDUCTIONS = ("Always", "Any")
 # Names that the published figure shortens.
@@ -37,21 +37,18 @@ def always_any(
     palette: str = "headcats",
     title: str | None = None,
 ) -> PanelGrid:
-    """What learned gates say of every head: in all seeds (Always) and in at least one (Any), a row per data set.
+    """Gate scores of every head in all seeds (Always) and in at least one (Any), a row per data set.
 
-    x = Head, y = Layer, layer 0 at the bottom; ticks every 6, as in the paper (on every one of up to 16
-    that have room: in steps of 6 a small model would have two numbers). Always is the
+    x = Head, y = Layer, layer 0 at the bottom; ticks every 6 as in the paper, on every one of up to 16. Always is the
     smallest score over the seeds, Any the largest. Composite: red = interference, green = facilitation, so yellow =
     both and black = neither; heads with an interference of at least `threshold` are hatched, so that the corners differ
-    in more than colour. Or one score per panel, 0 to 1, from dark blue over green and yellow to red (turbo), hatched
-    from `threshold` on. Above every panel stands the share of heads that reach the threshold; heads without a number
-    are grey with a cross. Math Calculation and Syntactic Understanding are called Math and Syntax, as in the paper; the
-    caption says so.
+    in more than colour. Or a single score, 0 to 1, from dark blue over green and yellow to red (turbo), hatched from
+    `threshold` on. Above each panel stands the share of heads that reach the threshold; heads without a number are grey
+    with a cross. Math Calculation and Syntactic Understanding are shortened as in the paper, which the caption says.
 
     Args:
-        gates: `facilitation, interference, irrelevance (dataset, seed, layer, head)`, each in [0, 1], as
-            `hc.methods.head_gating` returns it; any number of data sets. What is drawn is
-            `hc.methods.head_gating.always_any(gates)`.
+        gates: What `hc.methods.head_gating` returns: `facilitation, interference, irrelevance (dataset, seed, layer,
+            head)` in [0, 1]. They are reduced by `hc.methods.head_gating.always_any`.
         score: `"composite"`, `"facilitation"`, `"interference"` or `"irrelevance"`.
         threshold: Score from which a head counts, in (0, 1).
         palette: `"headcats"`: the paper's red and green; `"colour_blind"`: interference orange, facilitation blue, so
@@ -60,8 +57,8 @@ def always_any(
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel` (such as "Math (Always)"), `dataset,
-        reduction, layer, head, name, facilitation, interference, irrelevance` (all three reduced), `seeds` (how many
-        were), `hatched`, `colour` ("" in single-score panels and without a number).
+        reduction, layer, head, name, facilitation, interference, irrelevance` (all reduced), `seeds` (how many),
+        `hatched`, `colour` ("" in single-score panels and without a number).
 
     Raises:
         DataError: a variable or dimension is missing.
@@ -85,12 +82,12 @@ def always_any(
         >>> list(hc.figures.data(fig).panel.unique())
         ['plural (Always)', 'plural (Any)']
     """
-    if score not in (COMPOSITE, *SCORES):
-        raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *SCORES)))
+    if score not in (COMPOSITE, *GATE_SCORES):
+        raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *GATE_SCORES)))
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
     check_palette(palette)
-    variables = dict.fromkeys(SCORES, ("dataset", "seed", "layer", "head"))
+    variables = dict.fromkeys(GATE_SCORES, ("dataset", "seed", "layer", "head"))
     table = 'hc.suite_blocks(results)["head_gating"]'
     require(gates, variables, figure="always_any", source="hc.methods.head_gating", table=table)
     reduced = reduced_gates(gates, threshold=threshold)
@@ -128,36 +125,36 @@ def _datasets(gates: xr.Dataset) -> list[str]:
 
 
 def _rows(
-    here: xr.Dataset, dataset: str, reduction: str, score: str, *, threshold: float, palette: str
+    scores: xr.Dataset, dataset: str, reduction: str, score: str, *, threshold: float, palette: str
 ) -> pd.DataFrame:
-    reduced = here[reduction.lower()]
-    rows = head_rows(here, {name: reduced.sel(score=name).astype(float) for name in SCORES})
+    reduced = scores[reduction.lower()]
+    rows = head_rows(scores, {name: reduced.sel(score=name).astype(float) for name in GATE_SCORES})
     rows.insert(0, "panel", f"{SHORT.get(dataset, dataset)} ({reduction})")
     rows.insert(1, "dataset", dataset)
     rows.insert(2, "reduction", reduction)
-    rows["seeds"] = int(here["n_seeds"])
+    rows["seeds"] = int(scores["n_seeds"])
     rows["hatched"] = rows["interference" if score == COMPOSITE else score] >= threshold
     colours = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
     return rows.assign(colour=[hex_colour(colour) for colour in colours] if score == COMPOSITE else "")
 
 
-def _plot(cells: Cells, here: pd.DataFrame, frame: pd.DataFrame, score: str, *, palette: str) -> Plot:
-    name, dataset, reduction = (str(here[column].iloc[0]) for column in ("panel", "dataset", "reduction"))
-    pointed, lines = here.reset_index(drop=True), []
-    for column in SCORES:
+def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, score: str, *, palette: str) -> Plot:
+    name, dataset, reduction = (str(rows[column].iloc[0]) for column in ("panel", "dataset", "reduction"))
+    pointed, lines = rows.reset_index(drop=True), []
+    for column in GATE_SCORES:
         for end in REDUCTIONS:
-            row = frame[(frame["dataset"] == dataset) & (frame["reduction"] == end)]
-            pointed[f"{column}_{end}"] = row[column].to_numpy()
+            reduced = frame[(frame["dataset"] == dataset) & (frame["reduction"] == end)]
+            pointed[f"{column}_{end}"] = reduced[column].to_numpy()
         value, least, most = (f"%{{{column}_{end}:.3f}}" for end in (reduction, *REDUCTIONS))
         lines.append(f"{column} {value} (seeds {least} to {most})")
     template = f"<b>L%{{layer}}H%{{head}}</b> {escaped(name)}<br>{'<br>'.join(lines)}"
     if score == COMPOSITE:
-        rgba = composite(here["facilitation"].to_numpy(), here["interference"].to_numpy(), palette=palette)
+        rgba = composite(rows["facilitation"].to_numpy(), rows["interference"].to_numpy(), palette=palette)
         colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
     else:
         colours = [cells.heatmap(pointed, score, name=name, template=template)]
-    hatching = cells.hatching(here[here["hatched"]], name="hatched", on_colours=True)
-    return Plot(cells.x, cells.y, cells.pixels, [*colours, hatching, cells.crosses(here[here["facilitation"].isna()])])
+    hatching = cells.hatching(rows[rows["hatched"]], name="hatched", on_colours=True)
+    return Plot(cells.x, cells.y, cells.pixels, [*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
 
 
 def _share(values: pd.Series, threshold: float) -> str:

@@ -1,7 +1,7 @@
 """Log-probability of targets under gates on all heads, and its gradient with respect to the gates.
 
-Gates `G [layer, head]` in [0, 1] multiply the head outputs z at all positions. Layers are those with heads, in the
-order of `model.layers`; places of heads that a layer lacks are never read.
+Gates `G [layer, head]` in [0, 1] multiply the head outputs z at all positions; rows are `model.layers`. Entries for
+heads that a layer lacks are never read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,13 @@ from headcats.models.adapter import HookedModel
 from headcats.models.graphs import counting_kept
 from headcats.models.hooks import Edit, hook_z
 
-# Activations that one pass may keep for its backward pass. A fixed number: texts are cut into the same passes, and so
-# give the same bits, however much memory a machine has.
+# Activations that one pass may keep for its backward pass. Fixed, so that texts are split into the same passes and give
+# the same bits on every machine.
 KEPT_BYTES = 1 << 31
 
 
 def existing_heads(model: HookedModel) -> Bool[Tensor, "layer head"]:
-    """True for heads that there are; layers may have different numbers of them."""
+    """True for existing heads; layers may have different numbers of them."""
     counts = torch.tensor([model.n_heads[layer] for layer in model.layers])
     return torch.arange(model.max_heads)[None] < counts[:, None]
 
@@ -40,38 +40,27 @@ def gate_edits(model: HookedModel, gates: Float[Tensor, "layer head"]) -> dict[s
     return {hook_z(layer): multiplied(row, model.n_heads[layer]) for row, layer in enumerate(model.layers)}
 
 
-def target_log_probs(model: HookedModel, one: Pass, gates: Float[Tensor, "layer head"]) -> Float[Tensor, " text"]:
+def target_log_probs(model: HookedModel, texts: Pass, gates: Float[Tensor, "layer head"]) -> Float[Tensor, " text"]:
     """Mean log-probability of the targets of each text, in nats, in the caller's gradient mode."""
-    logits = model.forward_at(one.tokens, one.predicts, hooks=gate_edits(model, gates))
-    predicts, following = one.predicts.to(logits.device), one.following.to(logits.device)
+    logits = model.forward_at(texts.tokens, texts.predicts, hooks=gate_edits(model, gates))
+    predicts, following = texts.predicts.to(logits.device), texts.following.to(logits.device)
     log_probs = logits.log_softmax(-1).gather(1, following[predicts][:, None])[:, 0]
     placed = torch.zeros(predicts.shape, device=logits.device).masked_scatter(predicts, log_probs)
     return placed.sum(1) / predicts.sum(1)
 
 
 def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "layer head"], *, at_once: int) -> float:
-    """Mean over texts of the mean log-probability of their targets, in nats; no gradients.
-
-    Args:
-        model: The model.
-        texts: The texts.
-        gates: In [0, 1].
-        at_once: Texts per pass (see `texts_at_once`).
-    """
+    """Mean over texts of the mean log-probability of their targets, in nats; no gradients."""
     with torch.no_grad():
-        parts = [
-            target_log_probs(model, texts_of_pass, gates)
-            for texts_of_pass in texts.passes(range(len(texts)), at_once=at_once)
-        ]
+        passes = texts.passes(range(len(texts)), at_once=at_once)
+        parts = [target_log_probs(model, texts_of_pass, gates) for texts_of_pass in passes]
         return float(torch.cat(parts).double().mean())
 
 
 def log_prob_gradient(
     model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
 ) -> tuple[float, Float[Tensor, "layer head"]]:
-    """Mean log-probability over some texts, and its gradient with respect to `theta`, where gates are sigmoid(theta).
-
-    Texts of one length go through the model together, and the parts are added up: as if all had gone together.
+    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta).
 
     Raises:
         ModelError: The model gives no gradient.
@@ -91,9 +80,9 @@ def log_prob_gradient(
 
 
 def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
-    """How many texts a pass may hold: measured on what the text of each data set that is read furthest keeps.
+    """How many texts a pass may hold, measured with gradients on the longest text of each data set.
 
-    Measured for a pass with gradients, which keeps more than one without. Call it within `leaving_no_graph`.
+    Call it within `leaving_no_graph`.
     """
     most = 1
     for texts in data:
@@ -107,7 +96,7 @@ def texts_at_once(model: HookedModel, *data: GateTexts) -> int:
 
 @contextmanager
 def _differentiable(model: HookedModel) -> Iterator[None]:
-    """One forward and backward pass with the weights frozen: their inputs need not be kept, which saves memory."""
+    """One forward and backward pass with the weights frozen, which saves keeping their inputs."""
     with model.lock, torch.enable_grad():
         trained = [weight for weight in model.model.parameters() if weight.requires_grad]
         try:

@@ -1,4 +1,4 @@
-"""Gates fitted from several random starts, reduced to heads that always, or ever, have a property."""
+"""Gate scores reduced over random starts: heads that reach a threshold always, or in any."""
 
 import numpy as np
 import xarray as xr
@@ -11,25 +11,24 @@ _AXES = ("dataset", "seed", "layer", "head")
 
 
 def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
-    """Smallest and largest score of every head over the random starts of `head_gating`, and how many heads that makes.
+    """Smallest and largest score of every head over the random starts of `head_gating`, and shares of heads.
 
-    A head that is facilitating from every start (`always`) is one that the data set cannot do without; one that is so
-    from some start (`any`) can be replaced by others. With few seeds the two are close by construction: compare
-    numbers of heads only between data sets of equally many seeds.
+    The data set cannot do without a head that is facilitating from every start (`always`); one that is so from some
+    (`any`) can be replaced by others. With few seeds the two are close by construction: compare numbers of heads only
+    between data sets with equally many seeds.
 
     Args:
         gates: What `hc.methods.head_gating` returns: scores in [0, 1], dims `(dataset, seed, layer, head)`.
-        threshold: Score from which on a head counts, in (0, 1).
+        threshold: Score from which a head counts, in (0, 1).
 
     Returns:
         Dims `(score, dataset, layer, head)`, score = facilitation, interference, irrelevance: `always`, the minimum
         over seeds; `any`, the maximum; `fraction` of the seeds with at least `threshold`. `percent_always` and
-        `percent_any (score, dataset)`: percent of the heads of the model with at least `threshold`. `n_seeds
-        (dataset)`: seeds that were fitted; missing ones are left out. NaN for heads that a layer lacks. Attributes of
-        `gates`, and `threshold`.
+        `percent_any (score, dataset)`: percent of the model's heads with at least `threshold`. `n_seeds (dataset)`:
+        seeds that were fitted. NaN for heads that a layer lacks. Attributes of `gates`, and `threshold`.
 
     Raises:
-        DataError: Something else than gates; of whole results, the message names the call that takes them out.
+        DataError: Data of another kind; for whole results, the message names the call that takes the gates out.
         OptionError: A threshold outside (0, 1).
 
     Example:
@@ -62,30 +61,17 @@ def always_any(gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
             f"always_any takes what head_gating returns, with dims {_AXES}: {missing[0]!r} is missing or has other "
             "dims. Results of one data set keep their dim with gates.sel(dataset=[...])."
         )
-    scores = np.stack([gates[name].transpose(*_AXES).values for name in GATE_SCORES])
-    known = np.isfinite(scores)
-    exists, n_seeds = known.any(axis=2), known[0].any(axis=(2, 3)).sum(axis=1)
-    always = np.where(exists, np.where(known, scores, np.inf).min(axis=2), np.nan)
-    largest = np.where(exists, np.where(known, scores, -np.inf).max(axis=2), np.nan)
-    counts = known.sum(axis=2)
-    with np.errstate(invalid="ignore"):
-        fraction = np.where(known, scores >= threshold, False).sum(axis=2) / np.where(exists, counts, np.nan)
-    axes = ("score", "dataset", "layer", "head")
-    return xr.Dataset(
-        {
-            "always": (axes, always),
-            "any": (axes, largest),
-            "fraction": (axes, fraction),
-            "percent_always": (axes[:2], _percent(always, exists, threshold)),
-            "percent_any": (axes[:2], _percent(largest, exists, threshold)),
-            "n_seeds": ("dataset", n_seeds),
-        },
-        coords={"score": list(GATE_SCORES), **{axis: gates[axis].values for axis in axes[1:]}},
-        attrs=gates.attrs | {"threshold": threshold},
-    )
-
-
-def _percent(values: np.ndarray, exists: np.ndarray, threshold: float) -> np.ndarray:
-    heads = exists.sum(axis=(2, 3)).astype(float)
-    heads[heads == 0] = np.nan
-    return 100 * np.where(exists, values >= threshold, False).sum(axis=(2, 3)) / heads
+    coords = {"score": list(GATE_SCORES)} | {axis: gates[axis].values for axis in ("dataset", "layer", "head")}
+    grids = np.stack([gates[name].transpose(*_AXES).values for name in GATE_SCORES])
+    scores = xr.DataArray(grids, coords, ("score", *_AXES))
+    n_fitted, grid = scores.count("seed"), ("layer", "head")
+    n_heads = (n_fitted > 0).sum(grid)
+    extremes = {"always": scores.min("seed"), "any": scores.max("seed")}
+    percent = {
+        f"percent_{name}": 100 * (extreme >= threshold).sum(grid) / n_heads.where(n_heads > 0)
+        for name, extreme in extremes.items()
+    }
+    fraction = (scores >= threshold).sum("seed") / n_fitted.where(n_fitted > 0)
+    n_seeds = scores.isel(score=0, drop=True).notnull().any(grid).sum("seed")
+    reduced = xr.Dataset({**extremes, "fraction": fraction, **percent, "n_seeds": n_seeds})
+    return reduced.assign_attrs(gates.attrs | {"threshold": threshold})

@@ -1,4 +1,4 @@
-"""The constants of Causal Head Gating, and the presets named after where they come from."""
+"""Constants of Causal Head Gating, and presets."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,12 +11,9 @@ STAGES = ("g0", "g_plus", "g_minus")
 
 
 class Stage(NamedTuple):
-    """One of the fits that follow each other.
+    """A stage of the fit, with its push and the learning rates of its first and last update.
 
-    Attributes:
-        name: One of `STAGES`.
-        push: lambda in `loss = NLL - lambda * mean_heads clamp(theta)`: above 0 pushes gates up.
-        rates: Learning rate of the first and of the last update.
+    `push` is lambda in `loss = NLL - lambda * mean_heads clamp(theta)`: above 0 it pushes gates up.
     """
 
     name: str
@@ -26,7 +23,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class GatingSettings:
-    """Constants of a fit of gates. The defaults are those of the paper.
+    """Constants of a fit of gates; defaults are the paper's.
 
     Attributes:
         batch: Texts per update.
@@ -36,13 +33,12 @@ class GatingSettings:
         push: |lambda| of G+ (lambda above 0) and G- (below 0), and lambda of the contrastive fit.
         clamp: theta counts for the push up to this absolute value.
         max_norm: Norm at which the gradient of all gates together is clipped.
-        forget_floor: Contrastive fit: how far, in nats, the texts to forget are pushed below those to retain.
-        n_texts: Texts of a data set that a study makes for fitting, held-out ones included; at least as many per task
-            as the study scores prompts.
-        held_out: Share of a data set's items whose texts are not fitted: losses are measured on them.
+        forget_floor: Contrastive fit: how far, in nats, texts to forget are pushed below those to retain.
+        n_texts: Texts per data set in a study, held-out ones included; at least the number of scored prompts per task.
+        held_out: Share of the items whose texts are held out, to measure losses on.
 
     Raises:
-        OptionError: A number that no fit can be made with.
+        OptionError: A number out of range.
 
     Example:
         >>> import headcats as hc
@@ -88,23 +84,13 @@ class GatingSettings:
         )
 
     def rate(self, update: int, rates: tuple[float, float]) -> float:
-        """Learning rate of one update, linear from the first to the last.
-
-        Args:
-            update: Its number, counted from 0.
-            rates: Learning rate of the first and of the last update.
-
-        Returns:
-            A scalar.
-        """
-        done = update / max(1, self.updates - 1)
-        return rates[0] + done * (rates[1] - rates[0])
+        """Learning rate of an update, counted from 0; linear from the first to the last."""
+        return rates[0] + update / max(1, self.updates - 1) * (rates[1] - rates[0])
 
 
 PRESETS = {
     "chg2025": GatingSettings(),
-    # Declared before its scores were compared with the paper's: the learning rates take theta far beyond the clamp in
-    # 150 updates too.
+    # 150 updates at these rates take theta far beyond the clamp, too.
     "chg-mini": replace(GatingSettings(), batch=32, updates=150),
 }
 

@@ -1,32 +1,36 @@
-"""What fitted gates say: shares of heads, losses, and what is missing."""
+"""Summary of fitted gates: shares of heads, losses, and missing seeds."""
 
 import xarray as xr
 
+from headcats.errors import pluralize
+
 
 def summary(block: xr.Dataset) -> list[str]:
-    """Per data set: shares of heads, losses, seeds that are missing; and what was left out.
+    """Per data set: shares of heads, losses, missing seeds; and what was left out.
 
     Args:
         block: What `hc.methods.head_gating` returns.
     """
-    lines, asked = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
+    lines, planned = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
     for name in block.dataset.values:
-        one = block.sel(dataset=name)
-        found = one.g_plus.notnull().any(("layer", "head"))
-        one, n_seeds = one.sel(seed=found), int(found.sum())
-        heads = int(one.g_plus.notnull().any("seed").sum())
-        shares = [
-            f"{score} always {_percent(one[score].min('seed'), heads)}, any {_percent(one[score].max('seed'), heads)}"
-            for score in ("facilitation", "interference", "irrelevance")
-        ]
-        plus, minus = (float(one.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))
+        gates = block.sel(dataset=name)
+        gates = gates.sel(seed=gates.g_plus.notnull().any(("layer", "head")))
+        n_seeds = gates.sizes["seed"]
+        heads = int(gates.g_plus.notnull().any("seed").sum())
+        shares = []
+        for score in ("facilitation", "interference", "irrelevance"):
+            always, any_seed = (
+                _percent(extreme, heads) for extreme in (gates[score].min("seed"), gates[score].max("seed"))
+            )
+            shares.append(f"{score} always {always}, any {any_seed}")
+        plus, minus = (float(gates.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))
         lines.append(
-            f"{name} ({n_seeds} {'seed' if n_seeds == 1 else 'seeds'}, {int(one.n)} texts), heads with a score of "
-            f"at least .5: {'; '.join(shares)}. Loss of held-out texts: {float(one.open_loss):.3g} nats with all "
-            f"gates open, {plus:.3g} under G+, {minus:.3g} under G-."
+            f"{name} ({pluralize(n_seeds, 'seed')}, {int(gates.n)} texts), heads with a score of at least .5: "
+            f"{'; '.join(shares)}. Loss of held-out texts: {float(gates.open_loss):.3g} nats with all gates open, "
+            f"{plus:.3g} under G+, {minus:.3g} under G-."
         )
-        if n_seeds < asked:
-            lines.append(f"{name}: {asked - n_seeds} of {asked} seeds are missing: refused, or not run yet.")
+        if n_seeds < planned:
+            lines.append(f"{name}: {planned - n_seeds} of {planned} seeds are missing: skipped, or not run yet.")
     if block.sizes["seed"] == 1:
         lines.append("With one seed, always and any are the same.")
     if block.attrs["left_out"]:

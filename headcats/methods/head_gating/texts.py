@@ -1,8 +1,7 @@
-"""What gates are fitted to: texts as tokens, and which tokens of them are to be predicted."""
+"""What gates are fitted to: texts as tokens, and which of them are to be predicted."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,8 +16,7 @@ NextTokenData = Sequence[AnsweredText] | Sequence[AnsweredBatch]
 """Texts with marked targets, or batches of tokens for a model without a tokenizer."""
 
 
-@dataclass(frozen=True)
-class Pass:
+class Pass(NamedTuple):
     """Texts of one length that go through the model together.
 
     Attributes:
@@ -53,18 +51,14 @@ class GateTexts:
         return max(range(len(self)), key=self._read)
 
     def passes(self, places: Sequence[int], *, at_once: int) -> Iterator[Pass]:
-        """Some of the texts, those of one length together, at most `at_once` of them.
-
-        What stands after the last target of a text is left out: nothing that is read depends on it.
-        """
+        """The texts at these places, grouped by length, at most `at_once` together; cut after the last target."""
         groups: dict[int, list[int]] = {}
         for place in places:
             groups.setdefault(self._read(place), []).append(place)
         for length, group in groups.items():
             for start in range(0, len(group), at_once):
-                members = group[start : start + at_once]
-                tokens = torch.stack([self.rows[place][0][: length + 1] for place in members])
-                targets = torch.stack([self.rows[place][1][: length + 1] for place in members])
+                rows = [self.rows[place] for place in group[start : start + at_once]]
+                tokens, targets = (torch.stack([row[: length + 1] for row in side]) for side in zip(*rows, strict=True))
                 yield Pass(tokens[:, :-1], targets[:, 1:], tokens[:, 1:])
 
     def _read(self, place: int) -> int:
@@ -84,27 +78,23 @@ class GateTexts:
                 f"{len(items)}. Give more texts, each with its own `item` or without one."
             )
         n_held = min(len(items) - 1, max(1, round(share * len(items))))
-        held_items = {items[place] for place in draws.permutation(len(items))[:n_held]}
-        return self._where(lambda item: item not in held_items), self._where(lambda item: item in held_items)
-
-    def _where(self, keep: Callable[[str], bool]) -> "GateTexts":
-        return self.select([place for place, item in enumerate(self.items) if keep(item)])
+        held_out = {items[place] for place in draws.permutation(len(items))[:n_held]}
+        fitted, rest = (
+            self.select([place for place, item in enumerate(self.items) if (item in held_out) == side])
+            for side in (False, True)
+        )
+        return fitted, rest
 
     def select(self, places: Sequence[int]) -> "GateTexts":
-        """The texts of these places, in this order."""
+        """The texts at these places, in this order."""
         return GateTexts([self.rows[place] for place in places], [self.items[place] for place in places])
 
 
 def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTexts:
-    """Data as tokens of a model.
-
-    Args:
-        model: The model, with a tokenizer unless the data are tokens.
-        data: Answered texts, or batches of them that are encoded already, of any lengths.
-        name: Name of the data set, for messages.
+    """Data as tokens of a model; `name` is for messages.
 
     Raises:
-        DataError: Something else, no text that the model can take, or token ids that it does not know.
+        DataError: Data of another kind, no text that the model can take, or unknown token ids.
         ModelError: Texts for a model without a tokenizer.
     """
     data = list(data)
@@ -123,7 +113,7 @@ def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTex
     for batch in data:
         model.check_tokens(batch.tokens)
         rows += zip(batch.tokens.cpu(), batch.targets.cpu(), strict=True)
-        # Without a name, every text asks something of its own.
+        # A text without an item is an item of its own.
         items += [
             f"{text.task}/{text.item}" if text.item else f"text {len(items) + place}"
             for place, text in enumerate(batch.texts)

@@ -1,4 +1,4 @@
-"""Toggle curves: whether the scores of gates say what happens when heads are switched off."""
+"""Toggle curves: do gate scores predict what happens when heads are switched off?"""
 
 import json
 from typing import Any
@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 import xarray as xr
-from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.methods.head_gating.log_probs import existing_heads, mean_log_prob, texts_at_once
-from headcats.methods.head_gating.texts import GateTexts, NextTokenData, gate_texts
+from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.graphs import leaving_no_graph
@@ -19,26 +18,26 @@ SCORES = ("facilitation", "irrelevance", "interference")
 
 
 def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, threshold: float = 0.5) -> xr.Dataset:
-    """Log-probability of the targets while heads are switched off one after another, those of the largest score first.
+    """Log-probability of the targets while heads are switched off one after another, largest score first.
 
-    The run starts with the gates G+, under which no head is down but those that interfere; every step sets one more
-    gate to 0. For scores that are right the curve falls for facilitation, stays for irrelevance, and rises (or stays,
-    where the heads were off already) for interference, as long as the scores are high.
+    The curve starts with the gates G+, under which only interfering heads are down; every step sets one more gate to 0.
+    If the scores are right, the curve falls for facilitation, stays for irrelevance and rises (or stays, where the
+    heads were off already) for interference, as long as the scores are high.
 
     Args:
         model: The model that the gates were fitted to.
-        data: Texts, best not those that were fitted: as in `hc.methods.head_gating`.
-        gates: What `head_gating` returns, of one data set: `gates.sel(dataset="...")`.
-        threshold: A score from which on a head counts for `change`.
+        data: Texts, preferably not the fitted ones, as in `hc.methods.head_gating`.
+        gates: What `head_gating` returns, for one data set: `gates.sel(dataset="...")`.
+        threshold: Score from which a head counts for `change`.
 
     Returns:
         `log_prob (seed, score, heads_off)` in nats, mean over the target tokens of a text, then over texts;
-        `layer_off, head_off (seed, score, heads_off)`, the head switched off last (-1 where none was); `change
-        (seed, score)`, log_prob with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`,
-        how many these are. NaN for seeds without gates.
+        `layer_off, head_off (seed, score, heads_off)`, the head switched off last (-1 for none); `change (seed,
+        score)`, log_prob with all heads of at least `threshold` off, minus that of G+; `n_high (seed, score)`, their
+        number. NaN for seeds without gates.
 
     Raises:
-        DataError: Gates of several data sets or of another grid than the model's, or data that it cannot take.
+        DataError: Gates of several data sets or of another grid than the model's, or data that the model cannot take.
 
     Example:
         >>> import headcats as hc
@@ -56,7 +55,7 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     """
     adapted = adapt(model)
     check_model(adapted)
-    gates = _of_one_data_set(adapted, gates)
+    gates = _gates_of_one(adapted, gates)
     texts, n_heads = gate_texts(adapted, data, name="toggled"), int(existing_heads(adapted).sum())
     with leaving_no_graph(adapted):
         at_once = texts_at_once(adapted, texts)
@@ -66,17 +65,23 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     high = np.zeros(shape[:2], dtype=int)
     change = np.full(shape[:2], np.nan)
     for row, seed in enumerate(gates.seed.values):
-        fitted = gates.sel(seed=seed)
+        fitted = gates.sel(seed=seed).transpose("layer", "head", ...)
         if not bool(fitted.g_plus.notnull().any()):
             continue
         for column, score in enumerate(SCORES):
-            scores = fitted[score].transpose("layer", "head").values
-            order = _descending(scores)
-            opened = torch.from_numpy(_filled(fitted.g_plus))
-            values[row, column] = _curve(adapted, texts, opened, order, at_once=at_once)
-            places[row, column, 1:] = [(adapted.layers[layer], head) for layer, head in order]
-            high[row, column] = int((scores[tuple(order.T)] >= threshold).sum())
-            change[row, column] = values[row, column, high[row, column]] - values[row, column, 0]
+            scores = fitted[score].values
+            # Ties in the order of layers and heads; NaN goes last.
+            order = np.argsort(-scores, axis=None, kind="stable")[: int(np.isfinite(scores).sum())]
+            layers, heads = np.unravel_index(order, scores.shape)
+            opened = torch.from_numpy(np.nan_to_num(fitted.g_plus.values).astype(np.float32))
+            curve = [mean_log_prob(adapted, texts, opened, at_once=at_once)]
+            for layer, head in zip(layers, heads, strict=True):
+                opened[layer, head] = 0
+                curve.append(mean_log_prob(adapted, texts, opened, at_once=at_once))
+            values[row, column] = curve
+            places[row, column, 1:] = np.stack([np.array(adapted.layers)[layers], heads], axis=-1)
+            high[row, column] = int((scores >= threshold).sum())
+            change[row, column] = curve[high[row, column]] - curve[0]
     axes = ("seed", "score", "heads_off")
     provenance = {"method": "toggle_curves", "model": adapted.name, "n": str(len(texts)), "threshold": str(threshold)}
     return xr.Dataset(
@@ -92,7 +97,7 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     )
 
 
-def _of_one_data_set(model: HookedModel, gates: xr.Dataset) -> xr.Dataset:
+def _gates_of_one(model: HookedModel, gates: xr.Dataset) -> xr.Dataset:
     missing = [name for name in ("g_plus", *SCORES) if name not in gates]
     if missing:
         raise DataError(f"toggle_curves takes what head_gating returns; {missing[0]!r} is missing.")
@@ -104,23 +109,3 @@ def _of_one_data_set(model: HookedModel, gates: xr.Dataset) -> xr.Dataset:
     if gates.layer.values.tolist() != list(model.layers) or gates.sizes["head"] != model.max_heads:
         raise DataError(f"The gates have another grid of layers and heads than model {model.name!r}.")
     return gates
-
-
-def _filled(gates: xr.DataArray) -> np.ndarray:
-    # Places of heads that a layer lacks are never read.
-    return np.nan_to_num(gates.transpose("layer", "head").values).astype(np.float32)
-
-
-def _descending(scores: np.ndarray) -> np.ndarray:
-    """Row and head of each existing head, the largest score first; ties in the order of layers and heads."""
-    order = np.argsort(-scores, axis=None, kind="stable")  # NaN goes last
-    places = np.stack(np.unravel_index(order, scores.shape), axis=1)
-    return places[: int(np.isfinite(scores).sum())]
-
-
-def _curve(model: HookedModel, texts: GateTexts, gates: Tensor, order: np.ndarray, *, at_once: int) -> list[float]:
-    values = [mean_log_prob(model, texts, gates, at_once=at_once)]
-    for layer, head in order:
-        gates[layer, head] = 0
-        values.append(mean_log_prob(model, texts, gates, at_once=at_once))
-    return values

@@ -1,8 +1,9 @@
-"""Do the heads whose weights implement a relation carry it? Accuracy as they are zeroed one after the other."""
+"""Ablate the heads of a relation: does the model's accuracy on it depend on them?"""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from headcats.errors import DataError
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
-from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
+from headcats.prompts.answered import AnsweredText, encode_answered
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
 from headcats.sweeps.joint import cumulative, joint_sweep
@@ -32,14 +33,14 @@ def relation_ablation(
     seed: int = 0,
     memory: str | int | None = None,
 ) -> xr.Dataset:
-    """Accuracy on a relation's prompts while its heads are zeroed one after the other, at the last position only.
+    """Accuracy on a relation's prompts while its heads are zeroed one after another, at the last position only.
 
-    Heads come in the order of their score in `ov_relation` (of equal scores, the earlier layer and head first), only
-    those with a score above 0, and at most 30, 50, 100, 150 or 250 of them in models of fewer than 300, 500, 1000,
-    1500 or more heads. An answer counts if it is the most likely of all tokens. Beside it: `random` heads, as many,
-    that are not among them; and `control` tasks, on whose prompts the same heads are zeroed: up to five of the other
-    relations whose own heads hold less than 15 % of them and whose accuracy is within .2, those that share fewest
-    heads first. If the weights tell the truth, `accuracy` falls before both.
+    Heads are taken by their score in `ov_relation` (of equal scores, the earlier layer and head first), only those with
+    a score above 0, and at most 30, 50, 100, 150 or 250 in models of fewer than 300, 500, 1000, 1500 or more heads. An
+    answer counts if it is the most likely token. For comparison: as many `random` heads that are not among them; and
+    `control` tasks, on whose prompts the same heads are zeroed: up to five other relations whose own heads hold less
+    than 15 % of these and whose accuracy is within .2, those with the fewest shared heads first. If the weights tell
+    the truth, `accuracy` falls before both.
 
     Args:
         model: As for `hc.sweep`.
@@ -52,13 +53,13 @@ def relation_ablation(
 
     Returns:
         `accuracy (task, k)` after the first k heads, k = 0 without ablation; `random (task, sequence, k)`, `control
-        (task, other, k)`, all in [0, 1], NaN beyond the last head there is; `head (task, k)`: the k-th head;
-        `control_task (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`. Attribute `dropped`: JSON,
-        task -> why it was left out.
+        (task, other, k)`, all in [0, 1], NaN beyond the last head; `head (task, k)`: the k-th head; `control_task
+        (task, other)`, "" where fewer qualify; `n_heads`, `n_prompts (task)`. Attribute `dropped`: JSON, task -> why it
+        was left out.
 
     Raises:
         DataError: No task is left: prompts missing or unusable, accuracy below .1, or no head with a score above 0.
-        ModelError: As `hc.sweep`.
+        ModelError: No tokenizer, or as `hc.sweep`.
 
     Example:
         >>> import headcats as hc
@@ -81,29 +82,53 @@ def relation_ablation(
     tasks: dict[str, _Task] = {}
     for name in _scored_tasks(relations, adapted):
         try:
-            scores = relations["score"].sel(task=name)
-            tasks[name] = _prepared(adapted, name, scores, prompts.get(name, ()), resolved)
+            tasks[name] = _task(adapted, name, relations["score"].sel(task=name), prompts.get(name, ()), resolved)
         except DataError as problem:
             dropped[name] = str(problem)
-    ablated = {name: task for name, task in tasks.items() if task.heads}
+    ablated = {name: task.heads for name, task in tasks.items() if task.heads}
     dropped |= {name: "no head has a score above 0" for name in tasks if name not in ablated}
     if not ablated:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in dropped.items())
         raise DataError(f"No relation can be ablated. {reasons or 'No relation was scored.'}")
     random = {
-        name: _random(adapted, task.heads, name, n=resolved.random_sets, seed=seed) for name, task in ablated.items()
+        name: _random_sequences(adapted, heads, name, n=resolved.random_sets, seed=seed)
+        for name, heads in ablated.items()
     }
     controls = {name: _controls(name, tasks, resolved) for name in ablated}
-    curves = {
-        name: task.curves(adapted, [*_sequences(name, ablated, random, controls)], memory=memory)
-        for name, task in tasks.items()
-    }
-    return _labelled(ablated, random, controls, curves, resolved, dropped, adapted)
+    curves = {}
+    for name, task in tasks.items():
+        sequences = [task.heads, *random[name]] if name in ablated else []
+        sequences += [ablated[relation] for relation, names in controls.items() if name in names]
+        curves[name] = task.curves(adapted, sequences, memory=memory)
+    n_k = 1 + max(map(len, ablated.values()))
+    n_random, n_controls = resolved.random_sets, resolved.control_tasks
+    by_random = [_rows([curves[name][heads] for heads in random[name]], (n_random, n_k)) for name in ablated]
+    by_control = [
+        _rows([curves[control][heads] for control in controls[name]], (n_controls, n_k))
+        for name, heads in ablated.items()
+    ]
+    return xr.Dataset(
+        {
+            "accuracy": (("task", "k"), _rows([curves[name][ablated[name]] for name in ablated], (len(ablated), n_k))),
+            "random": (("task", "sequence", "k"), np.stack(by_random)),
+            "control": (("task", "other", "k"), np.stack(by_control)),
+            "head": (("task", "k"), _names([["", *heads] for heads in ablated.values()], n_k)),
+            "control_task": (("task", "other"), _names([controls[name] for name in ablated], n_controls)),
+            "n_heads": ("task", [len(heads) for heads in ablated.values()]),
+            "n_prompts": ("task", [tasks[name].n_prompts for name in ablated]),
+        },
+        coords={"task": list(ablated), "k": np.arange(n_k)},
+        attrs={
+            "method": "relation_ablation",
+            "model": adapted.name,
+            "dropped": json.dumps(dropped, ensure_ascii=False),
+        },
+    )
 
 
 @dataclass(frozen=True)
 class _Task:
-    """Prompts of a relation, the accuracy on them, and the heads that implement it, the best first."""
+    """Prompts of a relation, the accuracy on them, and the heads that implement it, the highest score first."""
 
     batches: tuple[PromptBatch, ...]
     accuracy: float
@@ -117,14 +142,13 @@ class _Task:
         self, model: HookedModel, sequences: list[Heads], *, memory: str | int | None
     ) -> dict[Heads, Float[np.ndarray, " k"]]:
         """Accuracy after none, one, two, ... of the heads of each sequence."""
+        if not sequences:
+            return {}
         sets = list(dict.fromkeys(tuple(sorted(heads)) for sequence in sequences for heads in cumulative(sequence)))
-        if not sets:
-            return {sequence: np.array([self.accuracy]) for sequence in sequences}
         right = np.zeros(len(sets))
+        sweep = partial(joint_sweep, metrics=("accuracy",), positions="last", memory=memory)
         for batch in self.batches:
-            swept = joint_sweep(
-                model, batch, "zero_ablation", sets, metrics=("accuracy",), positions="last", memory=memory
-            )
+            swept = sweep(model, batch, "zero_ablation", sets)
             right += swept["patched"].sel(metric="accuracy").sum("prompt").values
         after = dict(zip(sets, right / self.n_prompts, strict=True))
         return {
@@ -143,65 +167,45 @@ def _scored_tasks(relations: xr.Dataset, model: HookedModel) -> list[str]:
     return [str(name) for name in relations["task"].values]
 
 
-def _prepared(
+def _task(
     model: HookedModel, name: str, scores: xr.DataArray, texts: Sequence[AnsweredText], settings: RelationSettings
 ) -> _Task:
     """Raises DataError: no prompts, or too few right answers."""
     if not texts:
         raise DataError("no prompts were given")
-    if model.tokenizer is None:
-        raise DataError(f"model {model.name!r} has no tokenizer for its prompts")
     encoded, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
-    batches = []
+    batches, right = [], 0
     for batch in encoded:
-        usable = [place for place in range(len(batch)) if _ends_in_one_token(batch, place)]
-        report.kept -= len(batch) - len(usable)
-        for place in set(range(len(batch))) - set(usable):
-            report.drop("answer is not the last token alone", repr(batch.texts[place].key or batch.texts[place].text))
-        if usable:
-            batches.append(_prompts(batch.select(usable), name, model.d_vocab))
+        fits = (batch.targets[:, -1] & (batch.targets.sum(1) == 1)).tolist()
+        report.kept -= fits.count(False)
+        for text, fit in zip(batch.texts, fits, strict=True):
+            if not fit:
+                report.drop("answer is not the last token alone", repr(text.key or text.text))
+        if any(fits):
+            tokens = batch.select([place for place, fit in enumerate(fits) if fit]).tokens
+            prompts, answer = tokens[:, :-1], tokens[:, -1]
+            # A zero ablation of clean runs reads neither corrupted prompts nor distractors.
+            batches.append(PromptBatch.from_tokens(prompts, prompts.clone(), answer, (answer + 1) % model.d_vocab))
+            predicted = [model.logits(part).argmax(-1).cpu() for part in prompts.split(_PROMPTS_AT_ONCE)]
+            right += int((torch.cat(predicted) == answer).sum())
     if not batches:
         raise DataError(f"no usable prompt ({report.summary()})")
-    right = sum(_right(model, batch) for batch in batches)
     accuracy = right / sum(map(len, batches))
     if accuracy < settings.least_accuracy:
         raise DataError(f"the model answers {accuracy:.0%} rightly, less than {settings.least_accuracy:.0%}")
-    return _Task(tuple(batches), accuracy, _ranked(scores, settings.most_ablated(sum(model.n_heads.values()))))
-
-
-def _ends_in_one_token(batch: AnsweredBatch, place: int) -> bool:
-    targets = batch.targets[place]
-    return bool(targets[-1]) and int(targets.sum()) == 1
-
-
-def _prompts(batch: AnsweredBatch, task: str, d_vocab: int) -> PromptBatch:
-    """For a zero ablation of clean runs, which reads neither corrupted prompts nor distractors."""
-    tokens, answer = batch.tokens[:, :-1], batch.tokens[:, -1]
-    return PromptBatch.from_tokens(tokens, tokens.clone(), answer, (answer + 1) % d_vocab)
-
-
-def _right(model: HookedModel, batch: PromptBatch) -> int:
-    predicted = [model.logits(tokens).argmax(-1).cpu() for tokens in batch.clean.split(_PROMPTS_AT_ONCE)]
-    return int((torch.cat(predicted) == batch.answer).sum())
-
-
-def _ranked(scores: xr.DataArray, most: int) -> Heads:
     grid = np.nan_to_num(scores.transpose("layer", "head").values)
-    order = np.argsort(-grid.ravel(), kind="stable")[:most]
-    layers, heads = scores["layer"].values, scores["head"].values
-    places = [divmod(int(place), grid.shape[1]) for place in order if grid.ravel()[place] > 0]
-    return tuple(Head(int(layers[layer]), int(heads[head])) for layer, head in places)
+    order = np.argsort(-grid, axis=None, kind="stable")[: settings.most_ablated(sum(model.n_heads.values()))]
+    layers, heads = np.unravel_index(order[grid.ravel()[order] > 0], grid.shape)
+    names = zip(scores["layer"].values[layers].tolist(), scores["head"].values[heads].tolist(), strict=True)
+    return _Task(tuple(batches), accuracy, tuple(Head(*name) for name in names))
 
 
-def _random(model: HookedModel, heads: Heads, task: str, *, n: int, seed: int) -> list[Heads]:
+def _random_sequences(model: HookedModel, heads: Heads, task: str, *, n: int, seed: int) -> list[Heads]:
     """Sequences of as many heads that are not among these, or of all such heads if there are fewer."""
     pool = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
     pool = [head for head in pool if head not in heads]
-    sequences = []
-    for number in range(n if pool else 0):
-        order = stream(seed, task, "random heads", str(number)).permutation(len(pool))[: len(heads)]
-        sequences.append(tuple(pool[place] for place in order))
-    return sequences
+    streams = [stream(seed, task, "random heads", str(number)) for number in range(n if pool else 0)]
+    return [tuple(pool[place] for place in draws.permutation(len(pool))[: len(heads)]) for draws in streams]
 
 
 def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings) -> list[str]:
@@ -215,53 +219,14 @@ def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings)
     return sorted(few, key=shared.__getitem__)[: settings.control_tasks]
 
 
-def _sequences(
-    task: str, ablated: Mapping[str, _Task], random: Mapping[str, list[Heads]], controls: Mapping[str, list[str]]
-) -> Iterator[Heads]:
-    """The heads to ablate on the prompts of a task: its own, random ones, and those of tasks it is a control of."""
-    if task in ablated:
-        yield ablated[task].heads
-        yield from random[task]
-    for relation, names in controls.items():
-        if task in names:
-            yield ablated[relation].heads
+def _rows(curves: Sequence[Float[np.ndarray, " k"]], shape: tuple[int, int]) -> Float[np.ndarray, "row k"]:
+    """Curves of different lengths as rows, NaN beyond their ends."""
+    grid = np.full(shape, np.nan)
+    for row, curve in zip(grid, curves, strict=False):
+        row[: len(curve)] = curve
+    return grid
 
 
-def _labelled(
-    ablated: Mapping[str, _Task],
-    random: Mapping[str, list[Heads]],
-    controls: Mapping[str, list[str]],
-    curves: Mapping[str, Mapping[Heads, np.ndarray]],
-    settings: RelationSettings,
-    dropped: Mapping[str, str],
-    model: HookedModel,
-) -> xr.Dataset:
-    longest = max(len(task.heads) for task in ablated.values())
-    accuracy = np.full((len(ablated), longest + 1), np.nan)
-    by_chance = np.full((len(ablated), settings.random_sets, longest + 1), np.nan)
-    elsewhere = np.full((len(ablated), settings.control_tasks, longest + 1), np.nan)
-    heads = np.full(accuracy.shape, "", dtype=object)
-    names = np.full(elsewhere.shape[:2], "", dtype=object)
-    for row, (name, task) in enumerate(ablated.items()):
-        n = len(task.heads) + 1
-        accuracy[row, :n] = curves[name][task.heads]
-        heads[row, 1:n] = [str(head) for head in task.heads]
-        for place, sequence in enumerate(random[name]):
-            by_chance[row, place, : len(sequence) + 1] = curves[name][sequence]
-        for place, control in enumerate(controls[name]):
-            elsewhere[row, place, :n] = curves[control][task.heads]
-            names[row, place] = control
-    text = json.dumps(dict(dropped), ensure_ascii=False)
-    return xr.Dataset(
-        {
-            "accuracy": (("task", "k"), accuracy),
-            "random": (("task", "sequence", "k"), by_chance),
-            "control": (("task", "other", "k"), elsewhere),
-            "head": (("task", "k"), heads.astype(str)),
-            "control_task": (("task", "other"), names.astype(str)),
-            "n_heads": ("task", [len(task.heads) for task in ablated.values()]),
-            "n_prompts": ("task", [task.n_prompts for task in ablated.values()]),
-        },
-        coords={"task": list(ablated), "k": np.arange(longest + 1)},
-        attrs={"method": "relation_ablation", "model": model.name, "dropped": text},
-    )
+def _names(rows: Sequence[Sequence[Any]], length: int) -> np.ndarray:
+    """Names as rows of one length, "" beyond their ends."""
+    return np.array([[*map(str, row), *[""] * (length - len(row))] for row in rows], dtype=str)

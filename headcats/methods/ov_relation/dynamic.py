@@ -1,26 +1,28 @@
-"""Relation scores in use: what heads write at the end of a text about the source, held against their weights."""
+"""Dynamic relation scores: what heads write at the end of a text about the source, compared with their weights."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError
+from headcats.errors import DataError, ModelError, OptionError
 from headcats.methods.ov_relation.extremes import Targets, among_extremes
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import RelationSettings
-from headcats.methods.ov_relation.templates import Filled, check_templates, fill
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.models.circuit_run import hook_v
 from headcats.models.hooks import Edit, hook_z
+from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 
 CONTEXTS = ("with", "without")
+SLOT = "<X>"
 _PROMPTS_AT_ONCE = 64
 _ROUNDINGS = 64  # of the model's dtype, between the value and the output of a head that sees one token alone
 _GRID = ("context", "template", "task", "layer", "head")
@@ -33,31 +35,29 @@ def dynamic_relation(
     *,
     templates: Sequence[str] = RelationSettings().templates,
 ) -> xr.Dataset:
-    """Do heads write, in running text, what `ov_relation` says of their weights?
+    """Whether heads write in running text what `ov_relation` reads from their weights.
 
     Each source is put into each template, and z of every head at the last position goes through `W_O W_U`; a pair
-    counts if its target is among the top k (of suppression: bottom k), as in `ov_relation`. "with" context: the
-    ordinary run. "without": at every layer the attention of the last position lies on the source alone, so that z is
-    the head's value there, while the unchanged z goes on to the next layer. Against it the weights are tested without
-    the question where the head looks; with context, that question is in.
+    counts if its target is among the top k (suppression: bottom k), as in `ov_relation`. "with" context is the ordinary
+    run. "without", the last position attends to the source alone at every layer, so z is the head's value there, while
+    the unchanged z goes on to the next layer: a test of the weights regardless of where the head looks.
 
     Args:
         model: As for `ov_relation`, with a tokenizer.
-        pairs: Name of a relation -> (source, target) words: the pairs that were scored.
-        relations: What `ov_relation` returned for them; it says which relations, and k.
+        pairs: Relation -> (source, target) words: the pairs that were scored.
+        relations: What `ov_relation` returned for them.
         templates: Texts with one `<X>`, after a space. The paper's four by default; a small vocabulary needs its own.
 
     Returns:
         `score` and `suppression (context, template, task, layer, head)` in [0, 1], NaN where a layer has fewer heads;
-        `n (template, task)` pairs that could be written; `r` and `suppression_r (context, template, task)`: Pearson
-        correlation over heads with the static scores; `mean_r` and `suppression_mean_r (context, task)`: the same of
-        scores averaged over templates. NaN where one of the two does not vary.
+        `n (template, task)`, pairs whose source is one token in the text; `r` and `suppression_r (context, template,
+        task)`, Pearson correlation over heads with the static scores; `mean_r` and `suppression_mean_r (context,
+        task)`, the same for scores averaged over templates. NaN where either does not vary.
 
     Raises:
         DataError: No tokenizer, a relation without its pairs or with others, a template with unknown words.
         OptionError: A text that is no template.
-        ModelError: As for `ov_relation`; heads that do more than attend to values (gates, sinks), which have no run
-            without context.
+        ModelError: As for `ov_relation`; or heads with gates or sinks, which have no run without context.
 
     Example:
         >>> import headcats as hc
@@ -74,40 +74,57 @@ def dynamic_relation(
     References:
         Elhelo & Geva (2025), MAPS, arXiv 2412.11965, section on dynamic relations.
     """
-    texts = check_templates(templates)
+    _check_templates(templates)
     adapted = adapt(model)
     if adapted.tokenizer is None:
         raise DataError(f"Model {adapted.name!r} has no tokenizer, and templates are text: pass hc.load_model(model, "
                         "tokenizer=...).")  # fmt: skip
-    scored = list(_named(adapted, pairs, relations))
+    scored = list(_scored_relations(adapted, pairs, relations))
     circuit = Circuit(adapted)
-    n_layers, max_heads = len(adapted.layers), adapted.max_heads
-    shape = (len(CONTEXTS), len(texts), len(scored), n_layers, max_heads)
-    shares = {name: np.full(shape, np.nan) for name in ("score", "suppression")}
-    n = np.zeros(shape[1:3], dtype=np.int64)
+    shape = (2, len(CONTEXTS), len(templates), len(scored), len(adapted.layers), adapted.max_heads)
+    shares = np.full(shape, np.nan)
+    n = np.zeros(shape[2:4], dtype=np.int64)
     for column, (relation, k) in enumerate(scored):
-        for row, template in enumerate(texts):
-            filled = fill(template, relation, adapted.tokenizer)
+        for row, template in enumerate(templates):
+            filled = _fill(template, relation, adapted.tokenizer)
             n[row, column] = len(filled.pairs)
-            for context, outputs in zip(CONTEXTS, _head_outputs(adapted, filled), strict=True):
-                hits = _shares(circuit, outputs, relation.targets[filled.pairs], k)
-                for name, share in zip(shares, hits, strict=True):
-                    shares[name][CONTEXTS.index(context), row, column] = share
-    ds = xr.Dataset(
-        {name: (_GRID, values) for name, values in shares.items()} | {"n": (("template", "task"), n)},
+            for context, outputs in enumerate(_head_outputs(adapted, filled)):
+                shares[:, context, row, column] = _shares(circuit, outputs, relation.targets[filled.pairs], k)
+    table = xr.Dataset(
+        {"score": (_GRID, shares[0]), "suppression": (_GRID, shares[1]), "n": (("template", "task"), n)},
         coords={
             "context": list(CONTEXTS),
-            "template": list(texts),
+            "template": list(templates),
             "task": [relation.name for relation, _ in scored],
             "layer": list(adapted.layers),
-            "head": list(range(max_heads)),
+            "head": list(range(adapted.max_heads)),
         },
-        attrs={"method": "dynamic_relation", "model": adapted.name},
     )
-    return _with_correlations(ds, relations)
+    for name, prefix in (("score", ""), ("suppression", "suppression_")):
+        static = relations[name].sel(task=table["task"].values).transpose("task", "layer", "head").values
+        static = static.reshape(len(static), -1)
+        dynamic = table[name].values.reshape(*shape[1:4], -1)
+        table[f"{prefix}r"] = (_GRID[:3], _pearson(dynamic, static))
+        table[f"{prefix}mean_r"] = (("context", "task"), _pearson(dynamic.mean(axis=1), static))
+    described = {"method": "dynamic_relation", "model": adapted.name}
+    provenance = json.dumps(described | {"templates": list(templates)}, ensure_ascii=False)
+    return table.assign_attrs(described, provenance=provenance)
 
 
-def _named(model: HookedModel, pairs: Mapping[str, Any], relations: xr.Dataset) -> Iterable[tuple[Relation, int]]:
+def _check_templates(templates: Sequence[str]) -> None:
+    if isinstance(templates, str) or not templates or len(set(templates)) < len(templates):
+        raise OptionError(f"templates takes a list of different texts with {SLOT} in them; got {templates!r}.")
+    for template in templates:
+        if template.count(SLOT) != 1 or not (template.startswith(SLOT) or f" {SLOT}" in template):
+            raise OptionError(
+                f"A template is a text with one {SLOT} in it, at the start or after a space (sources are words with a "
+                f"space before them); got {template!r}."
+            )
+
+
+def _scored_relations(
+    model: HookedModel, pairs: Mapping[str, Any], relations: xr.Dataset
+) -> Iterator[tuple[Relation, int]]:
     """The relations that were scored, with their k."""
     if not isinstance(relations, xr.Dataset) or not {"score", "suppression", "k", "n"} <= set(relations.data_vars):
         raise DataError("dynamic_relation takes what hc.methods.ov_relation returns, with `score`, `n` and `k`.")
@@ -121,51 +138,96 @@ def _named(model: HookedModel, pairs: Mapping[str, Any], relations: xr.Dataset) 
         if name not in pairs:
             raise DataError(f"Relation {name!r} was scored and has no pairs here: pass the pairs that were scored.")
         relation = single_tokens(name, pairs[name], tokenizer=model.tokenizer, d_vocab=model.d_vocab)
-        if len(relation) != int(relations["n"].sel(task=name)):
+        k, n = (int(relations[variable].sel(task=name)) for variable in ("k", "n"))
+        if len(relation) != n:
             raise DataError(
-                f"Relation {name!r} was scored on {int(relations['n'].sel(task=name))} pairs and has {len(relation)} "
-                f"here: pass the pairs that were scored."
+                f"Relation {name!r} was scored on {n} pairs and has {len(relation)} here: pass the pairs that were "
+                "scored."
             )
-        yield relation, int(relations["k"].sel(task=name))
+        yield relation, k
 
 
-def _head_outputs(
-    model: HookedModel, filled: Filled
-) -> tuple[dict[int, Float[Tensor, "head prompt d_head"]], dict[int, Float[Tensor, "head prompt d_head"]]]:
-    """Per layer, z at the last position with context and without.
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """A template filled with the sources of a relation.
+
+    Attributes:
+        tokens: Prompts, after the beginning-of-sequence token if the model has one.
+        source: Position of the source.
+        pairs: Place of each prompt's pair in the relation.
+    """
+
+    tokens: Int[Tensor, "prompt pos"]
+    source: int
+    pairs: Int[Tensor, " prompt"]
+
+
+def _fill(template: str, relation: Relation, tokenizer: Any) -> _Filled:
+    """The template with each source that is the same single token in the text as alone.
+
+    Raises:
+        DataError: A word of the template that the tokenizer does not know, or no pair left.
+    """
+    bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
+    start = template.index(SLOT)
+    prompts: list[list[int]] = []
+    pairs, source_place = [], 0
+    encoded = encode_with_ends(tokenizer, [template.replace(SLOT, source) for source, _ in relation.words])
+    for number, (ids, ends) in enumerate(encoded):
+        if unknown is not None and unknown in ids:
+            raise DataError(
+                f"Template {template!r} holds a word that the tokenizer does not know: pass templates=[...] of words "
+                f"that it knows."
+            )
+        stop = start + len(relation.words[number][0])
+        places = [place for place, end in enumerate(ends) if start < end <= stop]
+        if len(places) != 1 or ids[places[0]] != int(relation.sources[number]):
+            continue
+        if prompts and (len(prompts[0]), source_place) != (len(bos) + len(ids), len(bos) + places[0]):
+            continue
+        source_place = len(bos) + places[0]
+        prompts.append(bos + ids)
+        pairs.append(number)
+    if not prompts:
+        raise DataError(
+            f"In template {template!r} no source of relation {relation.name!r} is the token that it is alone: leave "
+            "out the template or the relation, or write a template with a space before the source and after it."
+        )
+    return _Filled(torch.tensor(prompts), source_place, torch.tensor(pairs))
+
+
+def _head_outputs(model: HookedModel, filled: _Filled) -> list[dict[int, Float[Tensor, "head prompt d_head"]]]:
+    """Per layer, z at the last position with context, and without.
 
     A head that sees one token alone gives its value there, which is what it gives without context. So both come from
-    one ordinary run: at the first position every head sees one token alone, which shows that this holds.
+    one ordinary run; the first position, where every head sees one token alone, shows that this holds.
     """
-    with_context: dict[int, list[Tensor]] = {layer: [] for layer in model.layers}
-    without: dict[int, list[Tensor]] = {layer: [] for layer in model.layers}
+    outputs: list[dict[int, list[Tensor]]] = [{layer: [] for layer in model.layers} for _ in CONTEXTS]
     for tokens in filled.tokens.split(_PROMPTS_AT_ONCE):
         z: dict[int, Tensor] = {}
         values: dict[int, Tensor] = {}
-        places = [0, filled.source]
         hooks: dict[str, Edit] = {}
         for layer in model.layers:
             hooks[hook_z(layer)] = _keeping(z, layer, [0, -1])
-            hooks[hook_v(layer)] = _keeping(values, layer, places)
+            hooks[hook_v(layer)] = _keeping(values, layer, [0, filled.source])
         model.run(tokens, hooks=hooks)
         for layer in model.layers:
             value = values[layer].repeat_interleave(z[layer].shape[2] // values[layer].shape[2], dim=2)
-            _check_sees_values(model, layer, value[:, 0], z[layer][:, 0])
-            with_context[layer].append(z[layer][:, 1].transpose(0, 1))
-            without[layer].append(value[:, 1].transpose(0, 1))
-    joined = [{layer: torch.cat(parts, dim=1) for layer, parts in side.items()} for side in (with_context, without)]
-    return joined[0], joined[1]
+            _check_gives_value(model, layer, value[:, 0], z[layer][:, 0])
+            for parts, activation in zip(outputs, (z[layer], value), strict=True):
+                parts[layer].append(activation[:, 1].transpose(0, 1))
+    return [{layer: torch.cat(parts, dim=1) for layer, parts in context.items()} for context in outputs]
 
 
-def _keeping(kept: dict[int, Tensor], layer: int, places: list[int]) -> Edit:
+def _keeping(activations: dict[int, Tensor], layer: int, places: list[int]) -> Edit:
     def keep(value: Tensor) -> Tensor:
-        kept[layer] = value[:, places].detach().clone()
+        activations[layer] = value[:, places].detach().clone()
         return value
 
     return keep
 
 
-def _check_sees_values(model: HookedModel, layer: int, value: Tensor, z: Tensor) -> None:
+def _check_gives_value(model: HookedModel, layer: int, value: Tensor, z: Tensor) -> None:
     floor = _ROUNDINGS * torch.finfo(model.dtype).eps * max(1e-6, float(value.abs().max()))
     off = float((value - z).abs().max())
     if not off <= floor:
@@ -177,37 +239,20 @@ def _check_sees_values(model: HookedModel, layer: int, value: Tensor, z: Tensor)
 
 def _shares(
     circuit: Circuit, outputs: Mapping[int, Tensor], targets: Tensor, k: int
-) -> tuple[Float[np.ndarray, "layer head"], Float[np.ndarray, "layer head"]]:
+) -> Float[np.ndarray, "side layer head"]:
     """Share of prompts whose target is at the top, and at the bottom."""
-    targets_of_prompts = [Targets(torch.arange(len(targets)), targets, k)]
+    sought = [Targets(torch.arange(len(targets)), targets, k)]
     grids = np.full((2, len(circuit.layers), circuit.model.max_heads), np.nan)
     for place, layer in enumerate(circuit.layers):
-        z = outputs[layer].to(circuit.dtype)
-        (extremes,) = among_extremes(
-            z, circuit.W_O(layer), circuit.unembedding, targets_of_prompts, d_vocab=circuit.d_vocab
-        )
-        for side, hits in enumerate(extremes):
-            counts = hits.sum(-1).cpu().numpy()
-            grids[side, place, : len(counts)] = counts / len(targets)
-    return grids[0], grids[1]
-
-
-def _with_correlations(made: xr.Dataset, relations: xr.Dataset) -> xr.Dataset:
-    for name, prefix in (("score", ""), ("suppression", "suppression_")):
-        static = relations[name].sel(task=made["task"].values).transpose("task", "layer", "head").values
-        static = static.reshape(len(static), -1)
-        dynamic = made[name].values.reshape(*made[name].shape[:3], -1)
-        made[f"{prefix}r"] = (_GRID[:3], _pearson(dynamic, static))
-        made[f"{prefix}mean_r"] = (("context", "task"), _pearson(dynamic.mean(axis=1), static))
-    made.attrs["provenance"] = json.dumps(
-        {"method": "dynamic_relation", "model": made.attrs["model"], "templates": made["template"].values.tolist()},
-        ensure_ascii=False,
-    )
-    return made
+        z, W_O = outputs[layer].to(circuit.dtype), circuit.W_O(layer)
+        (sides,) = among_extremes(z, W_O, circuit.unembedding, sought, d_vocab=circuit.d_vocab)
+        for side, hits in enumerate(sides):
+            grids[side, place, : len(hits)] = hits.sum(-1).cpu().numpy() / len(targets)
+    return grids
 
 
 def _pearson(dynamic: Float[np.ndarray, "*more head"], static: Float[np.ndarray, "_task head"]) -> np.ndarray:
-    """Correlation over the last axis, heads that do not exist left out; NaN where one of them is constant."""
+    """Correlation over the last axis, without missing heads; NaN where either is constant."""
     exists = ~np.isnan(static).all(axis=0)
     dynamic, static = dynamic[..., exists], static[..., exists]
     dynamic, static = dynamic - dynamic.mean(-1, keepdims=True), static - static.mean(-1, keepdims=True)

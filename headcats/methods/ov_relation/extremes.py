@@ -1,8 +1,8 @@
 """Which tokens a head puts at the top and at the bottom of the vocabulary, for many rows at once.
 
-A target is among the top k if fewer than k tokens have a larger value, which is to say: if its value is at least the
-k-th largest. So one pass over the vocabulary finds the k-th largest and the k-th smallest value of every row, and with
-them any number of targets is judged; a whole vocabulary is never in memory, and nothing is computed twice.
+A target is among the top k if fewer than k tokens have a larger value, that is, if its value is at least the k-th
+largest. One pass over the vocabulary finds the k-th largest and k-th smallest value of every row, and any number of
+targets is compared with them; the logits of the whole vocabulary are never in memory.
 """
 
 import math
@@ -22,20 +22,14 @@ Columns = Callable[[int, int], Float[Tensor, "d_model column"]]
 
 
 class Targets(NamedTuple):
-    """Tokens to look for, each in one row.
-
-    Attributes:
-        rows: Row in which to look for each token.
-        tokens: Token ids.
-        k: How many tokens count as top, and as bottom.
-    """
+    """Tokens to look for, each in one row; `k` tokens count as top, and as bottom."""
 
     rows: Int[Tensor, " target"]
     tokens: Int[Tensor, " target"]
     k: int
 
 
-class Found(NamedTuple):
+class Hits(NamedTuple):
     """Whether each target is among the top k, and among the bottom k, of its row for each head."""
 
     top: Bool[Tensor, "head target"]
@@ -50,15 +44,15 @@ def among_extremes(
     *,
     d_vocab: int,
     chunk: int | None = None,
-) -> list[Found]:
+) -> list[Hits]:
     """Look for tokens among the largest and the smallest of `outputs @ W_O @ W_U`.
 
-    Ties: a token is in the top k if fewer than k tokens have a larger value, so all tokens that share the k-th place
-    are in. The bottom likewise. In a row where all tokens have one value (the head writes nothing) none is in either.
+    Ties: all tokens that share the k-th place are in. In a row where all tokens have one value (the head writes
+    nothing) none is.
 
     Args:
         outputs: What each head gives before its output projection.
-        W_O: Output projections; None where `outputs` are in the residual stream already.
+        W_O: Output projections; None if `outputs` are in the residual stream already.
         unembedding: (start, stop) -> these columns of the unembedding.
         target_sets: Tokens to look for.
         d_vocab: Columns of the unembedding.
@@ -68,14 +62,14 @@ def among_extremes(
         One per entry of `target_sets`.
     """
     heads, n_rows, _ = outputs.shape
-    k = max(target_set.k for target_set in target_sets)
+    k = max(targets.k for targets in target_sets)
     chunk = min(chunk or _CHUNK, d_vocab)
     step = max(1, _BLOCK // (heads * chunk))
     blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
-    in_block = [[_inside(target_set.rows, block.start, block.stop) for target_set in target_sets] for block in blocks]
+    in_block = [[_inside(targets.rows, block.start, block.stop) for targets in target_sets] for block in blocks]
     largest = outputs.new_full((heads, n_rows, k), -torch.inf)
     smallest = outputs.new_full((heads, n_rows, k), torch.inf)
-    at = [outputs.new_empty(heads, len(target_set.rows)) for target_set in target_sets]
+    values_at = [outputs.new_empty(heads, len(targets.rows)) for targets in target_sets]
     for start in range(0, d_vocab, chunk):
         stop = min(start + chunk, d_vocab)
         columns = unembedding(start, stop).to(outputs.device)
@@ -86,12 +80,16 @@ def among_extremes(
             values = torch.bmm(outputs[:, block], written)
             largest[:, block] = _extreme(values, largest[:, block], largest=True)
             smallest[:, block] = _extreme(values, smallest[:, block], largest=False)
-            for target_set, values_of_set, places in zip(target_sets, at, places_in_block, strict=True):
-                in_chunk = places[_inside(target_set.tokens[places], start, stop)]
-                values_of_set[:, in_chunk] = values[
-                    :, target_set.rows[in_chunk] - block.start, target_set.tokens[in_chunk] - start
-                ]
-    return [_judge(values, target_set, largest, smallest) for values, target_set in zip(at, target_sets, strict=True)]
+            for targets, at_targets, places in zip(target_sets, values_at, places_in_block, strict=True):
+                in_chunk = places[_inside(targets.tokens[places], start, stop)]
+                rows, tokens = targets.rows[in_chunk] - block.start, targets.tokens[in_chunk] - start
+                at_targets[:, in_chunk] = values[:, rows, tokens]
+    varies = largest[..., 0] > smallest[..., 0]
+    hits = []
+    for values, (rows, _, set_k) in zip(values_at, target_sets, strict=True):
+        top, bottom = values >= largest[:, rows, set_k - 1], values <= smallest[:, rows, set_k - 1]
+        hits.append(Hits(top & varies[:, rows], bottom & varies[:, rows]))
+    return hits
 
 
 def top_tokens(
@@ -102,22 +100,19 @@ def top_tokens(
     k: int,
     d_vocab: int,
 ) -> Int[Tensor, "row k"]:
-    """The k tokens with the largest `outputs @ W_O @ W_U` of one head, the largest first; of equal ones the first."""
+    """The k tokens with the largest `outputs @ W_O @ W_U` of one head, largest first; of equal ones the smallest id."""
     residual = outputs @ W_O
-    values = torch.cat(
-        [
-            residual @ unembedding(start, min(start + _CHUNK, d_vocab)).to(residual.device)
-            for start in range(0, d_vocab, _CHUNK)
-        ],
-        dim=-1,
-    )
-    return values.argsort(dim=-1, descending=True, stable=True)[:, :k]
+    values = [
+        residual @ unembedding(start, min(start + _CHUNK, d_vocab)).to(residual.device)
+        for start in range(0, d_vocab, _CHUNK)
+    ]
+    return torch.cat(values, dim=-1).argsort(dim=-1, descending=True, stable=True)[:, :k]
 
 
 def _extreme(
     values: Float[Tensor, "head row column"], before: Float[Tensor, "head row k"], *, largest: bool
 ) -> Float[Tensor, "head row k"]:
-    """The k largest (or smallest) of `values` and `before` together, as values: whose they are is not asked.
+    """The k largest (or smallest) of `values` and `before` together.
 
     Columns fall into groups. The k largest values lie in the k groups with the largest maxima (where groups tie, any of
     them hold enough of that value), so only these are searched: one fast pass over all values, a slow one over few.
@@ -135,11 +130,5 @@ def _extreme(
 
 
 def _inside(numbers: Int[Tensor, " number"], start: int, stop: int) -> Int[Tensor, " place"]:
-    """Places of the numbers from `start` up to but without `stop`."""
+    """Places of the numbers in [start, stop)."""
     return ((numbers >= start) & (numbers < stop)).nonzero()[:, 0]
-
-
-def _judge(at: Float[Tensor, "head target"], target_set: Targets, largest: Tensor, smallest: Tensor) -> Found:
-    says = (largest[..., 0] > smallest[..., 0])[:, target_set.rows]
-    high, low = largest[..., target_set.k - 1][:, target_set.rows], smallest[..., target_set.k - 1][:, target_set.rows]
-    return Found((at >= high) & says, (at <= low) & says)

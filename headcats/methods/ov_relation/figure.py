@@ -16,16 +16,12 @@ from headcats.figures.panels.legend import AUTO, check_letters
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 
-_GRID = ("task", "layer", "head")
-# Of relations with another k than the others, so many are named.
-_NAMED = 2
-
-
 _NOTES = (
     "score = share of word pairs whose target is among the head's top k",
     "in: score ≥ threshold in at least one relation of the category",
     "null = 99.9th percentile of the scores with permuted targets",
 )
+_NAMED = 2  # relations with an unusual k that the title names; more are counted
 
 
 @figure
@@ -37,27 +33,26 @@ def ov_map(
     letters: str = AUTO,
     title: str | None = None,
 ) -> PanelGrid:
-    """Categories of the relations that heads implement by their weights, drawn as the overlap map.
+    """Overlap map of the categories whose relations heads implement by their weights.
 
-    A head implements a relation whose score reaches the threshold, and is in a category if it implements at least one
-    of its relations (`hc.categories.relation_members`; what that warns of stands below the title). Panels, axes,
-    colours and legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress
-    a relation of the panel's category. The title names k, the threshold and the null of permuted targets, with their
-    range where they differ between relations. Hover over a head for its largest score in each category and the
-    relations that it implements.
+    A head implements a relation if its score reaches the threshold, and is in a category if it implements at least one
+    of its relations (`hc.categories.relation_members`; its warnings stand below the title). Panels, axes, colours and
+    legend are those of `overlap_map`: x = layer, y = head, head 0 on top, triangles on heads that suppress a relation
+    of the panel's category. The title names k, the threshold and the null of permuted targets, as ranges where they
+    differ between relations. Hover over a head for its largest score in each category and its relations.
 
     Args:
-        relations: As `hc.methods.ov_relation` returns it: `score (task, layer, head)` in [0, 1], `k, null, threshold
-            (task)`, the coordinate `category` along `task`, and the attribute `categories`.
+        relations: What `hc.methods.ov_relation` returns: `score (task, layer, head)` in [0, 1], `k, null, threshold
+            (task)`, coordinate `category (task)`, attribute `categories`.
         threshold: `"calibrated"`, or a number in (0, 1] for all relations; 0.15 is the paper's.
         palette: As in `overlap_map`.
         letters: As in `overlap_map`.
-        title: Written before k, threshold and null; "OV relations" if none is given.
+        title: Written before k, threshold and null; "OV relations" if None.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per panel and head: `panel, layer, head, name, set, n_categories,
-        label, colour, outcome, suppresses` (as `overlap_map` has them), `score` (largest over the relations of the
-        panel's category; empty in the first panel) and `tasks` (relations implemented).
+        label, colour, outcome, suppresses` as in `overlap_map`, `score` (largest over the relations of the panel's
+        category; empty in the first panel) and `tasks` (relations implemented).
 
     Raises:
         DataError: a variable or dimension, a category or the attribute `categories` is missing.
@@ -76,7 +71,7 @@ def ov_map(
         >>> list(hc.figures.data(fig).panel.unique())
         ['All Categories', 'Knowledge', 'Linguistic']
     """
-    variables: dict[str, tuple[str, ...]] = {"score": _GRID} | dict.fromkeys(("k", "null", "threshold"), ("task",))
+    variables = {"score": ("task", "layer", "head"), "k": ("task",), "null": ("task",), "threshold": ("task",)}
     table = 'hc.suite_blocks(results)["ov_relation"]'
     require(relations, variables, figure="ov_map", source="hc.methods.ov_relation", table=table)
     check_letters(letters, figure="ov_map")
@@ -91,15 +86,9 @@ def ov_map(
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     overlap, colours = checked_overlap(overlap_of(members), palette)
     frame = overlap_frame(overlap, colours)
-    grid = overlap_grid(
-        overlap,
-        frame,
-        colours,
-        title=f"{title or 'OV relations'}: {_settings(relations, threshold)}",
-        letters=letters,
-        caption=caption,
-        numbers="score %{{effect{}:.3f}}".format,
-    )
+    heading = f"{title or 'OV relations'}: {_settings(relations, threshold)}"
+    numbers = "score %{{effect{}:.3f}}".format
+    grid = overlap_grid(overlap, frame, colours, title=heading, letters=letters, caption=caption, numbers=numbers)
     frame = frame.rename(columns={"effect": "score"}).drop(columns=["hatched", "low", "high", "q_value"])
     return dataclasses.replace(grid, frame=frame)
 
@@ -111,11 +100,10 @@ def _settings(relations: xr.Dataset, threshold: str | float) -> str:
     exceptions = []
     for k in ks[ks != usual]:
         names = [str(name) for name in relations["task"].values[relations["k"].values == k]]
-        tasks = escaped(", ".join(names)) if len(names) <= _NAMED else f"{len(names)} relations"
-        exceptions.append(f"{tasks}: {k}")
-    exceptions_text = f" ({'; '.join(exceptions)})" if exceptions else ""
+        exceptions.append(f"{escaped(', '.join(names)) if len(names) <= _NAMED else f'{len(names)} relations'}: {k}")
+    in_brackets = f" ({'; '.join(exceptions)})" if exceptions else ""
     least = _range(relations["threshold"]) if threshold == "calibrated" else f"{threshold:g}"
-    return f"k {usual}{exceptions_text}, threshold {least}, null {_range(relations['null'])}"
+    return f"k {usual}{in_brackets}, threshold {least}, null {_range(relations['null'])}"
 
 
 def _range(values: xr.DataArray) -> str:

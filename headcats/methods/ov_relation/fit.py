@@ -1,45 +1,51 @@
 """OV relations: which relations between words a head implements by its weights alone."""
 
+import json
 import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option
-from headcats.methods.ov_relation.labels import category_list, joined, labelled
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
-from headcats.methods.ov_relation.static import relation_counts
+from headcats.methods.ov_relation.static import Counts, relation_counts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.sweeps.labels import model_provenance
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import make_suite
+
+_GRID = ("task", "layer", "head")
 
 
 class OVRelation:
-    """Share of a relation's word pairs that a head maps from source to target, by its weights alone; no prompt is run.
+    """Share of a relation's word pairs that a head maps from source to target by its weights alone; no prompt is run.
 
-    For a pair (source s, target t) and a head h of layer l, with E = W_E[s] in layer 0 and E = mlp_0(ln2_0(W_E[s]))
-    in later layers (what the first MLP writes, without the residual stream; of parallel blocks, the norm that the MLP
-    reads): `proj = E @ W_V[l, kv(h)] @ W_O[l, h] @ W_U`, without biases and without the last norm, where kv(h) is the
-    group of h under grouped-query attention. `score` is the share of pairs whose target is among the top k tokens of
-    proj, `suppression` the same for -proj. Both lie in [0, 1]; neither says that the model uses the head so: see
+    For a pair (source s, target t) and head h of layer l, `proj = E @ W_V[l, kv(h)] @ W_O[l, h] @ W_U`, without biases
+    and without the final norm. E is W_E[s] in layer 0 and mlp_0(ln2_0(W_E[s])) in later layers: what the first MLP
+    writes, without the residual stream (in parallel blocks, after the norm that the MLP reads). kv(h) is the key-value
+    group of h. `score` is the share of pairs whose target is among the top k tokens of proj, `suppression` the same for
+    -proj. Both lie in [0, 1]. Whether the model uses the head this way is a separate question: see
     `hc.methods.ov_relation.dynamic_relation` and `hc.methods.ov_relation.relation_ablation`.
 
-    Pairs: words with a space before them, of exactly one token each; a relation with fewer than 30 such pairs is
-    skipped. k is that of the preset, another one for copying relations, which are those whose pairs all have the same
-    token on both sides (`k` says which was taken). Ties: a target counts if fewer than k tokens have a larger value; a
-    head that gives all tokens one value maps nothing.
+    Pairs: words with a leading space, each exactly one token; relations with fewer than 30 such pairs are skipped.
+    Copying relations, with the same token on both sides of every pair, have a k of their own (`k` holds the one used).
+    Ties: a target counts if fewer than k tokens have a larger value; a head that gives all tokens the same value maps
+    nothing.
 
-    Null: the targets of the relation in 200 random orders, scored likewise and pooled over orders and heads. Chance
-    hits are common where some head raises the same few words whatever the source, and these are targets of many pairs
-    or all of one kind (numbers). `threshold = max(.15, 99.9th percentile of the null)` is the calibrated threshold, the
-    paper's is .15 alone. `direct` is another control: the score of `E @ W_U` without any head (in layer 0;
-    `direct_later` in later layers). Where it is high, related words lie near each other in the embedding, and a head
-    that does no more than copy has a high score; permuted targets do not show this.
+    Null: the targets of the relation in 200 random orders, scored the same way, pooled over orders and heads. Chance
+    hits are common where a head raises the same few words for every source, and those are targets of many pairs or all
+    of one kind (numbers). `threshold = max(.15, 99.9th percentile of the null)`; the paper uses .15 alone. `direct`
+    scores `E @ W_U` without any head in layer 0, `direct_later` in later layers. Where they are high, related words are
+    close in the embedding and a head that merely copies scores high; permuting the targets does not reveal this.
 
     Presets: "maps2025" (k 10, copying 1), "maps2025-llama3" (25 and 3), "maps2025-llama3-70b" (as Llama 3, without the
     first MLP). `first_mlp` "on" or "off" overrides the preset.
@@ -61,7 +67,7 @@ class OVRelation:
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {"preset": tuple(PRESETS), "first_mlp": FIRST_MLP}
-        self._last: _Scored | None = None
+        self._last: tuple[Any, dict[str, xr.Dataset], dict[str, DataError]] | None = None
 
     def __call__(
         self,
@@ -77,64 +83,59 @@ class OVRelation:
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns; weights unprocessed.
-            pairs: Name of a relation -> its (source, target) pairs, or the pairs of one; words without spaces around
-                them, or token ids where the model has no tokenizer.
+            pairs: Relation -> its (source, target) pairs, or the pairs of one relation, called "relation". Words
+                without spaces around them, or token ids for a model without a tokenizer.
             preset: Name of a preset, or settings of your own.
             first_mlp: "preset", "on" or "off".
-            categories: Name of a relation -> its category, for `hc.categories.relation_members`.
+            categories: Relation -> category, for `hc.categories.relation_members`.
             seed: Seed of the permuted targets.
 
         Returns:
             `score` and `suppression (task, layer, head)`, NaN where a layer has fewer heads. Per task: `n` pairs, `k`,
             `null` and `suppression_null` (percentile of the null), `threshold` and `suppression_threshold`, `direct`
-            and `direct_later` (scores without a head). Coordinate
-            `category (task)`; attributes `method`, `provenance` and, where categories are given, `categories`. A single
-            list of pairs is the task "relation".
+            and `direct_later`. Coordinate `category (task)`; attributes `method`, `provenance` and, if categories were
+            given, `categories`.
 
         Raises:
-            DataError: No relation with enough pairs of single tokens; says how many were kept and why the others were
-                not. A relation without a category.
+            DataError: No relation with enough pairs of single tokens (the message counts them), or a relation without
+                a category.
             ModelError: Folded weights, or an architecture whose weights cannot be read.
-            UnknownNameError, OptionError: A preset or option that does not exist.
+            UnknownNameError, OptionError: Unknown preset or option.
 
         Warns:
-            TokenizationWarning: Relations that are skipped, where others are left.
+            TokenizationWarning: Some relations are skipped.
         """
         settings = settings_of(preset, first_mlp=first_mlp)
         adapted = adapt(model)
-        given = pairs if isinstance(pairs, Mapping) else {"relation": pairs}
-        if categories is not None and (lacking := [name for name in given if name not in categories]):
+        by_name = pairs if isinstance(pairs, Mapping) else {"relation": pairs}
+        if categories is not None and (lacking := [name for name in by_name if name not in categories]):
             raise DataError(f"Relations without a category: {', '.join(lacking)}. Name one for each, or for none.")
-        relations, skipped = _readable(adapted, given, settings)
-        if not relations:
-            raise DataError(" ".join(map(str, skipped.values())) or "No relation was given.")
+        blocks, skipped = _score(adapted, by_name, settings, categories=categories or {}, seed=seed)
+        problems = " ".join(map(str, skipped.values()))
+        if not blocks:
+            raise DataError(problems or "No relation was given.")
         if skipped:
-            warnings.warn(
-                f"{len(skipped)} of {len(given)} relations are skipped. {' '.join(map(str, skipped.values()))}",
-                TokenizationWarning,
-                stacklevel=2,
-            )
-        named = dict.fromkeys(given, "") if categories is None else categories
-        found = _score(adapted, relations, settings, seed=seed, categories=named)
-        scores = self.join(found)
+            skipping = f"{len(skipped)} of {len(by_name)} relations are skipped. {problems}"
+            warnings.warn(skipping, TokenizationWarning, stacklevel=2)
+        scores = self.join(blocks)
         if categories is None:
             return scores
-        return scores.assign_attrs(categories=category_list([categories[name] for name in given]))
+        return scores.assign_attrs(categories=_category_list([categories[name] for name in by_name]))
 
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
-        """One part per task; a task of finished prompts reads nothing and is refused."""
+        """One part per task; a task of finished prompts reads nothing and is skipped."""
         return {task.name: (task.name,) if task.name in inputs.pairs else () for task in inputs.tasks}
 
     def work(self, inputs: SuiteInputs, part: str, **options: Any) -> float:
-        """None of its own: the part that is done first computes them all."""
+        """0 for all parts: the first one computes the others."""
         return 0.0
 
     def on_part(
         self, inputs: SuiteInputs, part: str, *, preset: str = "maps2025", first_mlp: str = "preset"
     ) -> xr.Dataset:
-        """The scores of one task, as a call.
+        """The scores of one task, as a call returns them.
 
-        Each weight is read once for all tasks, so the first part computes the others too and keeps them for their turn.
+        Each weight is read once for all tasks: the first part scores the others too and keeps them for their turn.
 
         Raises:
             DataError: Too few pairs of single tokens, or a task of finished prompts.
@@ -142,88 +143,83 @@ class OVRelation:
         """
         if part not in inputs.pairs:
             raise DataError(f"Task {part!r} is made of finished prompts; {self.name} needs pairs of words.")
-        settings = settings_of(preset, first_mlp=first_mlp)
-        if self._last is None or not self._last.is_of(inputs, settings):
-            self._last = _Scored(inputs, settings)
-        return self._last.of(part)
+        settings, model = settings_of(preset, first_mlp=first_mlp), inputs.model
+        tasks = [(task.name, inputs.categories[task.name]) for task in inputs.tasks]
+        key = (weakref.ref(model), model.weights_hash(), settings, inputs.seed, tasks, inputs.pairs)
+        if self._last is None or self._last[0] != key:
+            by_name = {name: inputs.pairs[name] for name, _ in tasks if name in inputs.pairs}
+            categories, seed, advance = inputs.categories, inputs.seed, inputs.advance
+            self._last = key, *_score(model, by_name, settings, categories=categories, seed=seed, advance=advance)
+        _, blocks, skipped = self._last
+        if part in skipped:
+            raise DataError(str(skipped[part]))
+        return blocks[part]
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Parts along `task`, in their order."""
-        return joined(list(parts.values()))
-
-
-class _Scored:
-    """All relations of a study, scored together."""
-
-    def __init__(self, inputs: SuiteInputs, settings: RelationSettings) -> None:
-        self._model = weakref.ref(inputs.model)
-        self._pairs, self._key = inputs.pairs, _key(inputs, settings)
-        given = {task.name: inputs.pairs[task.name] for task in inputs.tasks if task.name in inputs.pairs}
-        relations, self._skipped = _readable(inputs.model, given, settings)
-        self._found = (
-            _score(
-                inputs.model,
-                relations,
-                settings,
-                seed=inputs.seed,
-                categories=inputs.categories,
-                advance=inputs.advance,
-            )
-            if relations
-            else {}
-        )
-
-    def is_of(self, inputs: SuiteInputs, settings: RelationSettings) -> bool:
-        same = self._model() is inputs.model and self._pairs is inputs.pairs
-        return same and self._key == _key(inputs, settings)
-
-    def of(self, part: str) -> xr.Dataset:
-        if part in self._skipped:
-            raise DataError(str(self._skipped[part]))
-        return self._found[part]
-
-
-def _key(inputs: SuiteInputs, settings: RelationSettings) -> tuple[Any, ...]:
-    tasks = tuple((task.name, inputs.categories[task.name]) for task in inputs.tasks)
-    return settings, inputs.seed, tasks, inputs.model.weights_hash()
-
-
-def _readable(
-    model: HookedModel, given: Mapping[str, Any], settings: RelationSettings
-) -> tuple[list[Relation], dict[str, DataError]]:
-    """The relations that can be scored, and why the others cannot."""
-    relations, skipped = [], {}
-    for name, pairs in given.items():
-        try:
-            relations.append(
-                single_tokens(
-                    name, pairs, tokenizer=model.tokenizer, d_vocab=model.d_vocab, min_pairs=settings.min_pairs
-                )
-            )
-        except DataError as problem:
-            skipped[name] = problem
-    return relations, skipped
+        joined = xr.concat(list(parts.values()), dim="task", combine_attrs="override", join="exact")
+        provenances = [json.loads(part.attrs["provenance"]) for part in parts.values()]
+        relations = {name: entry for part in provenances for name, entry in part["relations"].items()}
+        joined = joined.drop_encoding()  # of parts read from files, which would cut longer names joined to them
+        return joined.assign_attrs(provenance=json.dumps(provenances[0] | {"relations": relations}, ensure_ascii=False))
 
 
 def _score(
     model: HookedModel,
-    relations: Sequence[Relation],
+    pairs: Mapping[str, Any],
     settings: RelationSettings,
     *,
-    seed: int,
     categories: Mapping[str, str],
+    seed: int,
     advance: Callable[[float, str], None] = lambda share, what: None,
-) -> dict[str, xr.Dataset]:
+) -> tuple[dict[str, xr.Dataset], dict[str, DataError]]:
+    """The scores of each relation that has enough pairs, and why the others are skipped."""
+    relations, skipped = [], {}
+    readable = partial(single_tokens, tokenizer=model.tokenizer, d_vocab=model.d_vocab, min_pairs=settings.min_pairs)
+    for name in pairs:
+        try:
+            relations.append(readable(name, pairs[name]))
+        except DataError as problem:
+            skipped[name] = problem
+    if not relations:
+        return {}, skipped
     counts = relation_counts(Circuit(model), relations, settings=settings, seed=seed, advance=advance)
-    provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model)}
-    return {
-        one.name: labelled(
-            one,
-            counts[one.name],
-            settings,
-            layers=model.layers,
-            category=categories[one.name],
-            provenance=provenance,
-        )
-        for one in relations
+    provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model), "settings": asdict(settings)}
+    grid = {"layer": list(model.layers), "head": list(range(model.max_heads))}
+    blocks = {}
+    for relation in relations:
+        coords = {"task": [relation.name], **grid, "category": ("task", [categories.get(relation.name, "")])}
+        block = _block(relation, counts[relation.name], settings, provenance)
+        blocks[relation.name] = block.assign_coords(coords)
+    return blocks, skipped
+
+
+def _block(relation: Relation, counts: Counts, settings: RelationSettings, provenance: Mapping[str, Any]) -> xr.Dataset:
+    """One relation, with its null and thresholds, along a `task` axis of one."""
+    block = xr.Dataset()
+    for name, side, prefix in (("score", "top", ""), ("suppression", "bottom", "suppression_")):
+        null = counts.null(side, percentile=settings.null_percentile)
+        block[name] = (_GRID, counts.shares(side)[None])
+        block[f"{prefix}null"] = ("task", [null])
+        block[f"{prefix}threshold"] = ("task", [max(settings.threshold, null)])
+    block["direct"] = ("task", [counts.direct / counts.pairs])
+    block["direct_later"] = ("task", [counts.direct_later / counts.pairs])
+    block["n"] = ("task", np.array([len(relation)]))
+    block["k"] = ("task", np.array([settings.k_for(copying=relation.copying)]))
+    entry = {"copying": relation.copying, "kept": relation.report.kept, "dropped": relation.report.dropped}
+    described = {
+        **provenance,
+        "sign": "score: the head raises the targets; suppression: it lowers them",
+        "relations": {relation.name: entry},
     }
+    return block.assign_attrs(method=provenance["method"], provenance=json.dumps(described, ensure_ascii=False))
+
+
+def _category_list(categories: Sequence[str]) -> str:
+    """The attribute `categories`, in order of first appearance, with the colours that a suite would give them."""
+    tasks = [
+        Task(f"relation{number}", name, "relations of a script", lambda n, *, seed: [])
+        for number, name in enumerate(categories)
+    ]
+    entries = [{"name": category.name, "colour": category.colour} for category in make_suite(tasks).categories]
+    return json.dumps(entries, ensure_ascii=False)

@@ -12,13 +12,6 @@ from headcats.errors import DataError
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
 from headcats.prompts.tokens import unknown_id
 
-WordPair = tuple[str, str]
-TokenPair = tuple[int, int]
-
-TWICE = "given twice"
-# What is kept and dropped is named in messages, a few each.
-_EXAMPLE = "{!r} -> {!r}"
-
 
 @dataclass(frozen=True, eq=False)
 class Relation:
@@ -43,49 +36,47 @@ class Relation:
 
     @property
     def copying(self) -> bool:
-        """Whether every pair has the same token on both sides: such relations have a k of their own."""
+        """Whether every pair has the same token on both sides; such relations have a k of their own."""
         return bool((self.sources == self.targets).all())
 
 
 def single_tokens(
-    name: str,
-    pairs: Sequence[Any],
-    *,
-    tokenizer: Any | None,
-    d_vocab: int,
-    min_pairs: int = 1,
+    name: str, pairs: Sequence[Any], *, tokenizer: Any | None, d_vocab: int, min_pairs: int = 1
 ) -> Relation:
-    """The pairs of which each word, with a space before it, is exactly one token.
+    """The pairs whose words, each with a leading space, are exactly one token.
 
     Args:
         name: Of the relation, for messages.
-        pairs: (source, target) words, without spaces around them; or token ids, which are taken as they are.
+        pairs: (source, target) words without spaces around them, or token ids, which are taken as they are.
         tokenizer: A Hugging Face tokenizer; not needed for token ids.
-        d_vocab: Token ids that the model knows.
+        d_vocab: Size of the vocabulary.
         min_pairs: How many pairs must be left.
 
     Raises:
-        DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left;
-            the message says how many were kept and why the others were not.
+        DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left
+            (the message counts those dropped, by reason).
     """
     candidates: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
-    report = DropReport()
     if candidates and all(_is_pair(pair, int) for pair in candidates):
-        ids: list[Any] = [_known(name, pair, d_vocab) for pair in candidates]
+        ids: list[Any] = candidates
+        if outside := [token for pair in ids for token in pair if not 0 <= token < d_vocab]:
+            raise DataError(
+                f"Relation {name!r} holds the token id {outside[0]}; the model knows ids 0 to {d_vocab - 1}."
+            )
     elif all(_is_pair(pair, str) for pair in candidates):
-        ids = _encoded(name, candidates, tokenizer)
+        ids = _encode(name, candidates, tokenizer)
     else:
         wrong = next(pair for pair in candidates if not _is_pair(pair, str))
         raise DataError(
             f"Relation {name!r} must be a list of (source, target) words, or of token ids; it holds {wrong!r}."
         )
+    report = DropReport()
     accepted: dict[tuple[int, int], tuple[str, str]] = {}
-    for pair, id_pair in zip(candidates, ids, strict=True):
-        problem = id_pair if isinstance(id_pair, str) else TWICE if id_pair in accepted else ""
-        if problem:
-            report.drop(problem, _EXAMPLE.format(*pair))
+    for (source, target), id_pair in zip(candidates, ids, strict=True):
+        if problem := id_pair if isinstance(id_pair, str) else "given twice" if id_pair in accepted else "":
+            report.drop(problem, f"{source!r} -> {target!r}")
         else:
-            accepted[id_pair] = (str(pair[0]), str(pair[1]))
+            accepted[id_pair] = (str(source), str(target))
     report.kept = len(accepted)
     if len(accepted) < min_pairs:
         raise DataError(
@@ -96,7 +87,7 @@ def single_tokens(
     return Relation(name, sources.clone(), targets.clone(), tuple(accepted.values()), report)
 
 
-def _encoded(name: str, pairs: list[WordPair], tokenizer: Any | None) -> list[tuple[int, int] | str]:
+def _encode(name: str, pairs: list[tuple[str, str]], tokenizer: Any | None) -> list[tuple[int, int] | str]:
     """The two ids of each pair, or why it has none."""
     if not pairs:
         return []
@@ -105,24 +96,15 @@ def _encoded(name: str, pairs: list[WordPair], tokenizer: Any | None) -> list[tu
     words = [" " + word for pair in pairs for word in pair]
     ids = [list(word_ids) for word_ids in tokenizer(words, add_special_tokens=False)["input_ids"]]
     unknown = unknown_id(tokenizer)
-    id_pairs: list[tuple[int, int] | str] = []
-    for source, target in zip(ids[::2], ids[1::2], strict=True):
+
+    def problem(source: list[int], target: list[int]) -> str:
         if unknown is not None and unknown in (*source, *target):
-            id_pairs.append(UNKNOWN_WORD)
-        elif len(source) != 1:
-            id_pairs.append("source of several tokens" if source else "source of no token")
-        elif len(target) != 1:
-            id_pairs.append("target of several tokens" if target else "target of no token")
-        else:
-            id_pairs.append((source[0], target[0]))
-    return id_pairs
+            return UNKNOWN_WORD
+        side, tokens = ("source", source) if len(source) != 1 else ("target", target)
+        return "" if len(tokens) == 1 else f"{side} of {'several tokens' if tokens else 'no token'}"
 
-
-def _known(name: str, pair: TokenPair, d_vocab: int) -> TokenPair:
-    for token in pair:
-        if not 0 <= token < d_vocab:
-            raise DataError(f"Relation {name!r} holds the token id {token}; the model knows ids 0 to {d_vocab - 1}.")
-    return pair
+    sides = zip(ids[::2], ids[1::2], strict=True)
+    return [problem(source, target) or (source[0], target[0]) for source, target in sides]
 
 
 def _is_pair(pair: Any, kind: type) -> bool:

@@ -1,4 +1,4 @@
-"""The tokens that move a head most, and what it writes for them."""
+"""The source tokens that a head amplifies most, and what it writes for them."""
 
 from typing import Any
 
@@ -15,7 +15,6 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.models.head import Head
 
-DIRECTIONS = ("raised", "lowered")
 _ROWS = 4096  # tokens of the vocabulary at once
 
 
@@ -28,24 +27,24 @@ def salient_tokens(
     preset: str | RelationSettings = "maps2025",
     first_mlp: str = "preset",
 ) -> xr.Dataset:
-    """The source tokens with the largest gain of a head, and the tokens that it raises and lowers most for each.
+    """The source tokens with the largest gain of a head, and the tokens it raises and lowers most for each.
 
-    `gain = |E W_V W_O| / |E|` over the whole vocabulary, E as in `ov_relation`: how much longer or shorter the head
-    makes what it reads. Targets: the largest, and the smallest, of `E W_V W_O W_U`.
+    `gain = |E W_V W_O| / |E|` over the whole vocabulary, with E as in `ov_relation`: how much the head scales what it
+    reads. Targets: the largest and the smallest of `E W_V W_O W_U`.
 
     Args:
         model: As for `ov_relation`.
         head: "L9H6", "9.6", `Head(9, 6)` or (9, 6).
-        n: How many sources.
-        k: How many targets per source and direction; the preset's k if None.
+        n: Number of sources.
+        k: Targets per source and direction; the preset's k if None.
         preset: As for `ov_relation`.
         first_mlp: As for `ov_relation`.
 
     Returns:
-        `gain (source)`, a ratio of norms without unit, the largest first; `target (direction, source, place)`: token
-        ids, "raised" from the largest value down, "lowered" from the smallest up, of equal values the smallest id
-        first. Coordinates `source_token (source)`, and as text `source_text (source)` and `target_text (direction,
-        source, place)` ("" without a tokenizer). A source whose embedding is 0 has no gain and comes last.
+        `gain (source)`, a ratio of norms, largest first; `target (direction, source, place)`: token ids, "raised" from
+        the largest value down, "lowered" from the smallest up, smallest id first among equal values. Coordinates
+        `source_token (source)`, and as text `source_text (source)` and `target_text (direction, source, place)` (""
+        without a tokenizer). A source whose embedding is 0 has gain -inf and comes last.
 
     Raises:
         DataError: A head that the model does not have.
@@ -54,10 +53,10 @@ def salient_tokens(
 
     Example:
         >>> import headcats as hc
-        >>> found = hc.methods.ov_relation.salient_tokens(hc.load_model("mini"), "L0H3", n=3, k=2)
-        >>> found.gain.dims, found.target.dims
+        >>> salient = hc.methods.ov_relation.salient_tokens(hc.load_model("mini"), "L0H3", n=3, k=2)
+        >>> salient.gain.dims, salient.target.dims
         (('source',), ('direction', 'source', 'place'))
-        >>> bool((found.gain.diff("source") <= 0).all())  # the largest gain first
+        >>> bool((salient.gain.diff("source") <= 0).all())  # the largest gain first
         True
 
     References:
@@ -65,23 +64,22 @@ def salient_tokens(
     """
     settings = settings_of(preset, first_mlp=first_mlp)
     k = settings.k if k is None else k
-    for name, value in (("n", n), ("k", k)):
-        if value < 1:
-            raise OptionError(f"{name} must be at least 1, got {value}.")
+    if min(n, k) < 1:
+        raise OptionError(f"n and k must be at least 1, got {n} and {k}.")
     adapted = adapt(model)
-    parsed = Head.parse(head) if isinstance(head, str) else Head(*head)
-    if not 0 <= parsed.head < adapted.n_heads.get(parsed.layer, 0):
+    layer, number = parsed = Head.parse(head)
+    if not 0 <= number < adapted.n_heads.get(layer, 0):
         raise DataError(f"Model {adapted.name!r} has no head {parsed}: layers {adapted.layers}, heads from 0.")
     circuit = Circuit(adapted)
-    first_mlp_read = settings.first_mlp and parsed.layer > 0
-    gain = _gains(circuit, parsed, first_mlp_read)
+    uses_mlp = settings.first_mlp and layer > 0
+    gain = _gains(circuit, parsed, uses_mlp)
     # Stable: of equal gains, the smallest id first.
     sources = gain.argsort(descending=True, stable=True)[:n]
-    outputs = circuit.values(_read(circuit, sources, first_mlp_read), layer=parsed.layer)[parsed.head]
-    W_O, n_targets = circuit.W_O(parsed.layer)[parsed.head], min(k, circuit.d_vocab)
+    outputs = circuit.values(_embeddings(circuit, sources, uses_mlp), layer=layer)[number]
+    W_O, d_vocab = circuit.W_O(layer)[number], circuit.d_vocab
     targets = torch.stack(
         [
-            top_tokens(sign * outputs, W_O, circuit.unembedding, k=n_targets, d_vocab=circuit.d_vocab).cpu()
+            top_tokens(sign * outputs, W_O, circuit.unembedding, k=min(k, d_vocab), d_vocab=d_vocab).cpu()
             for sign in (1, -1)
         ]
     )
@@ -89,9 +87,9 @@ def salient_tokens(
     return xr.Dataset(
         {"gain": ("source", gain[sources].cpu().double().numpy()), "target": (dims, targets.numpy())},
         coords={
-            "direction": list(DIRECTIONS),
+            "direction": ["raised", "lowered"],
             "source": np.arange(len(sources)),
-            "place": np.arange(n_targets),
+            "place": np.arange(targets.shape[-1]),
             "source_token": ("source", sources.cpu().numpy()),
             "source_text": ("source", _texts(adapted, sources)),
             "target_text": (dims, _texts(adapted, targets)),
@@ -100,12 +98,11 @@ def salient_tokens(
     )
 
 
-def _gains(circuit: Circuit, head: Head, first_mlp: bool) -> Float[Tensor, " token"]:
+def _gains(circuit: Circuit, head: Head, uses_mlp: bool) -> Float[Tensor, " token"]:
     weight = circuit.W_O(head.layer)[head.head]
     parts = []
-    n_tokens = len(circuit.model.model.W_E)
-    for start in range(0, n_tokens, _ROWS):
-        rows = _read(circuit, torch.arange(start, min(start + _ROWS, n_tokens)), first_mlp)
+    for tokens in torch.arange(len(circuit.model.model.W_E)).split(_ROWS):
+        rows = _embeddings(circuit, tokens, uses_mlp)
         values = circuit.values(rows, layer=head.layer)[head.head]
         size = rows.to(values.device).norm(dim=-1)
         gain = (values @ weight.to(values.device)).norm(dim=-1) / size
@@ -113,15 +110,11 @@ def _gains(circuit: Circuit, head: Head, first_mlp: bool) -> Float[Tensor, " tok
     return torch.cat(parts)
 
 
-def _read(circuit: Circuit, tokens: Tensor, first_mlp: bool) -> Tensor:
+def _embeddings(circuit: Circuit, tokens: Tensor, uses_mlp: bool) -> Tensor:
     rows = circuit.embeddings(tokens)
-    return circuit.after_first_mlp(rows) if first_mlp else rows
+    return circuit.after_first_mlp(rows) if uses_mlp else rows
 
 
 def _texts(model: HookedModel, tokens: Tensor) -> np.ndarray:
-    words = (
-        [""] * tokens.numel()
-        if model.tokenizer is None
-        else [model.tokenizer.decode([token]) for token in tokens.flatten().tolist()]
-    )
-    return np.array(words, dtype=object).astype(str).reshape(tokens.shape)
+    decode = model.tokenizer.decode if model.tokenizer else lambda ids: ""
+    return np.array([decode([token]) for token in tokens.flatten().tolist()], dtype=str).reshape(tokens.shape)

@@ -1,4 +1,4 @@
-"""Every constant of the relation scores, by the name of the paper's setting."""
+"""Constants of the relation scores, and the paper's presets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,30 +10,27 @@ from headcats.registry import preset_of
 
 @dataclass(frozen=True)
 class RelationSettings:
-    """How relations are scored and checked.
+    """How relations are scored and checked; defaults follow Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
 
     Attributes:
-        k: A pair counts if fewer than so many tokens stand above its target.
-        copying_k: The same for a copying relation: one whose pairs all have the same word on both sides.
-        first_mlp: Whether heads after layer 0 are given what the MLP of block 0 makes of an embedding.
-        min_pairs: A relation with fewer pairs of single tokens is skipped.
-        threshold: Least score of a head that implements a relation.
-        permutations: Permutations of the targets that make up the null.
-        null_percentile: The percentile of the null that a calibrated threshold must reach.
-        templates: Texts of the dynamic check; `<X>` stands for the source word.
-        head_limits: (number of heads, limit): in a model with fewer heads than that, at most `limit` heads are ablated.
+        k: A pair counts if fewer than k tokens score above its target.
+        copying_k: The same for copying relations, whose pairs all have one word on both sides.
+        first_mlp: Whether heads after layer 0 read the output of the first MLP instead of the embedding.
+        min_pairs: Relations with fewer pairs of single tokens are skipped.
+        threshold: Lowest score of a head that implements a relation.
+        permutations: Permutations of the targets in the null.
+        null_percentile: Percentile of the null that a calibrated threshold must reach.
+        templates: Texts of the dynamic check; `<X>` is the source word.
+        head_limits: (number of heads, limit): a model with fewer heads than that has at most `limit` of them ablated.
         most_heads: The limit in larger models.
-        random_sets: Random sequences of heads beside those of a relation.
-        control_tasks: Most other relations on which the same heads are ablated.
-        control_overlap: Their own heads hold less than this share of the relation's heads.
-        control_accuracy: Their accuracy without ablation is at most so far from the relation's.
-        least_accuracy: A relation that the model completes less often than that is not ablated.
+        random_sets: Random sequences of heads per relation.
+        control_tasks: Maximum number of control relations.
+        control_overlap: The heads of a control hold less than this share of the relation's heads.
+        control_accuracy: Largest difference in accuracy between a control and the relation.
+        least_accuracy: Relations that the model answers less accurately are not ablated.
 
     Raises:
-        OptionError: A number that no score can be made with.
-
-    References:
-        Elhelo & Geva (2025), MAPS, arXiv 2412.11965.
+        OptionError: A number out of range.
     """
 
     k: int = 10
@@ -68,12 +65,12 @@ class RelationSettings:
                 f"{self.null_percentile}."
             )
 
-    def k_of(self, *, copying: bool) -> int:
+    def k_for(self, *, copying: bool) -> int:
         """The k of a relation."""
         return self.copying_k if copying else self.k
 
     def most_ablated(self, n_heads: int) -> int:
-        """How many heads at most are ablated in a model of so many."""
+        """Maximum number of heads ablated in a model of `n_heads` heads."""
         return next((limit for size, limit in self.head_limits if n_heads < size), self.most_heads)
 
 
@@ -84,7 +81,7 @@ PRESETS: Mapping[str, RelationSettings] = MappingProxyType(
         "maps2025-llama3-70b": RelationSettings(k=25, copying_k=3, first_mlp=False),
     }
 )
-"""Settings of the paper: for most models, for Llama 3, and for Llama-3.1-70B, whose first MLP is left out."""
+"""The paper's settings: for most models, for Llama 3, and for Llama-3.1-70B, where it leaves out the first MLP."""
 
 FIRST_MLP = ("preset", "on", "off")
 

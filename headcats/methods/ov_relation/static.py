@@ -1,4 +1,4 @@
-"""Relation scores of every head from weights alone, with the null of permuted targets."""
+"""Relation scores of every head from its weights, with the null of permuted targets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -13,7 +13,6 @@ from headcats.errors import ModelError
 from headcats.methods.ov_relation.extremes import Targets, among_extremes
 from headcats.methods.ov_relation.pairs import Relation
 from headcats.methods.ov_relation.settings import RelationSettings
-from headcats.models.adapter import HookedModel
 from headcats.models.circuit import Circuit
 from headcats.statistics.random_streams import stream
 
@@ -22,13 +21,13 @@ class Counts(NamedTuple):
     """For how many pairs of a relation each head puts the target among the top k, or among the bottom k.
 
     Attributes:
-        pairs: How many pairs there are.
-        top: Of the relation, `[layer, head]`; -1 where a layer has fewer heads.
+        pairs: Number of pairs.
+        top: Counts of the relation; -1 where a layer has fewer heads.
         bottom: Likewise.
-        null_top: Of each permutation of the targets, for every head there is.
+        null_top: Counts per permutation of the targets, for every existing head.
         null_bottom: Likewise.
-        direct: Of the embeddings themselves, which no head has touched.
-        direct_later: Of what heads after layer 0 read.
+        direct: Count for the embeddings themselves, without a head.
+        direct_later: Count for what heads after layer 0 read.
     """
 
     pairs: int
@@ -45,13 +44,13 @@ class Counts(NamedTuple):
         return np.where(counts < 0, np.nan, counts / self.pairs)
 
     def null(self, name: str, *, percentile: float) -> float:
-        """The percentile of the pooled null, as a share of pairs: the smallest share that so many do not exceed."""
+        """The percentile of the pooled null, as a share of pairs."""
         pooled = getattr(self, f"null_{name}") / self.pairs
         return float(np.quantile(pooled, percentile / 100, method="inverted_cdf"))
 
 
 class _Table(NamedTuple):
-    """A relation as a table of its distinct sources by its distinct targets: every cell is looked up once.
+    """A relation as a table of its distinct sources by its distinct targets, so that every cell is looked up once.
 
     Attributes:
         cells: All cells, row by row.
@@ -75,16 +74,16 @@ def relation_counts(
 ) -> dict[str, Counts]:
     """Counts of all heads for all relations, each weight read once.
 
-    Per layer, all sources of all relations go through all heads in one batched product. The null judges permuted
-    targets by the numbers that this product gave: every target of a relation is looked up for every source of it.
+    Per layer, the sources of all relations go through all heads in one batched product, which also serves the null:
+    every target of a relation is looked up for every source of it.
 
     Args:
         circuit: The model's weights.
-        relations: Relations of different names, at least one.
+        relations: At least one; names differ.
         settings: k, first MLP and permutations.
         seed: Seed of the permutations.
         chunk: Columns of the vocabulary at once.
-        advance: Called with the share that is done.
+        advance: Called with the share done.
 
     Raises:
         ModelError: A number that is not finite, or no first MLP to read.
@@ -93,28 +92,34 @@ def relation_counts(
     tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}
     embeddings = circuit.embeddings(sources)
     later = circuit.after_first_mlp(embeddings) if settings.first_mlp and set(circuit.layers) != {0} else embeddings
-    counts: dict[str, list[list[np.ndarray]]] = {relation.name: [] for relation in relations}
+    layers: dict[str, list[list[np.ndarray]]] = {name: [] for name in tables}
     for place, layer in enumerate(circuit.layers):
         advance(place / len(circuit.layers), f"layer {layer}")
         outputs = circuit.values(embeddings if layer == 0 else later, layer=layer)
-        _check_finite(circuit.model, outputs, layer)
-        extremes = among_extremes(
-            outputs,
-            circuit.W_O(layer),
-            circuit.unembedding,
-            [table.cells for table in tables.values()],
-            d_vocab=circuit.d_vocab,
-            chunk=chunk,
-        )
+        if not bool(torch.isfinite(outputs).all()):
+            raise ModelError(
+                f"The values of layer {layer} of model {circuit.model.name!r} hold NaN or infinity for some of the "
+                f"sources: its weights overflow in {circuit.model.dtype}; load it in float32 or bfloat16."
+            )
+        cells = [table.cells for table in tables.values()]
+        W_O, d_vocab = circuit.W_O(layer), circuit.d_vocab
+        extremes = among_extremes(outputs, W_O, circuit.unembedding, cells, d_vocab=d_vocab, chunk=chunk)
         for (name, table), sides in zip(tables.items(), extremes, strict=True):
-            counts[name].append([part for hits in sides for part in _counted(hits, table)])
-    directly = [_direct(circuit, rows, tables, chunk=chunk) for rows in (embeddings, later)]
-    return {
-        relation.name: _joined(
-            relation, counts[relation.name], circuit.model.max_heads, *(side[relation.name] for side in directly)
+            layers[name].append([counts for hits in sides for counts in _count(hits, table)])
+    direct, direct_later = (_direct(circuit, rows, tables, chunk=chunk) for rows in (embeddings, later))
+    counts = {}
+    for name, table in tables.items():
+        top, null_top, bottom, null_bottom = zip(*layers[name], strict=True)
+        counts[name] = Counts(
+            len(table.pairs),
+            top=_stacked(top, circuit.model.max_heads),
+            bottom=_stacked(bottom, circuit.model.max_heads),
+            null_top=np.concatenate(null_top, axis=1),
+            null_bottom=np.concatenate(null_bottom, axis=1),
+            direct=direct[name],
+            direct_later=direct_later[name],
         )
-        for relation in relations
-    }
+    return counts
 
 
 def permutations(pairs: int, *, n: int, seed: int, task: str) -> Int[np.ndarray, "permutation pair"]:
@@ -126,16 +131,14 @@ def permutations(pairs: int, *, n: int, seed: int, task: str) -> Int[np.ndarray,
 def _table(relation: Relation, sources: Tensor, settings: RelationSettings, *, seed: int) -> _Table:
     ids, row = relation.sources.unique(return_inverse=True)
     tokens, column = relation.targets.unique(return_inverse=True)
-    rows = torch.searchsorted(sources, ids)
-    cells = Targets(
-        rows.repeat_interleave(len(tokens)), tokens.repeat(len(ids)), settings.k_of(copying=relation.copying)
-    )
+    rows = torch.searchsorted(sources, ids).repeat_interleave(len(tokens))
+    cells = Targets(rows, tokens.repeat(len(ids)), settings.k_for(copying=relation.copying))
     orders = torch.from_numpy(permutations(len(relation), n=settings.permutations, seed=seed, task=relation.name))
     return _Table(cells, row * len(tokens) + column, row * len(tokens) + column[orders])
 
 
-def _counted(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray, np.ndarray]:
-    """Hits as counts of the pairs `[head]`, and of the permuted pairs `[permutation, head]`."""
+def _count(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of hits over the pairs `[head]`, and over the permuted pairs `[permutation, head]`."""
     # A row of heads per cell, and a sum of rows per permutation; whole numbers below 2^24, so the sums are exact.
     by_cell = hits.cpu().T.float().contiguous()
     null = F.embedding_bag(table.shuffled, by_cell, mode="sum")
@@ -143,30 +146,15 @@ def _counted(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray
 
 
 def _direct(circuit: Circuit, rows: Tensor, tables: Mapping[str, _Table], *, chunk: int | None) -> dict[str, int]:
-    """For how many pairs the target is at the top without any head: `rows @ W_U`."""
-    target_sets = [
+    """For how many pairs the target is at the top of `rows @ W_U`, without any head."""
+    targets = [
         Targets(table.cells.rows[table.pairs], table.cells.tokens[table.pairs], table.cells.k)
         for table in tables.values()
     ]
-    extremes = among_extremes(rows[None], None, circuit.unembedding, target_sets, d_vocab=circuit.d_vocab, chunk=chunk)
-    return {name: int(table.top.sum()) for name, table in zip(tables, extremes, strict=True)}
+    hits = among_extremes(rows[None], None, circuit.unembedding, targets, d_vocab=circuit.d_vocab, chunk=chunk)
+    return {name: int(sides.top.sum()) for name, sides in zip(tables, hits, strict=True)}
 
 
-def _joined(
-    relation: Relation, layers: list[list[np.ndarray]], max_heads: int, direct: int, direct_later: int
-) -> Counts:
-    top, null_top, bottom, null_bottom = zip(*layers, strict=True)
-    top, bottom = (
-        np.stack([np.pad(counts, (0, max_heads - len(counts)), constant_values=-1) for counts in side])
-        for side in (top, bottom)
-    )
-    null = [np.concatenate(side, axis=1) for side in (null_top, null_bottom)]
-    return Counts(len(relation), top, bottom, null[0], null[1], direct, direct_later)
-
-
-def _check_finite(model: HookedModel, outputs: Tensor, layer: int) -> None:
-    if not bool(torch.isfinite(outputs).all()):
-        raise ModelError(
-            f"The values of layer {layer} of model {model.name!r} hold NaN or infinity for some of the sources: its "
-            f"weights overflow in {model.dtype}; load it in float32 or bfloat16."
-        )
+def _stacked(layers: Sequence[Int[np.ndarray, " head"]], max_heads: int) -> Int[np.ndarray, "layer head"]:
+    """Layers as rows, -1 where a layer has fewer heads."""
+    return np.stack([np.pad(counts, (0, max_heads - len(counts)), constant_values=-1) for counts in layers])

@@ -1,4 +1,4 @@
-"""What relations by weights say: how many are implemented, by how many heads, and what chance does."""
+"""Summary of relation scores: relations implemented, by how many heads, and what chance reaches."""
 
 import json
 
@@ -6,43 +6,41 @@ import xarray as xr
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """How many relations are implemented, by how many heads, and what chance does.
+    """How many relations are implemented, by how many heads, and what chance reaches.
 
     Args:
         block: What `hc.methods.ov_relation` returns.
     """
-    settings = json.loads(block.attrs["provenance"])["settings"]
-    least, percentile = settings["threshold"], settings["null_percentile"]
+    provenance = json.loads(block.attrs["provenance"])
+    settings = provenance["settings"]
+    least, percentile, n_tasks = settings["threshold"], settings["null_percentile"], block.sizes["task"]
     reached = block["score"] >= block["threshold"]
     n_heads = int(block["score"].notnull().any("task").sum())
-    some = int(reached.any(("layer", "head")).sum())
+    implemented = f"{int(reached.any(('layer', 'head')).sum())} of {n_tasks} relations are implemented"
     bar = f"score at least {least:g} and at least the {percentile:g}th percentile of that with permuted targets"
-    relations = f"{some} of {block.sizes['task']} relations"
-    said = [f"{relations} are implemented by at least one of {n_heads} heads ({bar})."]
-    groups = list(dict.fromkeys(str(name) for name in block["category"].values if str(name)))
-    heads = {name: int(reached[(block["category"] == name).values].any("task").sum()) for name in groups}
-    if heads:
-        listed = ", ".join(f"{name} {count}" for name, count in heads.items())
-        said.append(f"Heads with at least one relation of a category: {listed}.")
-    by_chance = [str(name) for name in block["task"].values[(block["null"] > least).values]]
-    if by_chance:
-        said.append(
-            f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(by_chance)}. There, "
-            f"some head raises the same few words whatever the source, and targets are among them."
+    lines = [f"{implemented} by at least one of {n_heads} heads ({bar})."]
+    categories = list(dict.fromkeys(str(name) for name in block["category"].values if str(name)))
+    if categories:
+        counts = {name: int(reached[(block["category"] == name).values].any("task").sum()) for name in categories}
+        heads = ", ".join(f"{name} {count}" for name, count in counts.items())
+        lines.append(f"Heads with at least one relation of a category: {heads}.")
+    if by_chance := [str(name) for name in block["task"].values[(block["null"] > least).values]]:
+        lines.append(
+            f"Permuted targets reach {least:g} too, so their threshold is higher: {', '.join(by_chance)}. There, some "
+            "head raises the same few words for every source, and targets are among them."
         )
-    for name, what, where in (
+    for name, reader, layers in (
         ("direct", "the embedding", "layer 0"),
         ("direct_later", "what later layers read", "later layers"),
     ):
         if nearby := int((block[name] >= block["threshold"]).sum()):
-            said.append(
-                f"In {nearby} of {block.sizes['task']} relations {what} alone reaches the threshold, without any "
-                f"head: it holds the targets already, and a high score in {where} says little."
+            lines.append(
+                f"In {nearby} of {n_tasks} relations {reader} alone reaches the threshold, without any head: it holds "
+                f"the targets already, and a high score in {layers} says little."
             )
-    copying = [name for name, one in json.loads(block.attrs["provenance"])["relations"].items() if one["copying"]]
-    if copying:
-        said.append(
-            f"Copying relations (every target is its source), judged by the top {settings['copying_k']}: "
+    if copying := [name for name, entry in provenance["relations"].items() if entry["copying"]]:
+        lines.append(
+            f"Copying relations (every target is its source), scored by the top {settings['copying_k']}: "
             f"{', '.join(copying)}."
         )
-    return said
+    return lines

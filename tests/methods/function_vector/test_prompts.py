@@ -39,12 +39,12 @@ def test_the_papers_numbers(model: HookedModel) -> None:
     # Todd et al. (2024): 10 shots "Q: x\nA: y\n\n", mean over 100 prompts.
     settings = SteeringSettings()
     assert settings.n_reference == 100
-    assert settings.template is settings.n_demos is None, "those of the run that chose the heads, else the paper's:"
+    assert settings.template is settings.n_demos is None  # those of the run that ranked the heads, else the paper's:
     assert (PAPERS_TEMPLATE, PAPERS_DEMOS) == ("question", 10)
-    with pytest.raises(OptionError, match=r"'question'.*settings=hc\.SteeringSettings\(template=.arrow"):
+    with pytest.raises(OptionError, match=r"'question'.*template=.arrow"):
         steering_prompts(made(), knowing_unknown_words(model), settings, seed=0)
     for name in ("n_demos", "n_reference", "n_prompts", "n_draws"):
-        with pytest.raises(OptionError, match=f"{name} must be a whole number of at least 1; got 0"):
+        with pytest.raises(OptionError, match=f"{name} .* got 0"):
             SteeringSettings(**{name: 0})
 
 
@@ -65,7 +65,7 @@ def test_no_query_is_among_the_demonstrations(model: HookedModel) -> None:
         assert model.tokenizer.convert_ids_to_tokens([answer]) == [outputs[inputs[3]]]
     queries = [prompt[1] for prompt in zero]
     assert all(prompt == ["<bos>", query, "→"] for prompt, query in zip(zero, queries, strict=True))
-    assert len(set(queries)) == 12, "every query is asked once"
+    assert len(set(queries)) == 12  # every query comes once
     assert not set(queries) & in_first
     assert [item for rows in asked for item in rows.items] == queries
 
@@ -83,15 +83,14 @@ def test_all_queries_where_there_are_few(model: HookedModel) -> None:
 
 def test_what_is_dropped_is_counted(model: HookedModel) -> None:
     spoilt = [*PAIRS, ("w50", "w1,w2"), ("w51", "w3,w4")]
-    found = steering_prompts(made(spoilt), model, SMALL, seed=0)
-    assert found.dropped == {"answer of several tokens": 2}
+    assert list(steering_prompts(made(spoilt), model, SMALL, seed=0).dropped.values()) == [2]
     assert steering_prompts(made(), model, SMALL, seed=0).dropped == {}
 
 
 def test_what_cannot_be_written_is_said(model: HookedModel) -> None:
-    with pytest.raises(DataError, match=r"no usable word pair \(0 kept; 1 answer of several tokens"):
+    with pytest.raises(DataError, match=r"no usable .*; 1 answer"):
         steering_prompts(made([("w1", "w2,w3")]), model, SMALL, seed=0)
-    with pytest.raises(DataError, match=r"3 demonstrations and their query need 4: use fewer demonstrations"):
+    with pytest.raises(DataError, match=r"3 demonstrations .* 4"):
         steering_prompts(made(PAIRS[:5]), model, SMALL, seed=0)
-    with pytest.raises(DataError, match=r"no prompt left of 20 \(0 kept; 20 longer than the context"):
+    with pytest.raises(DataError, match=r"of 20 \(0 kept; 20 longer"):
         steering_prompts(made(), model, SteeringSettings(n_demos=17, template="arrow", n_reference=20), seed=0)

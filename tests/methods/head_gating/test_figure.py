@@ -59,7 +59,8 @@ def test_rows_are_data_sets_and_columns_always_and_any() -> None:
 def test_other_data_sets_keep_their_names_order_and_any_number_of_rows() -> None:
     names = ("few-shot copying", "Math Calculation", "a<b>")
     fig = always_any(by_hand(names))
-    assert [trace.name for trace in panels(fig)][::2] == ["few-shot copying (Always)", "Math (Always)", "a<b> (Always)"]
+    shortened = ("few-shot copying", "Math", "a<b>")
+    assert [trace.name for trace in panels(fig)][::2] == [f"{name} (Always)" for name in shortened]
     assert "a&lt;b&gt; (Any)" in texts_of(fig)
 
 
@@ -90,7 +91,7 @@ def test_light_lines_part_the_cells_of_a_composite_where_there_is_room() -> None
     assert lines[0].line.color == "#e2e2e2"
     assert not lines_of(always_any(scattered_gates(80, 64)))
     heat = always_any(by_hand(), score="facilitation")
-    assert not lines_of(heat), "its cells have gaps"
+    assert not lines_of(heat)  # its cells have gaps
     assert {trace.xgap for trace in panels(heat)} == {lines[0].line.width}
 
 
@@ -181,11 +182,10 @@ def test_hatching_rises_to_the_right_as_in_the_legend() -> None:
 
 def test_shares_of_heads_stand_above_the_panels() -> None:
     texts = texts_of(always_any(by_hand()))
-    assert "facilitation ≥ 0.5: 25.0 % of heads" in texts
-    assert "facilitation ≥ 0.5: 75.0 % of heads" in texts
-    assert "interference ≥ 0.5: 25.0 % of heads" in texts
-    assert "interference ≥ 0.5: 50.0 % of heads" in texts
-    assert any("Always = smallest, Any = largest score of 2 seeds" in text for text in texts)
+    for score, shares in (("facilitation", (25, 75)), ("interference", (25, 50))):
+        for share in shares:
+            assert f"{score} ≥ 0.5: {share}.0 % of heads" in texts
+    assert any("score of 2 seeds" in text for text in texts)
 
 
 @pytest.mark.parametrize("score", ["facilitation", "interference", "irrelevance"])
@@ -225,8 +225,11 @@ def test_numbers_are_those_of_the_reduction() -> None:
 def test_hover_gives_every_score_with_its_range_over_seeds() -> None:
     fig = always_any(by_hand())
     always, ever = panels(fig)
-    assert always.hovertemplate.startswith("<b>L%{y}H%{x}</b> Math (Always)<br>facilitation %{customdata[0]:.3f}")
-    assert ever.hovertemplate.startswith("<b>L%{y}H%{x}</b> Math (Any)<br>facilitation %{customdata[0]:.3f}")
+    for trace, reduction in ((always, "Always"), (ever, "Any")):
+        name, facilitation, *rest = trace.hovertemplate.split("<br>")
+        assert name.endswith(f"</b> Math ({reduction})")
+        assert facilitation.startswith("facilitation %{customdata[0]:.3f}")
+        assert len(rest) == 2
     np.testing.assert_allclose(ever.customdata[1][0][:4], [0, 0, 0.9, 0.7], rtol=1e-6)
 
 
@@ -239,8 +242,9 @@ def test_a_data_set_with_fewer_seeds_says_so() -> None:
     assert data(fig).groupby("dataset").seeds.first().to_dict() == {"one": 2, "two": 1}
     caption = " ".join(texts_of(fig)).replace("&nbsp;", " ")
     assert "of 1 to 2 seeds" in caption
-    assert "not all seeds are here: one 2 of 2 seeds, two 1 of 2 seeds" in caption
-    assert "Always shrinks and Any grows with seeds, so these rows cannot be compared" in caption
+    assert "one 2 of 2 " in caption
+    assert "two 1 of 2 " in caption
+    assert "cannot be compared" in caption
     whole = " ".join(texts_of(always_any(gates)))
     assert "not all seeds" not in whole
     assert "cannot be compared" not in whole
@@ -249,9 +253,9 @@ def test_a_data_set_with_fewer_seeds_says_so() -> None:
 def test_an_unfinished_run_says_how_many_seeds_are_here() -> None:
     begun = by_hand().isel(seed=[0]).assign_attrs(n_seeds="10")
     caption = " ".join(texts_of(always_any(begun))).replace("&nbsp;", " ")
-    assert "largest score of 1 seed " in caption
-    assert "with one seed, Always and Any are the same" in caption
-    assert "not all seeds are here: Math 1 of 10 seeds" in caption
+    assert "score of 1 seed " in caption
+    assert "with one seed" in caption
+    assert "Math 1 of 10 seeds" in caption
     assert "cannot be compared" not in caption
 
 
@@ -266,7 +270,7 @@ def test_heads_that_a_layer_lacks_are_transparent() -> None:
 
 
 def test_another_score_lists_near_matches() -> None:
-    with pytest.raises(UnknownNameError, match=r"Did you mean 'facilitation'.*Known: composite"):
+    with pytest.raises(UnknownNameError, match=r"mean 'facilitation'.*: composite"):
         always_any(by_hand(), score="facilitate")
 
 

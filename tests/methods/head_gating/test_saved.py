@@ -10,7 +10,7 @@ from gate_toys import token_batch
 from toys import tiny_model
 
 from headcats.errors import StorageError
-from headcats.methods.head_gating import fitting, head_gating
+from headcats.methods.head_gating import head_gating, stages
 from headcats.methods.head_gating.settings import GatingSettings
 from headcats.models.adapter import HookedModel
 
@@ -21,7 +21,7 @@ DATA = {"a": [token_batch(6, 7, targets=(2, 6))], "b": [token_batch(4, 5, seed=1
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> HookedModel:
     """Random weights: what they learn of some texts is of no use for others, which is no concern of these tests."""
-    monkeypatch.setattr("headcats.methods.head_gating.fitting.check_fit", lambda *args, **options: None)
+    monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda *args, **options: None)
     return HookedModel(tiny_model("gpt2", n_layers=2).model)
 
 
@@ -32,9 +32,9 @@ def fits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
     def fit(*args: Any, names: tuple[str, str], **options: Any) -> Any:
         made.append(names)
-        return fitting.fit_gates(*args, names=names, **options)
+        return stages.fit_gates(*args, names=names, **options)
 
-    monkeypatch.setattr("headcats.methods.head_gating.data_set.fit_gates", fit)
+    monkeypatch.setattr("headcats.methods.head_gating.random_starts.fit_gates", fit)
     return made
 
 
@@ -51,10 +51,10 @@ def test_a_call_that_was_stopped_goes_on_with_the_seed_that_is_missing(
     def stopped(*args: Any, names: tuple[str, str], **options: Any) -> Any:
         if names == ("b", "0"):
             raise KeyboardInterrupt
-        return fitting.fit_gates(*args, names=names, **options)
+        return stages.fit_gates(*args, names=names, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr("headcats.methods.head_gating.data_set.fit_gates", stopped)
+        patched.setattr("headcats.methods.head_gating.random_starts.fit_gates", stopped)
         with pytest.raises(KeyboardInterrupt):
             call(model, tmp_path)
     fits.clear()

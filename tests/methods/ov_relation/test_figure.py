@@ -89,13 +89,15 @@ def test_heads_that_suppress_a_relation_carry_a_triangle() -> None:
 
 
 def test_the_title_names_k_threshold_and_null() -> None:
-    said = "k 10 (copying: 1), threshold 0.15, null 0.02 to 0.05"
-    assert ov_map(by_hand()).layout.title.text == f"OV relations: {said}"
-    assert ov_map(by_hand(), title="GPT-2").layout.title.text == f"GPT-2: {said}"
+    title = ov_map(by_hand()).layout.title.text
+    assert title.startswith("OV relations: k 10 (copying: 1), ")
+    assert title.endswith("threshold 0.15, null 0.02 to 0.05")
+    assert ov_map(by_hand(), title="GPT-2").layout.title.text == title.replace("OV relations", "GPT-2")
     higher = ov_map(by_hand(null=[0.02, 0.02, 0.25])).layout.title.text
-    assert higher.endswith("threshold 0.15 to 0.25, null 0.02 to 0.25")
+    assert "threshold 0.15 to 0.25, " in higher
+    assert higher.endswith("null 0.02 to 0.25")
     one = by_hand().isel(task=[1])
-    assert ov_map(one).layout.title.text == "OV relations: k 10, threshold 0.15, null 0.05"
+    assert ov_map(one).layout.title.text.endswith(": k 10, threshold 0.15, null 0.05")
     assert any("99.9th percentile" in text for text in texts_of(ov_map(by_hand())))
 
 
@@ -119,13 +121,12 @@ def test_cells_and_axes_are_those_of_the_overlap_map() -> None:
 
 def test_hover_gives_the_score_of_each_category_and_the_relations() -> None:
     everything, algorithmic, _ = heatmaps(ov_map(by_hand()))
-    assert everything.hovertemplate == (
-        "<b>%{text}</b><br>Algorithmic: score %{customdata[0]:.3f}<br>Knowledge: score %{customdata[1]:.3f}"
-        "%{hovertext}<extra></extra>"
-    )
+    for place, category in enumerate(("Algorithmic", "Knowledge")):
+        assert f"<br>{category}: score %{{customdata[{place}]:.3f}}" in everything.hovertemplate
+    assert everything.hovertemplate.endswith("%{hovertext}<extra></extra>")
     assert algorithmic.hovertemplate.count("score") == 1
     assert everything.text[0][1] == "L1H0: Algorithmic"
-    assert everything.hovertext[0][1] == "<br>tasks of Algorithmic: copying, reversing"
+    assert everything.hovertext[0][1].endswith("Algorithmic: copying, reversing")
     assert algorithmic.customdata[0][1][0] == pytest.approx(0.5)
 
 

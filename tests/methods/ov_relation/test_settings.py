@@ -46,7 +46,7 @@ def test_heads_ablated_by_the_size_of_the_model(n_heads, most):
 
 
 def test_copying_relations_have_a_k_of_their_own():
-    assert [PRESETS["maps2025-llama3"].k_of(copying=copying) for copying in (False, True)] == [25, 3]
+    assert [PRESETS["maps2025-llama3"].k_for(copying=copying) for copying in (False, True)] == [25, 3]
 
 
 def test_the_first_mlp_can_be_switched():

@@ -12,7 +12,10 @@ from literal_gates import adam, log_prob, rows_of
 from toys import Toy, tiny_model
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.methods.head_gating.fitting import (
+from headcats.methods.head_gating.log_probs import existing_heads
+from headcats.methods.head_gating.random_starts import fit_each
+from headcats.methods.head_gating.settings import GatingSettings, Stage
+from headcats.methods.head_gating.stages import (
     GateFit,
     Lowered,
     check_fit,
@@ -22,9 +25,6 @@ from headcats.methods.head_gating.fitting import (
     pushed,
     start,
 )
-from headcats.methods.head_gating.log_probs import existing_heads
-from headcats.methods.head_gating.seeds import fit_each
-from headcats.methods.head_gating.settings import GatingSettings, Stage
 from headcats.methods.head_gating.texts import gate_texts
 from headcats.models.adapter import HookedModel, adapt
 
@@ -169,8 +169,8 @@ class TestDivergence:
             calls += 1
             return (float("nan") if calls > 4 else -1.0), torch.zeros(2, 4)
 
-        monkeypatch.setattr("headcats.methods.head_gating.fitting.log_prob_gradient", broken)
-        monkeypatch.setattr("headcats.methods.head_gating.fitting.check_fit", lambda losses, *, names: None)
+        monkeypatch.setattr("headcats.methods.head_gating.stages.log_prob_gradient", broken)
+        monkeypatch.setattr("headcats.methods.head_gating.stages.check_fit", lambda losses, *, names: None)
         with pytest.raises(DataError, match="update 2 of g_plus"):
             fit(model)
 

@@ -1,7 +1,6 @@
-"""The fit of gates to one data set, from one random start: G0, and from it G+ and G-."""
+"""The three stages of a fit from one random start: G0, and from it G+ and G-."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,17 +21,12 @@ Advance = Callable[[int, int, str], None]
 
 # theta of a gate drawn as 0 or 1 would be infinite.
 _EDGE = 1e-6
-# How far a pushed stage may raise what it lowers, as a share of what pushing all gates from one end of the clamp to the
-# other is worth: where G0 is as far as the push goes already, the noise of batches moves it a little.
+# How far a pushed stage may raise its loss less push, as a share of what pushing all gates from one end of the clamp to
+# the other gains: if G0 is at the end already, the noise of batches moves it a little.
 _NOISE = 0.1
 
 
-def no_progress(done: int, of: int, stage: str) -> None:
-    """For fits that nobody watches."""
-
-
-@dataclass(frozen=True)
-class GateFit:
+class GateFit(NamedTuple):
     """Gates fitted from one start.
 
     Attributes:
@@ -52,7 +46,7 @@ def fit_gates(
     settings: GatingSettings,
     names: tuple[str, ...],
     seed: int,
-    advance: Advance = no_progress,
+    advance: Advance = lambda done, of, stage: None,
 ) -> GateFit:
     """Three stages of Adam updates on `NLL - lambda * mean_heads clamp(theta)`, gates being sigmoid(theta).
 
@@ -60,16 +54,16 @@ def fit_gates(
 
     Args:
         model: The model; its weights stay as they are.
-        texts: What is fitted; each batch is drawn from it without replacement.
+        texts: What is fitted; batches are drawn from it without replacement.
         held_out: What losses are measured on.
         settings: The constants.
-        names: Data set and number of the fit: they name the random streams, so that a fit does not depend on others.
+        names: Data set and number of the seed, which name the random streams.
         seed: Seed of the streams.
         advance: See `Advance`.
 
     Raises:
-        DataError: The fit diverges: a loss is no number, G0 is not better than the random start, or G+ or G- ends
-            above G0 in what it was to lower, loss and push together.
+        DataError: The fit diverges: a loss is not finite, G0 is not better than the random start, or G+ or G- ends
+            above G0 in loss less push.
     """
     exists = existing_heads(model)
     with leaving_no_graph(model):
@@ -108,13 +102,13 @@ def fit_gates(
 
 
 def start(exists: Tensor, *, names: tuple[str, ...], seed: int) -> Float[Tensor, "layer head"]:
-    """Gates drawn evenly from (0, 1), as theta."""
+    """Gates drawn uniformly from (0, 1), as theta."""
     uniform = stream(seed, "head_gating", *names, "start").random(tuple(exists.shape)).clip(_EDGE, 1 - _EDGE)
     return torch.logit(torch.from_numpy(uniform)).float().requires_grad_()
 
 
 def drawn(n: int, batch: int, draws: np.random.Generator) -> list[int]:
-    """Places of the texts of one update; all of them, in random order, where there are fewer than a batch."""
+    """Places of the texts of one update; all of them, in random order, if there are fewer than a batch."""
     return draws.choice(n, min(batch, n), replace=False).tolist()
 
 
@@ -128,19 +122,19 @@ def climb(
     names: tuple[str, ...],
     done: Callable[[int], None],
 ) -> Float[Tensor, "layer head"]:
-    """The updates of one stage; returns theta after them.
+    """Theta after the updates of one stage.
 
     Args:
-        gradient: theta -> what is to be raised, and its gradient.
+        gradient: theta -> the value to raise, and its gradient.
         begin: theta before the first update.
         stage: Push and learning rates.
         settings: Constants.
-        exists: Heads that there are.
-        names: For the message.
+        exists: True for existing heads.
+        names: Data set and number of the seed, for the message.
         done: Called after every update with the number of updates.
 
     Raises:
-        DataError: What is to be raised is no number any more.
+        DataError: The value or its gradient is not finite.
     """
     theta = begin.detach().clone().requires_grad_()
     adam = torch.optim.Adam([theta], lr=stage.rates[0])
@@ -169,37 +163,22 @@ def pushed(theta: Tensor, strength: float, *, settings: GatingSettings, exists: 
 
 
 def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
-    """Refuse a fit whose last loss is no number, or whose G0 is not better than its start.
-
-    Raises:
-        DataError: The message names the losses.
-    """
+    """Raises DataError if the last loss is not finite, or G0 is not better than its start."""
     stage, loss = next(reversed(losses.items()))
     if not np.isfinite(loss):
         raise DataError(_diverged(names, f"the loss of held-out texts after {stage} is {loss}"))
     if stage == "g0":
-        check_better(losses["start"], loss, what="the loss of held-out texts", stage=stage, names=names)
+        check_better(losses["start"], loss, quantity="the loss of held-out texts", stage=stage, names=names)
 
 
-def check_better(before: float, after: float, *, what: str, stage: str, names: tuple[str, ...]) -> None:
-    """Refuse a fit from a random start that is not better after it: what is to be lowered is not below its start.
-
-    Args:
-        before: What is to be lowered, on held-out texts, at the random start.
-        after: The same after the stage.
-        what: What it is, for the message.
-        stage: Name of the stage.
-        names: Data set and number of the fit.
-
-    Raises:
-        DataError: The message names both numbers.
-    """
+def check_better(before: float, after: float, *, quantity: str, stage: str, names: tuple[str, ...]) -> None:
+    """Raises DataError if a quantity to be lowered is not below its value at the random start."""
     if not after < before:
-        raise DataError(_diverged(names, f"{what} is {after:.4g} nats after {stage} and was {before:.4g} before"))
+        raise DataError(_diverged(names, f"{quantity} is {after:.4g} nats after {stage} and was {before:.4g} before"))
 
 
 class Lowered(NamedTuple):
-    """What a pushed stage lowers, in nats: the loss of texts that are fitted, less the push."""
+    """What a pushed stage lowers, in nats: the loss of fitted texts, less the push."""
 
     loss: float
     push: float
@@ -216,34 +195,21 @@ class Lowered(NamedTuple):
 def check_pushed(
     before: Lowered, after: Lowered, stage: Stage, *, settings: GatingSettings, names: tuple[str, ...]
 ) -> None:
-    """Refuse G+ or G- that ends above G0 in what it was to lower, `loss - push`.
+    """Raises DataError if G+ or G- ends above G0 in loss less push.
 
-    The loss alone may rise, since the push is to cost something, but not by more than the push gains. A tenth of what
-    the push can gain at most, `2 * lambda * clamp`, passes as noise. The texts are those that are fitted: what is
-    learnt of them and does not hold for others is no divergence.
-
-    Args:
-        before: At G0, with the push of the stage.
-        after: At the gates after the stage.
-        stage: G+ or G-.
-        settings: Constants.
-        names: Data set and number of the fit.
-
-    Raises:
-        DataError: The message names loss and push, before and after.
+    The loss alone may rise, but not by more than the push gains. A tenth of the most that the push can gain, `2 *
+    lambda * clamp`, passes as noise. Texts are fitted ones: what does not generalise is no divergence.
     """
     if after.value - before.value <= _NOISE * 2 * abs(stage.push) * settings.clamp:
         return
-    quantity = (
-        f"{stage.name} ends above its start in what it lowers, the loss less the push: {after} after, {before} before"
-    )
-    raise DataError(_diverged(names, quantity))
+    problem = f"{stage.name} ends above its start in the loss less the push: {after} after, {before} before"
+    raise DataError(_diverged(names, problem))
 
 
-def _diverged(names: tuple[str, ...], what: str) -> str:
+def _diverged(names: tuple[str, ...], problem: str) -> str:
     return (
-        f"The fit of gates to data set {names[0]!r}, seed {names[1]}, diverged: {what}. Look whether the model can "
+        f"The fit of gates to data set {names[0]!r}, seed {names[1]}, diverged: {problem}. Check that the model can "
         "predict these targets (open_loss of another seed); give more texts, load the model in float32, or take "
-        "smaller learning rates or a smaller max_norm, or more updates where it hardly moved (GatingSettings). Other "
-        "seeds are not touched."
+        "smaller learning rates or a smaller max_norm, or more updates if it hardly moved (GatingSettings). Other "
+        "seeds are not affected."
     )

@@ -1,0 +1,185 @@
+"""Gates fitted to one data set from several random starts (seeds), each saved as soon as it is fitted."""
+
+import hashlib
+import json
+import logging
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import torch
+import xarray as xr
+
+from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, format_duration
+from headcats.methods.head_gating.log_probs import mean_log_prob, texts_at_once
+from headcats.methods.head_gating.settings import STAGES, GatingSettings
+from headcats.methods.head_gating.stages import Advance, fit_gates
+from headcats.methods.head_gating.texts import GateTexts
+from headcats.models.adapter import HookedModel
+from headcats.models.graphs import leaving_no_graph
+from headcats.results.folder import read_table, slug, table_bytes
+from headcats.results.whole_file import write_whole
+from headcats.statistics.random_streams import stream
+
+METHOD = "head_gating"
+_GRID = ("dataset", "seed", "layer", "head")
+# Of the updates that time is measured on; the first also pays for what is done once.
+_SKIPPED, _MEASURED = 1, 3
+
+T = TypeVar("T")
+_log = logging.getLogger("headcats")
+
+
+class DatasetFits:
+    """Fits of gates to one data set, split into texts to fit and texts held out, the same for every seed."""
+
+    def __init__(
+        self, model: HookedModel, texts: GateTexts, *, settings: GatingSettings, preset: str, name: str, seed: int
+    ) -> None:
+        self.model, self.settings, self.preset, self.name, self.seed = model, settings, preset, name, seed
+        self.all_texts = texts
+        self.texts, self.held_out = texts.split(settings.held_out, stream(seed, METHOD, name, "held out"))
+
+    def block(self, number: int, *, n_seeds: int, advance: Advance) -> xr.Dataset:
+        """One seed as `head_gating` returns it, of `n_seeds` planned."""
+        fit = fit_gates(
+            self.model,
+            self.texts,
+            self.held_out,
+            settings=self.settings,
+            names=(self.name, str(number)),
+            seed=self.seed,
+            advance=advance,
+        )
+        with leaving_no_graph(self.model):
+            at_once = texts_at_once(self.model, self.texts, self.held_out)
+        opened = torch.ones(len(self.model.layers), self.model.max_heads)
+        gates = {stage: fit.gates[stage][None, None].numpy() for stage in STAGES}
+        gates["facilitation"] = gates["g_minus"]
+        gates["interference"] = 1 - gates["g_plus"]
+        gates["irrelevance"] = gates["g_plus"] * (1 - gates["g_minus"])
+        left_out = self.all_texts.left_out
+        described = {
+            "method": METHOD,
+            "preset": self.preset,
+            "settings": ", ".join(f"{key}={value}" for key, value in asdict(self.settings).items()),
+            "seed": str(self.seed),
+            "n_seeds": str(n_seeds),
+            "model": self.model.name,
+            "model_class": self.model.model_class,
+            "left_out": f"{self.name}: {left_out}" if left_out else "",
+        }
+        return xr.Dataset(
+            {
+                **{name: (_GRID, grid) for name, grid in gates.items()},
+                "loss": (("dataset", "seed", "stage"), np.array([[[fit.losses[stage] for stage in STAGES]]])),
+                "start_loss": (("dataset", "seed"), np.array([[fit.losses["start"]]])),
+                "open_loss": ("dataset", [-mean_log_prob(self.model, self.held_out, opened, at_once=at_once)]),
+                "n": ("dataset", [len(self.texts)]),
+                "n_held_out": ("dataset", [len(self.held_out)]),
+            },
+            coords={
+                "dataset": [self.name],
+                "seed": [number],
+                "layer": list(self.model.layers),
+                "head": list(range(self.model.max_heads)),
+                "stage": list(STAGES),
+            },
+            attrs=with_provenance(described),
+        )
+
+    def saved_block(self, number: int, *, n_seeds: int, later: int, out: str | os.PathLike[str] | None) -> xr.Dataset:
+        """A seed outside a study, read from the folder `out` if it is there, else fitted and saved.
+
+        Args:
+            number: Number of the seed.
+            n_seeds: Seeds planned.
+            later: Fits of the data sets that follow, for the expected time.
+            out: Folder of saved fits; None saves nothing.
+
+        Raises:
+            StorageError: The saved fit has other data, settings or another model; or the folder cannot be written.
+        """
+        path = None if out is None else Path(out) / f"{slug(f'{self.name}={number}')}.nc"
+        block = _read_undamaged(path) if path else None
+        if block is None:
+            title = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
+            block = self.block(number, n_seeds=n_seeds, advance=_logging_time(title, fits=n_seeds - number + later))
+            if path:
+                write_whole(path, table_bytes(block.assign_attrs(fingerprint=self._fingerprint)))
+        elif block.attrs.pop("fingerprint", "") != self._fingerprint:
+            raise StorageError(
+                f"{path} was fitted to other texts, with other settings or on another model: name another folder with "
+                "out=, or remove it."
+            )
+        # The call that saved it may have planned another number of seeds.
+        return block.assign_attrs(with_provenance(json.loads(block.attrs["provenance"]) | {"n_seeds": str(n_seeds)}))
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Hash of the model's weights, the tokens, targets and items of the texts, the settings and the seed."""
+        texts = self.all_texts
+        identity = [self.model.weights_hash(), str(self.model.dtype), asdict(self.settings), self.seed, texts.items]
+        digest = hashlib.blake2b(json.dumps(identity).encode("utf-8"), digest_size=16)
+        for tokens, targets in texts.rows:
+            digest.update(tokens.numpy().tobytes() + targets.numpy().tobytes())
+        return digest.hexdigest()
+
+
+def with_provenance(attrs: dict[str, str]) -> dict[str, str]:
+    """Attributes of a block, and once more as JSON in `provenance`."""
+    return attrs | {"provenance": json.dumps(attrs, ensure_ascii=False)}
+
+
+def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
+    """Number of a seed -> its fit, without seeds that diverge, which are named in a warning.
+
+    One after another: gates act from the first layer on, so no two seeds share an activation.
+
+    Raises:
+        OptionError: Fewer than one seed.
+        DataError: Every fit diverges; the message of the first.
+    """
+    if n_seeds < 1:
+        raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")
+    fits: dict[int, T] = {}
+    problems: list[DataError] = []
+    for number in range(n_seeds):
+        try:
+            fits[number] = fit(number)
+        except DataError as problem:
+            problems.append(problem)
+    if not fits:
+        raise problems[0]
+    for left_out in problems:
+        warnings.warn(f"Left out: {left_out}", StatisticsWarning, stacklevel=3)
+    return fits
+
+
+def _read_undamaged(path: Path) -> xr.Dataset | None:
+    try:
+        return read_table(path, again="The same call")
+    except StorageError:
+        return None
+
+
+def _logging_time(title: str, *, fits: int) -> Advance:
+    """Logs after the first updates how long this fit, and all `fits` to come, will take."""
+    started = 0.0
+
+    def log_time(done: int, of: int, stage: str) -> None:
+        nonlocal started
+        if done == _SKIPPED:
+            started = time.monotonic()
+        elif done == _SKIPPED + _MEASURED:
+            seconds = (time.monotonic() - started) / _MEASURED * of
+            rest = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), rest, of)
+
+    return log_time
