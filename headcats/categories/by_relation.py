@@ -1,4 +1,4 @@
-"""From relations that heads implement by their weights to categories."""
+"""Categories of heads from the relations that their weights implement."""
 
 import json
 import numbers
@@ -16,31 +16,31 @@ _NEEDED = ("score", "suppression", "threshold", "suppression_threshold", "n")
 
 
 def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CALIBRATED) -> xr.Dataset:
-    """Which heads have which category by their weights: those that implement at least one of its relations.
+    """Categories of heads by their weights: a head is in a category if it implements at least one of its relations.
 
     A head implements a relation if its score reaches the threshold; it suppresses one if its suppression does. "At
-    least one" is the rule of the paper, and an OR: with many relations in a category it saturates, whatever the heads
-    do. Nothing is sampled here (all pairs of a relation count), so there are no intervals and no p values.
+    least one" is the paper's rule; with many relations in a category it saturates. Nothing is sampled (all pairs of a
+    relation count), so there are no intervals and no p values.
 
     Args:
         relations: What `ov_relation` returned, with categories: of a study, or called with `categories=...`.
         threshold: "calibrated": the larger of the preset's threshold (.15) and the 99.9th percentile of the
-            permuted-target null, per relation. Or a number in (0, 1] for all: 0.15 is the paper's.
+            permuted-target null, per relation. Or a number in (0, 1] for all; 0.15 is the paper's.
 
     Returns:
-        What `hc.overlap`, `hc.categories.head_table` and the figures take, as from `hc.categorize`: `member` and
+        Memberships as from `hc.categorize`, for `hc.overlap`, `hc.categories.head_table` and the figures: `member` and
         `suppressing (category, layer, head)`, 1 in, -1 out, 0 where a category has no relation or a layer no such head;
         `effect`: largest score over the relations (not a share of a gap), `suppressing_effect`: largest suppression,
         negative; `tasks` and `suppressing_tasks`: relations that reach the threshold; `low, high, p_value, q_value`
         NaN; per category `n_tasks, min_tasks` (1), `n_items` (pairs of its smallest relation), `size,
-        suppressing_size`. With the attribute `rule`.
+        suppressing_size`. Attribute `rule`.
 
     Raises:
-        DataError: Something else than relation scores, or relations without categories.
+        DataError: Data of another kind, or relations without categories.
         OptionError: A threshold that is neither "calibrated" nor a number in (0, 1].
 
     Warns:
-        StatisticsWarning: Categories of several relations; categories without any.
+        StatisticsWarning: Categories with several relations, or with none.
 
     Example:
         >>> import headcats as hc
@@ -62,26 +62,30 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
         raise DataError(f"The attribute `categories` does not list {', '.join(map(repr, missing))}.")
     rows = {name: np.flatnonzero(of_task == name) for name in order}
     _warn(rows)
-    made = xr.Dataset(coords={"category": order, "layer": relations["layer"], "head": relations["head"]})
+    members = xr.Dataset(coords={"category": order, "layer": relations["layer"], "head": relations["head"]})
     for score, verdict, prefix, sign in (
         ("score", "member", "", 1),
         ("suppression", "suppressing", "suppressing_", -1),
     ):
-        outcome, effect, tasks = _judged(relations, score, rows, threshold)
-        made[verdict] = (_GRID, outcome)
-        made[f"{prefix}effect"] = (_GRID, sign * effect)
+        outcome, effect, tasks = _outcomes(relations, score, rows, threshold)
+        members[verdict] = (_GRID, outcome)
+        members[f"{prefix}effect"] = (_GRID, sign * effect)
         for name in ("low", "high", "p_value", "q_value"):
-            made[f"{prefix}{name}"] = (_GRID, np.full(effect.shape, np.nan))
-        made[f"{prefix}tasks"] = (_GRID, tasks)
-        made[f"{prefix}size"] = (made[verdict] == 1).sum(("layer", "head"))
-    made["n_tasks"] = ("category", [len(own) for own in rows.values()])
-    made["min_tasks"] = ("category", [min(1, len(own)) for own in rows.values()])
-    made["n_items"] = ("category", [min(relations["n"].values[own].tolist(), default=0) for own in rows.values()])
-    said = repr(threshold) if isinstance(threshold, str) else f"{threshold:g}"
-    return made.assign_attrs(relations.attrs | {"rule": f"relation_members(threshold={said})"})
+            members[f"{prefix}{name}"] = (_GRID, np.full(effect.shape, np.nan))
+        members[f"{prefix}tasks"] = (_GRID, tasks)
+        members[f"{prefix}size"] = (members[verdict] == 1).sum(("layer", "head"))
+    n_tasks = np.array([len(tasks) for tasks in rows.values()])
+    members["n_tasks"] = ("category", n_tasks)
+    members["min_tasks"] = ("category", np.minimum(n_tasks, 1))
+    members["n_items"] = (
+        "category",
+        [min(relations["n"].values[tasks].tolist(), default=0) for tasks in rows.values()],
+    )
+    text = repr(threshold) if isinstance(threshold, str) else f"{threshold:g}"
+    return members.assign_attrs(relations.attrs | {"rule": f"relation_members(threshold={text})"})
 
 
-def _judged(
+def _outcomes(
     relations: xr.Dataset, score: str, rows: dict[str, np.ndarray], threshold: str | float | int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Outcome, largest score and relations that reach the threshold, `[category, layer, head]`."""
@@ -91,23 +95,21 @@ def _judged(
     reached = values >= least[:, None, None]
     shape = (len(rows), *values.shape[1:])
     outcome, effect, tasks = np.zeros(shape, dtype=np.int8), np.full(shape, np.nan), np.full(shape, "", dtype=object)
-    for place, own in enumerate(rows.values()):
-        if not len(own):
+    for place, tasks_of_category in enumerate(rows.values()):
+        if not len(tasks_of_category):
             continue
-        known = ~np.isnan(values[own]).any(axis=0)
-        outcome[place] = np.where(known, np.where(reached[own].any(axis=0), 1, -1), 0)
-        effect[place] = np.where(known, values[own].max(axis=0), np.nan)
-        for task in own:
+        exists = ~np.isnan(values[tasks_of_category]).any(axis=0)
+        outcome[place] = np.where(exists, np.where(reached[tasks_of_category].any(axis=0), 1, -1), 0)
+        effect[place] = np.where(exists, values[tasks_of_category].max(axis=0), np.nan)
+        for task in tasks_of_category:
             name = str(relations["task"].values[task])
             tasks[place][reached[task]] = [f"{text},{name}".lstrip(",") for text in tasks[place][reached[task]]]
     return outcome, effect, tasks.astype(str)
 
 
 def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
-    if isinstance(threshold, str):
-        if threshold != CALIBRATED:
-            raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
-    elif isinstance(threshold, bool) or not isinstance(threshold, numbers.Real) or not 0 < threshold <= 1:
+    number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool) and 0 < threshold <= 1
+    if not number and threshold != CALIBRATED:
         raise OptionError(f"threshold must be {CALIBRATED!r} or a number in (0, 1]; got {threshold!r}.")
     refuse_results(
         relations,
@@ -126,15 +128,11 @@ def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
 
 
 def _warn(rows: dict[str, np.ndarray]) -> None:
-    for named, problem in (
-        (
-            [f"{name} ({len(own)} relations)" for name, own in rows.items() if len(own) > 1],
-            "One relation makes a head a member of its category: an OR over many relations saturates",
-        ),
-        (
-            [name for name, own in rows.items() if not len(own)],
-            "Categories without any relation that was scored stay empty, nothing is known of their heads",
-        ),
+    several = [f"{name} ({len(tasks)} relations)" for name, tasks in rows.items() if len(tasks) > 1]
+    empty = [name for name, tasks in rows.items() if not len(tasks)]
+    for categories, problem in (
+        (several, "One relation makes a head a member of its category: an OR over many relations saturates"),
+        (empty, "Categories without any scored relation stay empty, nothing is known of their heads"),
     ):
-        if named:
-            warnings.warn(f"{problem}: {', '.join(named)}.", StatisticsWarning, stacklevel=3)
+        if categories:
+            warnings.warn(f"{problem}: {', '.join(categories)}.", StatisticsWarning, stacklevel=3)

@@ -1,20 +1,20 @@
-"""Ways to score a head, one file each; every file of this package is discovered, and its methods become attributes.
+"""Methods that score heads, one file or folder each; all are discovered and become attributes of this package.
 
-A study names them: `hc.run(model, methods=["denoising_patch", "mean_ablation@last"])`. Each is a plain function, too:
-`hc.methods.denoising_patch` is the method, not the module of the same name.
+A study names them, `hc.run(model, methods=["denoising_patch", "mean_ablation@last"])`, and each is also a plain
+function: `hc.methods.denoising_patch` is the method, not the module of the same name.
 
 ## Replace one head
 
-In the corrupted run `denoising_patch` puts the clean output of a head, in the clean run `noising_patch` the corrupted
-one. `mean_ablation`, `resample_ablation` and `zero_ablation` take away what a head says. `function_vector_patch` puts
-what a head says of the task on average. Controls of the denoising patch are `second_corruption_patch`, which shows how
-much of its effect is "the wrong task is gone", and `other_item_patch`, which shows how much is not about the item.
+`denoising_patch` puts the clean output of a head into the corrupted run, `noising_patch` the corrupted one into the
+clean run. `mean_ablation`, `resample_ablation` and `zero_ablation` remove a head's output. `function_vector_patch` puts
+in its mean output on the task. Controls of the denoising patch are `second_corruption_patch`, for the part of its
+effect that comes from removing the wrong task, and `other_item_patch`, for the part that is not about the item.
 `attribution_patch` is its first-order approximation.
 
-## Judge heads over all tasks at once
+## Joint methods: score heads over all tasks at once
 
-`ov_relation` reads weights, `head_gating` fits gates, `function_probe` classifies outputs; `token_probe` is about the
-tokens of a layer, not about heads.
+`ov_relation` reads weights, `head_gating` fits gates, `function_probe` classifies head outputs; `token_probe` scores
+the tokens of each layer, not heads.
 
 ## Add one
 

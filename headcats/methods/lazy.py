@@ -1,4 +1,4 @@
-"""A method whose code is imported when it is first used, so that its name and declaration cost no torch."""
+"""Methods whose code is imported at first use, so that names and declarations cost no torch."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ class LazyMethod:
     """A declared method; calling it, and every attribute but the declaration, imports its code.
 
     Attributes:
-        declaration: What the method says of itself.
+        declaration: What the rest of headcats needs to know of the method.
         name: Its registered name.
 
     Example:
@@ -42,7 +42,7 @@ class LazyMethod:
         return sys.modules.get(self._code.partition(":")[0].rpartition(".")[0])
 
     def summary(self, block: xr.Dataset) -> list[str]:
-        """What a reader should know of a finished block, as plain sentences."""
+        """Sentences on a finished block."""
         return pkgutil.resolve_name(self._summary)(block) if self._summary else []
 
     @property
@@ -51,14 +51,14 @@ class LazyMethod:
 
     @property
     def __wrapped__(self) -> Any:
-        """What `inspect.signature` and the pages of the API show."""
+        """The method, whose signature `inspect.signature` and the API pages show."""
         return self._method
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Call the method; `inspect.signature` and the pages of the API show its own arguments."""
+        """Call the method with its own arguments."""
         return self._method(*args, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -78,13 +78,13 @@ def declare(declaration: Declaration, code: str, *, summary: str = "", figure: s
     """Register a method by its declaration.
 
     Args:
-        declaration: What the method says of itself.
-        code: Where its class is, as `package.module:Class`.
-        summary: Where the function is that turns a block of a joint method into sentences, as `package.module:name`.
-        figure: Where the figure is that the declaration names, if no other package registers it.
+        declaration: What the rest of headcats needs to know of the method.
+        code: Its class, as `package.module:Class`.
+        summary: Function from a block of a joint method to sentences, as `package.module:name`.
+        figure: The figure that the declaration names, as `package.module:name`, unless it is registered elsewhere.
 
     Returns:
-        The registered method, which imports `code` at its first call.
+        The registered method, which imports `code` at first use.
 
     Raises:
         DataError: A name that cannot be one of results or files.

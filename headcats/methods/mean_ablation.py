@@ -1,4 +1,4 @@
-"""Mean ablation: what is lost when a head says the same thing on every prompt."""
+"""Mean ablation: what is lost when a head writes the same on every prompt."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.results.declaration import Declaration
@@ -13,10 +13,9 @@ from headcats.results.declaration import Declaration
 def mean_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its mean over held-out reference prompts, token role by token role.
 
-    Effect = (clean - patched) / gap, averaged over prompts. Which mean decides what is measured: `reference="suite"`
-    (all tasks of the suite, equal weight) removes what the head says about the task; `"task"` (this task's clean
-    prompts) removes only what it says about the item, and is blind to task recognition; `"corrupted"` takes this task's
-    corrupted prompts.
+    Effect = (clean - patched) / gap, averaged over prompts. The reference decides what is removed: `"suite"` (all tasks
+    of the suite, equal weight) removes what the head says about the task; `"task"` (this task's clean prompts) only
+    what it says about the item, so it is blind to task recognition; `"corrupted"` takes this task's corrupted prompts.
 
     Example:
         >>> import headcats as hc

@@ -8,8 +8,8 @@ def noising_patch(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its corrupted value.
 
     Effect = (clean - patched) / gap, averaged over prompts: 1 where the head alone destroys the clean answer. Other
-    heads can stand in for a replaced one (Rushing & Nanda 2024, arXiv 2402.15390), so a small effect does not mean
-    "unused".
+    heads can compensate for a replaced one (Rushing & Nanda 2024, arXiv 2402.15390), so a small effect does not mean
+    that the head is unused.
 
     Example:
         >>> import headcats as hc

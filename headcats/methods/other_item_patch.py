@@ -1,4 +1,4 @@
-"""Other-item patch: how much of a denoising effect is about the task alone, whatever the query. A control."""
+"""Other-item patch: how much of a denoising effect is about the task, whatever the query. A control."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.results.declaration import CONTROL_CAUTION, Declaration
@@ -8,24 +8,19 @@ from headcats.results.declaration import CONTROL_CAUTION, Declaration
     base="corrupted",
     positions="last",
     references=("other_items",),
-    declares=Declaration(
-        default=3,
-        control_of="denoising_patch",
-        control="item",
-        caution=CONTROL_CAUTION,
-    ),
+    declares=Declaration(default=3, control_of="denoising_patch", control="item", caution=CONTROL_CAUTION),
 )
 def other_item_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a clean prompt of the same task with another query.
 
     Effect = (patched - corrupted) / gap, averaged over prompts. The donor is a seeded held-out prompt of the task with
     other demonstrations and another query item, read at the same token roles; on tokens of a script, another prompt of
-    the batch. It knows the task and not the item: what it brings back (positive = helps) is not about the item, and
-    denoising_patch minus this is the part that is.
+    the batch. It shares the task and not the item: the effect that remains (positive = helps) is not about the item,
+    and denoising_patch minus this is the part that is.
 
-    It is a control of denoising_patch and no null: it carries the task, so its map resembles that of denoising closely
-    where heads say which task it is. A head that moves the answer itself gets a negative part from it, because the
-    donor's answer is another one. Prompts whose roles no donor shows are left out and counted (`dropped`).
+    A control of denoising_patch, not a null: it carries the task, so its map closely resembles that of denoising where
+    heads identify the task. A head that moves the answer itself gets a negative part, because the donor has another
+    answer. Prompts whose roles no donor covers are left out and counted (`dropped`).
 
     Example:
         >>> import headcats as hc

@@ -1,7 +1,7 @@
-"""Studies as papers made them: options of `hc.run` and of the map under the paper's name.
+"""Presets of studies: options of `hc.run` and of the map under the name of a paper.
 
-The constants inside a method (learning rates, numbers of tokens) are values of its option `preset`; a study's preset is
-what has to be chosen around it. Both stand beside the method.
+Constants inside a method (learning rates, numbers of tokens) are values of its option `preset`; a study's preset holds
+what is chosen around it. Both stand beside the method.
 """
 
 from collections.abc import Mapping
@@ -14,15 +14,7 @@ from headcats.registry import lookup, register
 
 @dataclass(frozen=True)
 class Preset:
-    """A study under a name.
-
-    Attributes:
-        name: Its name on the command line.
-        paper: What it follows.
-        run: Options of `hc.run`.
-        reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
-        differs: What the paper did otherwise, or "".
-    """
+    """A study under a name; see `add_preset`."""
 
     name: str
     paper: str
@@ -32,11 +24,11 @@ class Preset:
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
-        read = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
-        said = [f"{self.paper}: {', '.join(self.run['methods'])}."]
-        said += [f"Its map: headcats map {read}."] if read else []
-        said += [f"Differs: {self.differs}."] if self.differs else []
-        return " ".join(said)
+        options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.reading.items())
+        sentences = [f"{self.paper}: {', '.join(self.run['methods'])}."]
+        sentences += [f"Its map: headcats map {options}."] if options else []
+        sentences += [f"Differs: {self.differs}."] if self.differs else []
+        return " ".join(sentences)
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -46,7 +38,7 @@ def preset(name: str) -> dict[str, Any]:
         name: One of `headcats list presets`.
 
     Returns:
-        A fresh dictionary; add or change options before passing it on.
+        A new dictionary, whose options can be changed before the call.
 
     Raises:
         UnknownNameError: No such preset; the message lists near matches.
@@ -57,8 +49,8 @@ def preset(name: str) -> dict[str, Any]:
         ['prob']
         >>> options = hc.methods.preset("todd2024") | {"template": "arrow", "n_prompts": 8}  # hc.run(model, **options)
     """
-    found = lookup("preset", name)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in found.run.items()}
+    options = lookup("preset", name).run
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
 
 
 def add_preset(
@@ -69,13 +61,13 @@ def add_preset(
     reading: Mapping[str, str] = MappingProxyType({}),
     differs: str = "",
 ) -> None:
-    """Register a preset; it belongs into the file of its method.
+    """Register a preset, in the file of its method.
 
     Args:
         name: Its name on the command line.
-        paper: What it follows.
+        paper: The paper it follows.
         run: Options of `hc.run`.
-        reading: Options of `headcats map`.
-        differs: What the paper did otherwise, or "".
+        reading: Options of `headcats map` that the paper's figures correspond to: `rule`, `min_tasks`.
+        differs: Where this differs from the paper, or "".
     """
     register("preset", name, Preset(name, paper, run, reading, differs))

@@ -1,4 +1,4 @@
-"""Resample ablation: what is lost when a head says what it says on a prompt of another task."""
+"""Resample ablation: what is lost when a head writes what it writes on a prompt of another task."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 
@@ -8,8 +8,7 @@ def resample_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its value on a seeded held-out prompt of another task, at the same token
     roles.
 
-    Effect = (clean - patched) / gap, averaged over prompts. Unlike a mean, the replacement is a value the head really
-    takes.
+    Effect = (clean - patched) / gap, averaged over prompts. Unlike a mean, the replacement is a value the head takes.
 
     Example:
         >>> import headcats as hc

@@ -1,4 +1,4 @@
-"""Second-corruption patch: how much of a denoising effect is that the wrong task is gone. A control."""
+"""Second-corruption patch: how much of a denoising effect comes from removing the wrong task. A control."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.results.declaration import CONTROL_CAUTION, Declaration
@@ -9,27 +9,21 @@ from headcats.results.declaration import CONTROL_CAUTION, Declaration
     positions="last",
     keeps_agreement=True,
     uses_second=True,
-    declares=Declaration(
-        default=2,
-        control_of="denoising_patch",
-        control="task",
-        caution=CONTROL_CAUTION,
-    ),
+    declares=Declaration(default=2, control_of="denoising_patch", control="task", caution=CONTROL_CAUTION),
 )
 def second_corruption_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a second, independent corruption of the same query.
 
     Effect = (patched - corrupted) / gap, averaged over prompts; the gap is that of the task, as for denoising_patch.
-    The donor shows another wrong task, or words that another task gives for other inputs (`second_task (prompt)` says
-    what; see `headcats.prompts.second_corruption`), so it knows no more of the right answer than the corrupted prompt
-    does. What it brings back all the same, a positive effect, comes of taking the first wrong task away.
+    The donor shows another wrong task, or words that another task gives for other inputs (`second_task (prompt)` names
+    it; see `headcats.prompts.second_corruption`), so it knows no more of the right answer than the corrupted prompt
+    does. Any remaining effect comes from removing the first wrong task.
 
-    It is the control of denoising_patch, not an effect of its own: denoising minus this, prompt by prompt, is the part
-    that needs the right task. Two wrong tasks may share more with each other than either does with the right one, or
-    with the right one than with each other; both make that part uncertain, so look at several `second_task`. Where the
-    prompts of a study are corrupted by permuted labels, the donor is permuted too ("shuffled_labels") and still says
-    which words answer: it brings part of the right task along, and the part that needs the right task is a lower bound.
-    Prompts without a second corruption are left out and counted (`dropped`); a task without any is refused.
+    A control of denoising_patch: denoising minus this, prompt by prompt, is the part that needs the right task. Two
+    wrong tasks may share more with each other than with the right one, or the reverse, which makes that part uncertain:
+    look at several `second_task`. If the study permutes labels, the donor is permuted too ("shuffled_labels") and still
+    shows which words answer, so the part that needs the right task is a lower bound. Prompts without a second
+    corruption are left out and counted (`dropped`); a task without any is skipped.
 
     Example:
         >>> import headcats as hc

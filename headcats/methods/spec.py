@@ -1,4 +1,4 @@
-"""How a study names a method with its options: `mean_ablation`, `mean_ablation:reference=task@last`."""
+"""Parse a method with its options, as in `mean_ablation:reference=task@last`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ class MethodSpec:
 
     Attributes:
         method: The registered method.
-        positions: "last", "all" or a token role; "" for a method that judges heads over the whole suite.
+        positions: "last", "all" or a token role; "" for a joint method.
         options: (name, value) pairs that differ from the method's defaults, sorted.
     """
 
@@ -30,22 +30,22 @@ class MethodSpec:
 
     @property
     def label(self) -> str:
-        """`name@positions`, the name of a block; the name alone for a method over the whole suite."""
+        """`name@positions`, the name of a block; the name alone for a joint method."""
         return str(Label(self.name, positions=self.positions))
 
     @property
     def of_suite(self) -> bool:
-        """Whether the method judges heads over all tasks at once."""
+        """Whether this is a joint method."""
         return bool(self.method.declaration.kind == "joint")
 
     @classmethod
     def parse(cls, text: str) -> "MethodSpec":
-        """Read `name[:option=value,...][@positions]`; what is not given is the method's default.
+        """Parse `name[:option=value,...][@positions]`; the method's defaults fill in the rest.
 
         Raises:
             UnknownNameError: Unknown method or option.
-            OptionError: A value that the option does not take, an option given twice, positions for a method that has
-                none, or a method that a study cannot run.
+            OptionError: An invalid value, an option given twice, positions for a joint method, or a method that a
+                study cannot run.
         """
         label = Label.parse(text)
         name, positions = label.name, label.positions

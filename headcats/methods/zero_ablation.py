@@ -8,8 +8,8 @@ from headcats.results.declaration import Declaration
 def zero_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to 0.
 
-    Effect = (clean - patched) / gap, averaged over prompts. It depends on whether value biases were folded into the
-    weights (up to 0.45 nats between a processed and a raw GPT-2-like model); the other causal methods do not.
+    Effect = (clean - patched) / gap, averaged over prompts. Unlike the other causal methods, it depends on whether
+    value biases were folded into the weights (up to 0.45 nats between a processed and a raw GPT-2-like model).
 
     Example:
         >>> import headcats as hc

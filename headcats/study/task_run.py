@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError, PlanError
 from headcats.methods.causal import CausalMethod
-from headcats.methods.causal.inputs import TaskInputs
+from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual

@@ -21,19 +21,19 @@ def test_whole_numbers_are_read(text: str, value: int) -> None:
 
 def test_names_are_read() -> None:
     assert read_value(NAMES, "task", name="reference", method="m") == "task"
-    with pytest.raises(OptionError, match="Option 'reference' of m takes 'suite', 'task'; got 'tasks'"):
+    with pytest.raises(OptionError, match="'suite', 'task'; got 'tasks'"):
         read_value(NAMES, "tasks", name="reference", method="m")
 
 
 # What int() would take, or choke on, is refused alike.
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "", "eight", "1_0", "٣", "²", "+1", "1e2", "9" * 5000])
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="Option 'steps' of m takes a whole number of at least 1; got "):
+    with pytest.raises(OptionError, match=r"'steps' of m .* 1; got "):
         read_value(STEPS, text, name="steps", method="m")
 
 
 @pytest.mark.parametrize("value", [True, 0, 1.0, "1", None])
 def test_values_from_python_are_checked_alike(value: object) -> None:
-    with pytest.raises(OptionError, match=f"a whole number of at least 1; got {value!r}"):
+    with pytest.raises(OptionError, match=f"at least 1; got {value!r}"):
         check_whole(STEPS, value, name="steps", method="m")
     assert check_whole(STEPS, 3, name="steps", method="m") == 3

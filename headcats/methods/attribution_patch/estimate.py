@@ -6,8 +6,7 @@ from typing import Any
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.methods.causal.inputs import TaskInputs
-from headcats.methods.causal.joining import join_batches
+from headcats.methods.causal.on_task import TaskInputs, join_batches
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.metrics import measure, metric_traits
 from headcats.models.adapter import HookedModel
@@ -25,22 +24,21 @@ _IG_STEPS = WholeNumber(default=0)
 
 
 class AttributionPatch:
-    """First-order approximation of denoising_patch: all heads from one backward pass.
+    """First-order approximation of denoising_patch for all heads, from one backward pass.
 
     `patched = corrupted + sum over positions of d metric / d z[layer, head] * (z_clean - z_corrupted)`. Nothing is
-    patched: results carry the attribute `approximation`, everything that shows them says so, and they are never
+    patched: results carry the attribute `approximation`, are labelled as approximate wherever they appear, and never
     combined with exact ones. Effect = (patched - corrupted) / gap as for denoising_patch, positive = the head helps.
 
     The gradient is taken at the corrupted run (`ig_steps=0`), or averaged over `ig_steps` runs on the straight path
     from the corrupted to the clean embeddings (integrated gradients).
 
-    It is for choosing heads to patch exactly, not for the verdict. Measured in this project: on trained toy models it
-    ranks patches well (Spearman .91 to .98 with the exact effects; on the bundled model at the last position
-    .97 in the middle of 40 tasks, .70 at worst). `ig_steps=4` halves the mean error of the bundled model's effects, but
-    ranks them worse (.86 in the middle of 9 tasks), and more steps change nothing. A metric that is flat at the
-    corrupted run, such as a probability near 0, is seen with `ig_steps` only. Ablations have no such approximation:
-    where the answer is nearly certain a gradient says nothing of them (Spearman .03 to .2). At the last position alone
-    the fast exact sweep costs less than this one.
+    Use it to choose heads to patch exactly, not for the verdict. On trained toy models it ranks patches well (Spearman
+    .91 to .98 with the exact effects; on the bundled model at the last position .97 in the median of 40 tasks, .70 at
+    worst). `ig_steps=4` halves the mean error of the bundled model's effects but ranks them worse (median .86 of 9
+    tasks), and more steps change nothing. A metric that is flat at the corrupted run, such as a probability near 0,
+    needs `ig_steps`. Ablations have no such approximation: where the answer is nearly certain a gradient says nothing
+    about them (Spearman .03 to .2). At the last position alone the fast exact sweep is cheaper.
 
     Example:
         >>> import headcats as hc
@@ -75,10 +73,10 @@ class AttributionPatch:
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             batch: Clean and corrupted prompts of one length.
-            metrics: Names of smooth metrics: not `rank` or `accuracy`, whose gradient is 0. One backward pass each.
+            metrics: Names of smooth metrics (not `rank` or `accuracy`, whose gradient is 0); one backward pass each.
             positions: "last" (default), "all" or a token role.
-            ig_steps: Points on the path from the corrupted to the clean embeddings, each at the price of one more
-                forward and backward pass; 0 takes the gradient at the corrupted run.
+            ig_steps: Points on the path from the corrupted to the clean embeddings, each one more forward and backward
+                pass; 0 takes the gradient at the corrupted run.
             memory: Limit beside the model's weights, as in `hc.sweep`.
 
         Returns:
@@ -96,11 +94,7 @@ class AttributionPatch:
         return self._on_batch(runs, tuple(metrics), positions or self.positions, ig_steps)
 
     def check_metrics(self, metrics: Sequence[str]) -> None:
-        """Refuse metrics that a gradient says nothing about.
-
-        Raises:
-            OptionError: The message names it, and the metrics that can be used.
-        """
+        """Raises OptionError for a metric whose gradient is 0; the message names those that can be used."""
         for metric in metrics:
             if not metric_traits(metric).smooth:
                 smooth = ", ".join(name for name in names("metric") if metric_traits(name).smooth)
@@ -144,13 +138,7 @@ class AttributionPatch:
         advance: Callable[[int], None] = lambda heads: None,
     ) -> xr.Dataset:
         mask = runs.batch.positions(positions)
-        estimate = estimated_changes(
-            runs,
-            metrics=metrics,
-            mask=mask,
-            ig_steps=ig_steps,
-            advance=advance,
-        )
+        estimate = estimated_changes(runs, metrics=metrics, mask=mask, ig_steps=ig_steps, advance=advance)
         model = runs.model
         provenance = {
             "method": self.name,

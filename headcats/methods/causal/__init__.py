@@ -13,25 +13,23 @@ if TYPE_CHECKING:
     import xarray as xr
     from torch import Tensor
 
-    from headcats.methods.causal.inputs import TaskInputs
+    from headcats.methods.causal.on_task import TaskInputs
     from headcats.prompts.batch import PromptBatch
     from headcats.sweeps.intervention import Intervention, Sources
     from headcats.sweeps.reference import Reference
 else:
-    # The file of a method names these two, and is read where torch is not wanted.
+    # Files of methods name these two and are read without torch.
     Sources = Tensor = Any
 
 __all__ = ["CausalMethod", "Sources", "Tensor", "causal_method"]
 
 
 class CausalMethod:
-    """One way to intervene on heads. Calling it sweeps all heads of a model over one batch (see `hc.sweep`).
-
-    `hc.methods.causal_method` makes one; it is not made by hand.
+    """An intervention on heads, made by `hc.methods.causal_method`; a call sweeps all heads over a batch (`hc.sweep`).
 
     Args:
         replacement: What z becomes, `(prompt, head, d_head)`, given the sources of the layer.
-        declaration: What it says of itself.
+        declaration: What the rest of headcats needs to know of the method.
         references: Names of the reference prompts that a study can give it, the default first.
         **acts: `base`, `positions` and the promises of an `Intervention`.
 
@@ -81,7 +79,7 @@ class CausalMethod:
 
     @property
     def why_dropped(self) -> str:
-        """What is said of prompts that a study left out."""
+        """Why a study may leave out prompts, in words."""
         lacks = ["have no second corruption"] if self.intervention.uses_second else []
         return " or ".join([*lacks, *(["have token roles without reference prompts"] if self.references else [])])
 
@@ -99,20 +97,19 @@ class CausalMethod:
         reference: "Reference | PromptBatch | Sequence[PromptBatch] | None" = None,
         memory: str | int | None = None,
     ) -> "xr.Dataset":
-        """The method on one batch of prompts; as `hc.sweep` with it.
+        """The method on one batch of prompts; see `hc.sweep`.
 
         Args:
             model: A HookedTransformer, a TransformerBridge, or what `hc.load_model` returns.
             batch: Clean and corrupted prompts of one length.
-            metrics: Names of metrics, all read from the same forwards.
+            metrics: Names of metrics, all read from the same forward passes.
             positions: "last", "all" or a token role; None takes the method's own.
             path: "auto", "hooked" or a fast path by name.
-            reference: Held-out prompts, where the method takes a mean or a sample of them.
+            reference: Held-out prompts, for a method that replaces by their mean or a sample.
             memory: Limit beside the model's weights, such as "4GB".
 
         Returns:
-            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)`, in each metric's own
-            unit.
+            `patched (metric, prompt, layer, head)`, `clean` and `corrupted (metric, prompt)`, in each metric's unit.
 
         Raises:
             UnknownNameError, OptionError, DataError, ModelError: As `hc.sweep`.
@@ -139,11 +136,11 @@ class CausalMethod:
             reference: One of `options["reference"]`; None takes the first.
 
         Returns:
-            As `hc.sweep`, with the attribute `dropped`: prompts left out because the reference does not show one of
-            their token roles, or because they have no second corruption where it is read.
+            As `hc.sweep`, with the attribute `dropped`: prompts whose token roles the reference lacks, or without a
+            second corruption.
 
         Raises:
-            DataError: The reference does not cover half of a batch's prompts, no prompt has a second corruption, or
+            DataError: The reference covers less than half of a batch's prompts, no prompt has a second corruption, or
                 roles do not align.
         """
         from headcats.methods.causal.on_task import task_block
@@ -166,11 +163,11 @@ def causal_method(
     Args:
         base: Run in which heads are replaced, "clean" or "corrupted".
         positions: Where by default: "last", "all" or a token role.
-        references: Names of the reference prompts a study can give it ("suite", "task", "corrupted", "other_tasks",
-            "other_items"), the default first; empty for a replacement that needs none.
+        references: Reference prompts that a study can give it ("suite", "task", "corrupted", "other_tasks",
+            "other_items"), the default first; empty for none.
         keeps_agreement: See `Intervention`.
         uses_second: See `Intervention`.
-        declares: What else the method says of itself; its name and its strength, the effect, are filled in.
+        declares: What else the method declares; its name and its strength, the effect, are filled in.
 
     Returns:
         The decorator; it makes a `CausalMethod` of the function.

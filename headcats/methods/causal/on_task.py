@@ -1,16 +1,38 @@
 """A causal method on all batches of a task."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+import torch
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.methods.causal.inputs import TaskInputs
-from headcats.methods.causal.joining import join_batches
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
+from headcats.sweeps.labels import mark_noise
 from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
+
+
+@dataclass(frozen=True)
+class TaskInputs:
+    """What a study hands a method for one task.
+
+    Attributes:
+        runs: Base runs of the task's batches (one per prompt length).
+        metrics: Names of the metrics to read.
+        reference: Name of a reference ("suite", "task", "corrupted", "other_tasks", "other_items") -> its prompts.
+        advance: To be called with the number of heads done, per batch.
+        path: Path of sweeps: "auto", "hooked" or a fast one.
+    """
+
+    runs: tuple[BaseRuns, ...]
+    metrics: tuple[str, ...]
+    reference: Callable[[str], Reference]
+    advance: Callable[[int], None] = lambda heads: None
+    path: str = "auto"
 
 
 def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None) -> xr.Dataset:
@@ -41,16 +63,15 @@ def _on_batch(
     reference: Reference,
     left_out: Sequence[int],
 ) -> xr.Dataset:
-    """The sweep over one batch, without the prompts `left_out`, and the few whose token roles the reference does
-    not cover.
+    """The sweep over one batch, without the prompts `left_out` and the few whose token roles the reference lacks.
 
     Raises:
-        UncoveredRoles: It does not cover half of the prompts.
+        UncoveredRoles: The reference does not cover half of the prompts.
     """
 
-    def swept(some: BaseRuns) -> xr.Dataset:
+    def swept(base_runs: BaseRuns) -> xr.Dataset:
         return sweep_runs(
-            some,
+            base_runs,
             intervention,
             metrics=inputs.metrics,
             positions=positions,
@@ -67,7 +88,29 @@ def _on_batch(
             raise
         block = swept(runs.select(covered))
     if left_out:
-        # Swept with the others: unpatched runs of the others alone would cost more.
+        # Swept with the others: separate unpatched runs would cost more.
         keys = {runs.batch.keys[prompt] for prompt in left_out}
         block = block.isel(prompt=[place for place, key in enumerate(block.key.values) if key not in keys])
     return block.assign_attrs(dropped=len(runs.batch) - block.sizes["prompt"])
+
+
+def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
+    """Blocks of one method joined along `prompt`, in their order; counts of dropped prompts are added up.
+
+    The noise of 16-bit models is that of all parts together; the path and its self-check are listed for all of them.
+    """
+    numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
+    joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
+    attrs = {
+        name: "; ".join(dict.fromkeys(part.attrs[name] for part in parts))
+        for name in ("path", "self_check")
+        if name in parts[0].attrs
+    }
+    provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
+    dropped = sum(part.attrs["dropped"] for part in parts)
+    joined.attrs = parts[0].attrs | {"dropped": dropped} | attrs | {"provenance": provenance}
+    noises = [part.noise for part in parts if "noise" in part]
+    if not noises:
+        return joined
+    sizes = [part.sizes["prompt"] for part in parts]
+    return mark_noise(joined, torch.tensor(np.sqrt(np.average(np.square(noises), axis=0, weights=sizes))))

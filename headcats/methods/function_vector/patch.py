@@ -1,4 +1,4 @@
-"""Function-vector patch: which heads bring a task back when they say what they say on average over its prompts."""
+"""Function-vector patch: which heads restore a task by their mean output on it."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.methods.presets import add_preset
@@ -18,19 +18,19 @@ def function_vector_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head at the last position to its mean over clean prompts of the same task.
 
     The causal indirect effect of Todd et al.: `raw = P_patched(answer) - P_corrupted(answer)`, averaged over prompts,
-    positive = the head helps. Theirs is the metric `prob`, prompts with shuffled labels, and the raw difference: what
-    `hc.score` calls `raw`, not the share of the gap that it calls `effect`.
-    `hc.methods.function_vector.rank_heads` ranks heads by the mean of `raw` over tasks.
+    positive = the head helps. Theirs is the metric `prob` on prompts with shuffled labels, and the raw difference
+    (`raw` in `hc.score`, not the share of the gap, `effect`). `hc.methods.function_vector.rank_heads` ranks heads by
+    the mean of `raw` over tasks.
 
-    Which heads it finds depends on the corrupted prompts. Shuffled labels still tell which words answer, so a head that
-    says no more than that has nothing to bring back. Measured on the bundled model: a vector of the 10 heads that stand
-    out with shuffled labels steers no better than one of random heads; ranked in prompts of another task
+    Which heads it finds depends on the corrupted prompts. Shuffled labels still show which words answer, so a head that
+    carries no more than that has nothing to restore. On the bundled model a vector of the 10 heads that stand out with
+    shuffled labels steers no better than one of random heads; ranked in prompts of another task
     (`corruption="other_task"`), 10 heads raise accuracy without demonstrations from .37 to .93.
 
-    The mean is over held-out prompts of the task (100 in a study) and knows no item, so what it brings back is the task
-    alone; `other_item_patch` does that with a single prompt. It is taken over the reference prompts whose last token
-    has the role of the last token of the scored prompt: over all of them wherever the template ends in the same tokens.
-    On tokens of a script without a reference, over the batch's own clean prompts.
+    The mean is over held-out prompts of the task (100 in a study) and knows no item, so only the task can be restored;
+    `other_item_patch` does that with a single prompt. It uses the reference prompts whose last token has the role of
+    the scored prompt's last token: all of them if the template ends in the same tokens. On tokens of a script without a
+    reference, it is over the batch's own clean prompts.
 
     Example:
         >>> import headcats as hc

@@ -1,4 +1,4 @@
-"""What a study hands a joint method, and what such a method looks like."""
+"""What a study hands a joint method, and the protocol of such a method."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,10 +28,10 @@ class SuiteInputs:
         pairs: Task name -> (input, output) word pairs; tasks of finished prompts are missing.
         template: How a prompt is written.
         n_demos: Demonstrations per prompt.
-        n_prompts: Prompts per task that the study asks for; methods that fit something may use more.
+        n_prompts: Prompts per task in the study; methods that fit something may use more.
         seed: Seed of every random choice.
-        advance: To be called with the share of a part that is done (0 to 1) and what is being done. Times are told by
-            it, so the share is to grow evenly; it is 0 as long as that cannot be said.
+        advance: To be called with the share of a part that is done (0 to 1) and a description. Times are estimated
+            from it, so the share should grow evenly; 0 while it is unknown.
     """
 
     model: HookedModel
@@ -45,7 +45,7 @@ class SuiteInputs:
     advance: Callable[[float, str], None] = lambda share, what: None
 
     def reporting(self, advance: Callable[[float, str], None]) -> "SuiteInputs":
-        """The same tasks, with another place to report to."""
+        """The same tasks with another `advance`."""
         return replace(self, advance=advance)
 
     def texts(self, task: str, *, n: int, purpose: str) -> list[AnsweredText]:
@@ -63,12 +63,11 @@ class SuiteInputs:
 
 
 class JointMethod(Protocol):
-    """A method that judges all heads over the tasks of a suite at once.
+    """A method that scores all heads over the tasks of a suite at once.
 
     Its work falls into named parts (a relation, a seed), each saved when it is finished. A part that raises DataError
-    is refused, with the message; the others go on. Where parts differ in how long they take, the method may also have
-    `work(inputs, part, **options)`: how much work the part is, in any unit (0 for all where the part that is done first
-    does it for all); times are estimated by it.
+    is skipped, with the message. If parts differ in duration, the method may also have `work(inputs, part, **options)`,
+    the work of a part in any unit (0 for all if the first part does it for all), from which times are estimated.
 
     Attributes:
         declaration: Of kind "joint".
@@ -81,13 +80,13 @@ class JointMethod(Protocol):
     options: dict[str, Option]
 
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
-        """Name of each part -> names of the tasks it reads, in the order in which they are done."""
+        """Name of each part -> names of the tasks it reads, in the order of execution."""
 
     def on_part(self, inputs: SuiteInputs, part: str, **options: Any) -> xr.Dataset:
         """The result of one part, with the attribute `provenance` (JSON)."""
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Parts, finished ones in the order of `parts`, as one dataset."""
+        """Finished parts, in the order of `parts`, as one dataset."""
 
     def summary(self, block: xr.Dataset) -> list[str]:
-        """What a reader should know of a finished result, as plain sentences."""
+        """Sentences on a finished block."""

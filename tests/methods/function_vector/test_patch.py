@@ -10,7 +10,7 @@ from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
 import headcats as hc
 from headcats.errors import UnknownNameError
-from headcats.methods.causal.inputs import TaskInputs
+from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
 from headcats.study.plan import plan
