@@ -39,7 +39,7 @@ class LazyMethod:
 
     @property
     def _folder(self) -> Any:
-        return sys.modules.get(self._code.partition(":")[0].rpartition(".")[0])
+        return sys.modules.get(self._code.split(":")[0].rpartition(".")[0])
 
     def summary(self, block: xr.Dataset) -> list[str]:
         """Sentences on a finished block."""
