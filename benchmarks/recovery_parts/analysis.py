@@ -10,7 +10,7 @@ from jaxtyping import Bool
 
 from headcats.categories.membership import categorize
 from headcats.errors import StatisticsWarning
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.scores.scoring import score
 from recovery_parts.generator import METHOD, Design
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headcats.rules import fdr
+from headcats.rules.discovery_rate import fdr
 from recovery_parts.analysis import called, scored
 from recovery_parts.generator import Design, results, without_items
 from recovery_parts.worlds import MIN_TASKS

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from headcats.rules import Rule, elbow, fdr, sd_above_mean, threshold, top_fraction
+from headcats.rules import elbow, sd_above_mean, threshold, top_fraction
+from headcats.rules.discovery_rate import fdr
+from headcats.rules.rule import Rule
 from recovery_parts.analysis import called, scored
 from recovery_parts.generator import Design, results
 from recovery_parts.worlds import MIN_TASKS, World, members, planted

@@ -10,7 +10,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats.results.folder import tree
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 from recovery_parts.toy_heads import Jobs, place, true_set
 from recovery_parts.toy_model import toy_model

@@ -14,7 +14,8 @@ import xarray as xr
 from headcats import registry
 from headcats.errors import DataError, OptionError
 from headcats.results.label import parse_call
-from headcats.rules import Rule, fdr
+from headcats.rules.discovery_rate import fdr
+from headcats.rules.rule import Rule
 
 FOLDER, RESULTS, SCORES, MEMBERS, OVERLAP = "folder", "results", "scores", "memberships", "overlap"
 # Kind -> the call that makes it from the previous one.

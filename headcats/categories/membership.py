@@ -15,7 +15,8 @@ import xarray as xr
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.rules import Rule, fdr, negate
+from headcats.rules.discovery_rate import fdr
+from headcats.rules.rule import Rule, negate
 from headcats.statistics.multiplicity import benjamini_hochberg
 
 

@@ -8,12 +8,13 @@ import xarray as xr
 
 from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
-from headcats.errors import OptionError, StatisticsWarning, TooFewItemsError, pluralize
+from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
 from headcats.results.folder import slug
 from headcats.results.label import Label
-from headcats.results.tree import approximation_of, find_manifest, first_exact, manifest_of, scored_labels
-from headcats.rules import Rule, fdr
+from headcats.results.tree import approximation_of, declarations, find_manifest, first_exact, manifest_of, scored_labels
+from headcats.rules.discovery_rate import fdr
+from headcats.rules.rule import Rule
 from headcats.rules.text import parse_rule, rule_text
 from headcats.scores.scoring import score
 
@@ -215,3 +216,32 @@ def map_tables(results: xr.DataTree, reading: Reading) -> dict[str, xr.Dataset]:
             members["size_expected"] = members["size_expected"] * float("nan")
         members.attrs |= {"rule": repr(reading.rule), "not_judged": str(error)}
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=reading.sign)}
+
+
+def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:
+    """The reading for these results, with a method whose categories can be tested.
+
+    Raises:
+        OptionError: Several positions of the method and none chosen, or a control.
+        UnknownNameError: A method that the results do not hold.
+        DataError: No scored task.
+    """
+    labels = scored_labels(results)
+    if not labels:
+        raise DataError("These results hold no scored task, so there is no category to test.")
+    declared = declarations(results)
+    causal = [label for label in labels if not declared[str(label)].control_of]
+    method = reading.label
+    if not method.name and causal:
+        return reading.resolve(results)
+    matches = [label for label in labels if method.name == "" or method in (label, label.at(""))]
+    if matches and matches[0] not in causal:
+        raise OptionError(
+            f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
+            f"heads by {' or '.join(map(str, causal)) or 'another method, which these results do not hold'}."
+        )
+    if len(matches) > 1:
+        raise OptionError(f"These results hold '{method}' as {', '.join(map(str, matches))}: name one of them.")
+    if not matches:
+        raise UnknownNameError(f"These results hold no block of '{method}'; they hold {', '.join(map(str, labels))}.")
+    return replace(reading, label=matches[0]).resolve(results)

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import stats
 
 from headcats.errors import StatisticsWarning
-from headcats.rules import Cutoffs, Rule
+from headcats.rules.rule import Cutoffs, Rule
 
 Grids = dict[str, Float[np.ndarray, "... layer head"]]
 

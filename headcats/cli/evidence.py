@@ -62,7 +62,8 @@ def evidence_command(
     results = load(folder)
     note_unfinished(results)
     check_scored(results, folder, method, by="`headcats evidence`")
-    from headcats.study.evidence_run import resolve_tested, run_evidence
+    from headcats.categories.reading import resolve_tested
+    from headcats.study.evidence_run import run_evidence
 
     target = folder / resolve_tested(reading, results).evidence_folder(results, ablated=positions)
     replaced = " These replace earlier ones." if (target / f"{EVIDENCE_TABLES[0]}.nc").exists() else ""

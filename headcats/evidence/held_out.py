@@ -18,7 +18,7 @@ from headcats.evidence.verdicts import verdicts
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 

@@ -12,7 +12,7 @@ from headcats.categories.membership import categorize, numbered_tasks
 from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.evidence.controls import Controls, coupled_controls, relabellings
 from headcats.models.head import Head
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.sweeps.tree import HeadSet
 
 TESTED_HEADS = 4

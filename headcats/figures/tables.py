@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.results.tree import refuse_results
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")

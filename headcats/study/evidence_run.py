@@ -4,24 +4,23 @@ import json
 import logging
 import os
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
-from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores
-from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
+from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores, resolve_tested
+from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.trials import select
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import load, table_bytes
 from headcats.results.manifest import MANIFEST
-from headcats.results.tree import declarations, manifest_of, scored_labels
+from headcats.results.tree import manifest_of
 from headcats.results.whole_file import write_whole
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.scores.items import first_half, of_items
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study
@@ -166,35 +165,6 @@ def _check_order(model: Any, results: Any) -> None:
         )
     if not isinstance(results, str | os.PathLike):
         check_is(results, RESULTS, by="hc.run_evidence")
-
-
-def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:
-    """The reading for these results, with a method whose categories can be tested.
-
-    Raises:
-        OptionError: Several positions of the method and none chosen, or a control.
-        UnknownNameError: A method that the results do not hold.
-        DataError: No scored task.
-    """
-    labels = scored_labels(results)
-    if not labels:
-        raise DataError("These results hold no scored task, so there is no category to test.")
-    declared = declarations(results)
-    causal = [label for label in labels if not declared[str(label)].control_of]
-    method = reading.label
-    if not method.name and causal:
-        return reading.resolve(results)
-    matches = [label for label in labels if method.name == "" or method in (label, label.at(""))]
-    if matches and matches[0] not in causal:
-        raise OptionError(
-            f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
-            f"heads by {' or '.join(map(str, causal)) or 'another method, which these results do not hold'}."
-        )
-    if len(matches) > 1:
-        raise OptionError(f"These results hold '{method}' as {', '.join(map(str, matches))}: name one of them.")
-    if not matches:
-        raise UnknownNameError(f"These results hold no block of '{method}'; they hold {', '.join(map(str, labels))}.")
-    return replace(reading, label=matches[0]).resolve(results)
 
 
 def _save(evidence: xr.DataTree, folder: Path) -> None:

@@ -9,19 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 from headcats.tasks import cognitive_inputs as inputs
+from headcats.tasks.categories import FUNCTIONS
 from headcats.tasks.definition import WordPair, merge, task
-
-FUNCTIONS = (
-    "Knowledge Recall",
-    "Retrieval",
-    "Logical Reasoning",
-    "Decision-making",
-    "Semantic Understanding",
-    "Syntactic Understanding",
-    "Inference",
-    "Math Calculation",
-)
-"""In the row order of the figure. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978."""
 
 _recall = partial(task, category=FUNCTIONS[0], suite="cognitive", source="tables/countries.tsv")
 _retrieval = partial(task, category=FUNCTIONS[1], suite="cognitive", source="lists drawn from the seed")

@@ -7,25 +7,8 @@ from dataclasses import dataclass
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 from headcats.registry import names as registered
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-
-# As many as the overlap map has room for, distinct from each other, the standard categories, the map's greys and its
-# colours for several categories (headcats/figures/colours.py).
-SPARE_COLOURS = ("#00eebb", "#990044", "#ffcc88", "#445500", "#bbbbff", "#996600", "#ff8888", "#77aa77")
-
-
-@dataclass(frozen=True)
-class Category:
-    """A kind of task.
-
-    Attributes:
-        name: Name in figures.
-        colour: `#rrggbb`.
-    """
-
-    name: str
-    colour: str
 
 
 @dataclass(frozen=True)
@@ -168,14 +151,6 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
 def tasks_of_suite(name: str) -> list[Task]:
     """Registered tasks that belong to this suite, in the order of registration."""
     return [task for task in (lookup("task", task_name) for task_name in registered("task")) if task.suite == name]
-
-
-STANDARD_CATEGORIES = (
-    Category("Algorithmic", "#1f77b4"),
-    Category("Knowledge", "#ff7f0e"),
-    Category("Linguistic", "#2ca02c"),
-    Category("Translation", "#d62728"),
-)
 
 
 def icl() -> Suite:

@@ -10,7 +10,8 @@ from simulated import block, tree
 from headcats.categories.reading import Reading
 from headcats.errors import OptionError
 from headcats.results.label import Label
-from headcats.rules import fdr, null_calibrated
+from headcats.rules import null_calibrated
+from headcats.rules.discovery_rate import fdr
 
 LABEL = Label("denoising_patch", positions="last")
 

@@ -6,7 +6,7 @@ import xarray as xr
 
 from headcats import rules
 from headcats.errors import DataError, OptionError
-from headcats.rules import negate
+from headcats.rules.rule import negate
 
 DIMS = ("task", "layer", "head")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headcats import registry, rules
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.statistics.multiplicity import draws_for, smallest_p
 
 EFFECT_RULES = {

@@ -1,6 +1,7 @@
 import pytest
 
-from headcats.rules import elbow, fdr, threshold
+from headcats.rules import elbow, threshold
+from headcats.rules.discovery_rate import fdr
 from headcats.rules.text import parse_rule, rule_text
 
 

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 
 from headcats.tasks import cognitive_inputs
-from headcats.tasks.suites import SPARE_COLOURS, suite
+from headcats.tasks.categories import SPARE_COLOURS
+from headcats.tasks.suites import suite
 
 SUITE = suite("cognitive")
 TASKS = {task.name: task for task in SUITE.tasks}

@@ -4,8 +4,9 @@ import pytest
 
 import headcats as hc
 from headcats.errors import DataError, UnknownNameError
+from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import SPARE_COLOURS, STANDARD_CATEGORIES, Category, Suite, make_suite, suite
+from headcats.tasks.suites import Suite, make_suite, suite
 
 NONE = ("#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 """Colours that mean several categories, or none, in the overlap map."""

@@ -17,7 +17,8 @@ from headcats.results.declaration import approximation_label
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.tree import approximation_of, declarations, find_manifest, scored_labels, task_nodes
-from headcats.rules import Rule, fdr
+from headcats.rules.discovery_rate import fdr
+from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
 from headcats.scores.scoring import score
 

@@ -10,10 +10,8 @@ import plotly.graph_objects as go
 
 from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.text import MEDIUM, TITLE
+from headcats.figures.panels.text import EDGE, MEDIUM, TITLE
 
-EDGE = 16
-"""Pixels left and right of titles and captions."""
 _TITLE_TOP = 12
 
 

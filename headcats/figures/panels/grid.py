@@ -11,12 +11,22 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.canvas import EDGE, Canvas
+from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.colour_scale import ColourScale
 from headcats.figures.panels.colour_square import ColourSquare
 from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, arranged, name_size
 from headcats.figures.panels.legend import Legend
-from headcats.figures.panels.text import LARGE, MISSING, SMALL, TITLE, escaped, fold_caption, line_height, text_width
+from headcats.figures.panels.text import (
+    EDGE,
+    LARGE,
+    MISSING,
+    SMALL,
+    TITLE,
+    escaped,
+    fold_caption,
+    line_height,
+    text_width,
+)
 
 _LEAST, _RIGHT, _BOTTOM = 720, 26, 12
 _TITLE_ROOM, _CAPTION_LINE = 28, 18

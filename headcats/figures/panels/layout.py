@@ -8,8 +8,7 @@ from itertools import groupby
 import plotly.graph_objects as go
 
 from headcats.figures.panels.axes import Axis, Scale
-from headcats.figures.panels.canvas import EDGE
-from headcats.figures.panels.text import LARGE, MEDIUM, SMALL, fold, line_height, text_width
+from headcats.figures.panels.text import EDGE, LARGE, MEDIUM, SMALL, fold, line_height, text_width
 
 WIDEST = 1380
 """Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""

@@ -4,6 +4,8 @@ import html
 import math
 from collections.abc import Sequence
 
+EDGE = 16
+"""Pixels left and right of titles and captions."""
 SMALL, MEDIUM, LARGE, TITLE = 11, 12, 14, 16
 """Sizes in pixels: notes of a panel, captions and axes, names of panels, the title."""
 MISSING = "no value"

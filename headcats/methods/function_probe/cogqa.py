@@ -28,7 +28,7 @@ from headcats.prompts.answered import AnsweredText
 from headcats.prompts.encode import DropReport
 from headcats.prompts.pair import Span
 from headcats.registry import unknown_name_message
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS
 
 TASK = "cogqa"
 """Task of every text: the layout names functions, but no tasks within them."""

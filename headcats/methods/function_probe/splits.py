@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
 from headcats.statistics.random_streams import stream
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS
 
 
 def in_order(names: Iterable[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_relation import relation_members
-from headcats.categories.reading import Reading, map_tables
+from headcats.categories.reading import Reading, map_tables, resolve_tested
 from headcats.errors import DataError, HeadcatsError, UnknownNameError, pluralize
 from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
@@ -15,8 +15,7 @@ from headcats.results.declaration import default_methods, registered, registered
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.tree import declarations, drop_untried_categories, manifest_of, suite_blocks, task_nodes
-from headcats.rules import Rule
-from headcats.study.evidence_run import resolve_tested
+from headcats.rules.rule import Rule
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
 _ALL = {1: "The one head", 2: "Both heads"}

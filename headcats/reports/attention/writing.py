@@ -23,7 +23,7 @@ from headcats.results.folder import load, slug
 from headcats.results.manifest import MANIFEST, Manifest
 from headcats.results.tree import manifest_of
 from headcats.results.whole_file import TEMPORARY, write_whole
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_prompts, restored_model, restored_study
 

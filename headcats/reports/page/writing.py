@@ -17,7 +17,7 @@ from headcats.reports.page.sections import SECTIONS
 from headcats.results.folder import load
 from headcats.results.tree import drop_untried_categories, task_nodes
 from headcats.results.whole_file import write_whole
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 
 FILE = "report"
 

@@ -14,7 +14,7 @@ from headcats.errors import OptionError, StatisticsWarning
 from headcats.reports.text.finding import Finding, Table, line, table
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import count_findings, head_names
-from headcats.rules import Rule
+from headcats.rules.rule import Rule
 from headcats.rules.text import rule_text
 from headcats.study.defaults import DEFAULT_RULE
 

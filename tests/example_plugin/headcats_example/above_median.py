@@ -3,7 +3,8 @@
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.rules import Rule, rule
+from headcats.rules import rule
+from headcats.rules.rule import Rule
 
 
 @rule

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError
 from headcats.methods.function_probe.cogqa import cogqa_texts
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS
 
 ENTRY: dict[str, Any] = {
     "question": "Lee mowed 16 lawns at $33 each. How much did he earn?",

@@ -4,7 +4,7 @@ import pytest
 
 from headcats.errors import OptionError
 from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
-from headcats.tasks.cognitive import FUNCTIONS
+from headcats.tasks.categories import FUNCTIONS
 
 
 def test_the_paper_preset_holds_the_constants_of_the_specification() -> None:

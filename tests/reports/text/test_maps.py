@@ -12,7 +12,7 @@ from headcats.categories.reading import Reading, judge_scores, map_tables, read_
 from headcats.errors import DataError, OptionError
 from headcats.reports.text.finding import Finding
 from headcats.reports.text.maps import map_findings
-from headcats.rules import fdr
+from headcats.rules.discovery_rate import fdr
 from headcats.rules.text import parse_rule
 from headcats.study.defaults import DEFAULT_RULE
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import xarray as xr
 
 from headcats.categories.reading import EVIDENCE
-from headcats.figures.ablation_curves import ablation_curves
+from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.text.evidence import evidence_findings
@@ -46,7 +46,9 @@ def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     """The curves, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
     curves = tree["curves"].to_dataset().assign_attrs(categories=categories)  # for the colours of the suite
     if bool(curves["damage"].notnull().any()):
-        yield Drawn(f"ablation_curves_{name}", ablation_curves(curves), line("evidence.curves_figure"))
+        yield Drawn(
+            f"ablation_curves_{name}", lookup("figure", "ablation_curves")(curves), line("evidence.curves_figure")
+        )
     tested, *findings, verdicts = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield tested
