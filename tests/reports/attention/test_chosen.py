@@ -1,7 +1,9 @@
 """Which heads and tasks are shown, on results with planted heads."""
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import xarray as xr
 from simulated import block, tree
 
 import headcats as hc
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import choose
@@ -80,9 +83,13 @@ def test_members_with_the_largest_effect_first() -> None:
     assert first.low <= first.effect <= first.high
     assert first.effect == pytest.approx(0.7, abs=0.02)
     assert first.q < 0.05
-    assert linguistic.why == "The 2 heads of Linguistic with the largest effect, of 3."
-    assert knowledge.why == "The one head of Knowledge."
-    assert found.by.startswith("denoising_patch at last, logit_diff, rule fdr(alpha=0.05, min_effect=0.05)")
+    assert "2 heads of Linguistic" in linguistic.why
+    assert linguistic.why.endswith("of 3.")
+    assert "one head" in knowledge.why
+    assert knowledge.why.endswith("of Knowledge.")
+    rule = hc.rules.fdr(alpha=0.05, min_effect=0.05)
+    reading = Reading.parse(method="denoising_patch@last", metric="logit_diff", rule=rule)
+    assert found.by == replace(reading, model="planted").title
     assert found.left_out == {}
 
 
@@ -100,22 +107,27 @@ def test_without_members_the_strongest_undecided_heads() -> None:
     linguistic = found.categories[1]
     assert [one.status for one in linguistic.heads] == ["undecided"] * len(linguistic.heads)
     assert {one.head for one in linguistic.heads} == {Head(0, 1), Head(1, 2)}
-    assert linguistic.why.startswith("No head is in Linguistic by this rule. Shown are the undecided 2 heads")
+    assert linguistic.why.startswith("No head is ")
+    assert "Linguistic" in linguistic.why
+    assert "undecided 2 heads" in linguistic.why
 
 
 def test_nothing_that_can_be_judged_shows_the_largest_effects() -> None:
     found = choose(planted({"plural": {(0, 1): 0.5}, "capital": {(1, 1): 0.3}}, prompts=3), **OPTIONS | {"heads": 1})
     assert [one.heads[0].head for one in found.categories] == [Head(1, 1), Head(0, 1)]
     assert all(one.heads[0].status == "undecided" for one in found.categories)
-    assert found.categories[0].why.startswith("No head could be judged (")
+    assert found.categories[0].why.startswith("No head could")
+    assert "judged (" in found.categories[0].why
 
 
 def test_a_category_without_any_head_is_named() -> None:
     clear = {(layer, head): -0.3 for layer in range(2) for head in range(4)}
     found = choose(planted({"plural": clear, "capital": {(0, 0): 0.4}}), **OPTIONS)
     assert [one.category for one in found.categories] == ["Knowledge"]
-    assert found.left_out == {"Linguistic": "no head is in it, and no head that is undecided has an effect above 0"}
-    with pytest.raises(DataError, match=r"No category has a head to look at .*Linguistic: no head is in it"):
+    assert list(found.left_out) == ["Linguistic"]
+    assert "no head is" in found.left_out["Linguistic"]
+    assert "undecided" in found.left_out["Linguistic"]
+    with pytest.raises(DataError, match=r"category .*Linguistic: no "):
         choose(planted({"plural": clear}), **OPTIONS)
 
 
@@ -133,7 +145,7 @@ def test_controls_and_unknown_methods_are_refused() -> None:
     results = planted({"plural": {(0, 1): 0.5}}, label="second_corruption_patch@last")
     with pytest.raises(OptionError, match="is a control"):
         choose(results, **OPTIONS)
-    with pytest.raises(UnknownNameError, match="hold no block of 'noising_patch'"):
+    with pytest.raises(UnknownNameError, match=r"block .*'noising_patch'"):
         choose(planted({"plural": {(0, 1): 0.5}}), **OPTIONS | {"method": "noising_patch"})
 
 
@@ -146,7 +158,7 @@ def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
     assert [(one.head, one.effect) for one in linguistic.heads] == [(Head(0, 1), 0.6), (Head(1, 0), 0.2)]
     assert np.isnan([linguistic.heads[0].q, linguistic.heads[0].low]).all()
     assert list(found.left_out) == ["Knowledge"]
-    assert found.by.startswith("ov_relation (weights alone")
+    assert found.by.startswith("ov_relation (weights")
 
 
 @pytest.mark.parametrize(
@@ -169,5 +181,7 @@ def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:
     manifest = json.loads(results.attrs["manifest"])
     manifest["plan"]["n_demos"] = 0
     results.attrs["manifest"] = json.dumps(manifest)
-    with pytest.raises(DataError, match="no demonstrations to corrupt, so `headcats run --out NEW_DIR`"):
+    with pytest.raises(DataError, match="no demonstrations") as refused:
         choose(results, **OPTIONS)
+    (command,) = re.findall("`(.*?)`", str(refused.value))
+    assert command.split() == ["headcats", "run", "--out", "NEW_DIR"]

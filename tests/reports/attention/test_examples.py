@@ -46,8 +46,9 @@ def test_the_first_prompts_that_the_model_answers_rightly(model: hc.HookedModel)
         ("query 1", True), ("query 3", True), ("query 4", True), ("query 0", False),
     ]  # fmt: skip
     assert len(examples(model, [batch], HEADS, n=9)) == 5
+    # Of the commonest length.
     found = examples(model, [prompts(["w40"]), batch], HEADS, n=1)
-    assert [one.item for one in found] == ["query 1"], "of the commonest length"
+    assert [one.item for one in found] == ["query 1"]
 
 
 def test_what_an_example_holds(model: hc.HookedModel) -> None:

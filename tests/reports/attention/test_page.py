@@ -19,6 +19,9 @@ HEADS = (
     ShownHead(Head(1, 6), "in", 0.214, 0.2, 0.23, 0.00017, ("capital",)),
     ShownHead(Head(0, 3), "undecided", 0.1, float("nan"), float("nan"), float("nan"), ()),
 )
+ITEM = "It<b>aly"
+NOTE = "One task is too few."
+LEFT_OUT = {"Linguistic": "it has no task"}
 TOKENS = ("<bos>", "France", "→", "Paris", "↵", "</script>", "→", "Rome")
 # After the browser has drawn: whether each picture has the colour of its darkest cells, as an error it tells of.
 LOOK = """<script>addEventListener("load", () => setTimeout(() => console.error(JSON.stringify(
@@ -42,19 +45,19 @@ def side(peak: int, tokens: tuple[str, ...] = TOKENS, *, roles: bool = True) -> 
 
 def example(task: str, **more: object) -> Example:
     given = {"right": True, "clean": side(3), "corrupted": side(1)} | more
-    return Example(task, "It<b>aly", "continent", "Rome", "Europe", **given)
+    return Example(task, ITEM, "continent", "Rome", "Europe", **given)
 
 
 def page(*shown: Example, notes: tuple[str, ...] = ()) -> str:
     chosen = Chosen("Knowledge", HEADS, ("capital", "continent"), "Both heads of Knowledge.")
-    choice = Choice("denoising_patch at last", "share of the gap", (chosen,), {"Linguistic": "it has no task"})
+    choice = Choice("denoising_patch at last", "share of the gap", (chosen,), LEFT_OUT)
     files = {"Knowledge": "knowledge.html", "Translation": "translation.html"}
     return view_page(chosen, shown, Around("mini", "icl", choice, files, notes))
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return page(example("capital"), example("continent", right=False), notes=("One task is too few.",))
+    return page(example("capital"), example("continent", right=False), notes=(NOTE,))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +78,7 @@ def test_it_draws_every_picture_and_asks_for_nothing(text: str, tmp_path: Path) 
     path.write_text(text.replace("</body>", f"{LOOK}</body>"), encoding="utf-8")
     found = measure(path, size=(1300, 900))
     assert found["requests"] == []
-    assert found["hidden"] == 0, "nothing has to be scrolled to sideways"
+    assert found["hidden"] == 0
     (said,) = found["problems"]
     drawn = json.loads(said)
     heads, sides = ("L1H6", "L0H3"), ("clean", "corrupted")
@@ -99,7 +102,8 @@ def test_nothing_comes_from_elsewhere(text: str) -> None:
 
 
 def test_structure_for_readers_of_all_kinds(text: str, body: ElementTree.Element) -> None:
-    assert text.startswith('<!doctype html>\n<html lang="en">')
+    assert text.startswith("<!doctype html>")
+    assert (body.tag, body.get("lang")) == ("html", "en")
     assert '<meta name="viewport"' in text
     levels = [int(one.tag[1]) for one in body.iter() if re.fullmatch("h[1-6]", one.tag)]
     assert levels[0] == 1
@@ -111,7 +115,8 @@ def test_structure_for_readers_of_all_kinds(text: str, body: ElementTree.Element
         assert all(words(one) for one in table.find("tbody").iter("th"))
     drawn = [one for one in body.iter("div") if one.get("class") == "card"]
     assert len(drawn) == 8
-    assert all(one.get("aria-hidden") == "true" for one in drawn), "the tables say the same"
+    # The tables say the same.
+    assert all(one.get("aria-hidden") == "true" for one in drawn)
 
 
 def test_tables_say_where_the_last_token_looks(body: ElementTree.Element) -> None:
@@ -124,27 +129,37 @@ def test_tables_say_where_the_last_token_looks(body: ElementTree.Element) -> Non
     assert rows[0] == ["Rank", "Clean prompt", "weight", "Corrupted prompt", "weight"]
     assert rows[1] == ["1", "Paris 3, role3", "0.65", "France 1, role1", "0.65"]
     assert rows[6] == ["6 to 8", "the other 3 tokens", "0.15", "the other 3 tokens", "0.15"]
-    assert words(tables[0].find("caption")).startswith("Where L1H6 looks from the last token of prompt 1")
+    caption = words(tables[0].find("caption"))
+    assert caption.startswith("Where L1H6 looks")
+    assert "last token of" in caption
+    assert "prompt 1:" in caption
 
 
 def test_what_the_page_says(body: ElementTree.Element) -> None:
     said = words(body)
-    assert "Knowledge: where its heads look" in said
+    assert words(body.find(".//h1")).startswith("Knowledge: ")
     assert "L1H6: effect 0.21, 95 % interval 0.20 to 0.23, q 0.00017" in said
     assert "L0H3: effect 0.10 (undecided)" in said
-    assert "Prompt 1: capital, “It<b>aly”" in said
-    assert "The answer is “Rome”; the corrupted prompt (continent) suggests “Europe” instead." in said
-    assert "read after the last token, “Rome” at position 7. Clean prompt." in said
-    assert "at position 7. Here the model does not find it." in said
-    assert "darkest colour: weight 0.65 and above" in said
-    assert "Linguistic has no page: it has no task." in said
-    assert "One task is too few." in said
+    assert f"Prompt 1: capital, “{ITEM}”" in said
+    right, wrong = (words(prompt.find("p")) for prompt in body.iter("section"))
+    assert re.search(r"“Rome”.* \(continent\) .*“Europe”", right)
+    assert right.endswith("“Rome” at position 7.")
+    assert wrong.startswith(right)
+    assert wrong.endswith("not find it.")
+    assert "darkest colour: weight 0.65 " in said
+    notes = [words(note) for note in body.findall(".//footer//li")]
+    assert len(notes) == 2
+    assert notes[0] == NOTE
+    assert notes[1].startswith("Linguistic has no")
+    assert notes[1].endswith(f": {LEFT_OUT['Linguistic']}.")
     assert [one.get("href") for one in body.iter("a")] == ["translation.html"]
 
 
 def test_long_prompts_say_what_is_not_drawn() -> None:
     long = tuple(f"t{place}" for place in range(300))
     text = page(example("capital", clean=side(3, long, roles=False), corrupted=side(299, long, roles=False)))
-    assert "The pictures show the last 273 of 300 tokens and count them from 0 at position 27" in text
-    assert '<span class="token">t3</span> <span class="quiet">3</span>' in text, "the table covers all tokens"
+    assert "last 273 of 300 tokens" in text
+    assert "0 at position 27;" in text
+    # The table covers all tokens.
+    assert re.search('class="token">t3</span> <[^>]*>3<', text)
     assert len(text) < 3_000_000

@@ -44,7 +44,8 @@ def test_one_page_for_each_category(written: writing.Views) -> None:
     first = written.views[0]
     assert first.heads[0] == "L0H0"
     assert first.tasks == ("always_a", "always_b")
-    assert first.what.startswith("Where L0H0 looks in 3 prompts of always_a, always_b, clean")
+    assert first.what.startswith("Where L0H0 looks")
+    assert f" 3 prompts of {', '.join(first.tasks)}, clean " in first.what
     text = (written.folder / first.file).read_text(encoding="utf-8")
     assert 'id="prompt-3-L0H0-corrupted"' in text
     assert 'href="linguistic.html"' in text
@@ -118,20 +119,20 @@ def test_a_page_that_fails_leaves_the_folder_as_it_was(
 @pytest.mark.parametrize("option", ["heads", "prompts"])
 @pytest.mark.parametrize("value", [0, -1, True])
 def test_numbers_out_of_range_are_refused_first(option: str, value: Any) -> None:
-    with pytest.raises(OptionError, match=f"{option} must be a whole number of at least 1; got"):
+    with pytest.raises(OptionError, match=rf"^{option} must .*1; got {value}\."):
         write_views("no such model", "no such folder", **{option: value})
 
 
 def test_what_is_no_results_folder_is_refused(model: hc.HookedModel, finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="is no results folder"):
+    with pytest.raises(StorageError, match="no results folder"):
         write_views(model, tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
-    with pytest.raises(DataError, match="the other way round"):
+    with pytest.raises(DataError, match="other way round"):
         write_views(finished, finished)
     # Below the types that tests check at run time.
-    with pytest.raises(DataError, match="the other way round"):
+    with pytest.raises(DataError, match="other way round"):
         writing._folder(finished, model)
-    with pytest.raises(DataError, match="takes the folder; got DataTree"):
+    with pytest.raises(DataError, match="folder; got DataTree"):
         writing._folder(model, hc.load(finished))
 
 
@@ -146,7 +147,7 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
 def test_a_suite_that_has_changed_is_refused(model: hc.HookedModel, folder: Path) -> None:
     own = [task for task in hc.suite(SUITE).tasks if task.name != "shifted"]
     registry._tables["suite"][SUITE] = lambda: make_suite(own, name=SUITE)
-    with pytest.raises(PlanError, match="gives other prompts than it gave in this run"):
+    with pytest.raises(PlanError, match="gives other prompts"):
         write_views(model, folder)
     assert not (folder / "views").exists()
 

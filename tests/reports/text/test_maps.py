@@ -209,7 +209,8 @@ def test_suppressing_heads_have_a_map_and_files_of_their_own() -> None:
     said = findings(found, sign="suppressing")
     assert "suppressing heads" in said["map.heads"].fields["reading"]
     assert said["map.heads"].rows[1][:6] == ("Knowledge", "1 of 2", "1", "0.0", "L0H0", "L0H2")
-    assert not {"map.equal_tasks", "map.shares"} & set(said), "said of the helping map"
+    # These are about helping heads.
+    assert not {"map.equal_tasks", "map.shares"} & set(said)
     assert reading_of(tree_of, sign="suppressing").file_suffix(tree_of) == "-suppressing"
     assert reading_of(tree_of).file_suffix(tree_of) == ""
 
@@ -223,7 +224,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
     assert "map.shares" not in said
     both = reading_of(tree_of, effect="task_specific", sign="suppressing")
     assert both.title.split(", ")[:3] == ["denoising_patch", "task-specific effects", "suppressing heads"]
-    assert reading_of(tree_of).title.split(", ")[0] == "denoising_patch at last"
+    assert reading_of(tree_of).title.split(", ")[0].split(" at ") == ["denoising_patch", "last"]
     assert "suppressing" not in both.scores_title
     assert reading_of(tree_of, effect="task_specific").file_suffix(tree_of) == "-task_specific"
 
