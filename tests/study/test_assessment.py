@@ -52,7 +52,7 @@ def test_a_task_that_needs_no_demonstrations_is_not_patched(model, preparation):
     prepared = preparation.prepared["always_a"]
     marked = replace(prepared, task=replace(prepared.task, needs_demonstrations=False))
     found = assess(plan(suite_source=SUITE, n_prompts=8, n_demos=2), marked, base_runs(model, marked))
-    assert found.refusal.startswith("marked as solvable without demonstrations")
+    assert "solvable without demonstrations" in found.refusal
 
 
 def test_the_first_metric_decides(model, preparation):

@@ -69,7 +69,7 @@ def test_the_counting_head_is_found_and_serves_both_categories(evidence):
     assert (table["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
     assert table["specificity_n_controls"].sel(category="Knowledge").item() == 3
     said = found.attrs["reading"].splitlines()
-    assert said[0].startswith("Knowledge: inconclusive. Its heads")
+    assert said[0].startswith("Knowledge: inconclusive. Its")
     assert said[1].startswith("Linguistic: inconclusive because")
     assert "always_c" in said[1]
 
@@ -124,13 +124,13 @@ def test_all_positions(model, finished):
 # ------------------------------------------------------------------------------------------------------- bad input
 def test_another_model_is_refused_by_its_weights(finished, tmp_path):
     other = hc.load_model(counting_folder(tmp_path / "other", seed=1), device="cpu")
-    with pytest.raises(PlanError, match=r"is another one \(weights_hash: '\w+' there, '\w+' now\)"):
+    with pytest.raises(PlanError, match=r"\(weights_hash: '\w+' there, '\w+'[^;]*\)"):
         run_evidence(other, finished, **QUICK)
 
 
 def test_a_suite_that_nobody_registered_says_what_to_do(model, finished, tables):
     del registry._tables["suite"][SUITE]
-    with pytest.raises(PlanError, match=r"suite 'counting', which is not registered.*registry.register"):
+    with pytest.raises(PlanError, match=r"'counting'.*registry\.register"):
         run_evidence(model, finished, **QUICK)
 
 
@@ -139,7 +139,7 @@ def test_a_suite_that_has_changed_is_refused(model, finished, tables):
     registry.register(
         "suite", SUITE, lambda: make_suite([task for task in small().tasks if task.name != "always_b"], name=SUITE)
     )
-    with pytest.raises(PlanError, match="gives other prompts than it gave in this run"):
+    with pytest.raises(PlanError, match="gives other prompts"):
         run_evidence(model, finished, **QUICK)
 
 
@@ -162,7 +162,7 @@ def test_wrong_options_are_one_sentence(model, finished, what):
 
 
 def test_no_folder_and_no_manifest(model, finished, tmp_path):
-    with pytest.raises(StorageError, match="is no results folder"):
+    with pytest.raises(StorageError, match="no results folder"):
         run_evidence(model, tmp_path / "nowhere")
     bare = hc.load(finished)
     del bare.attrs["manifest"]
@@ -172,7 +172,7 @@ def test_no_folder_and_no_manifest(model, finished, tmp_path):
 
 def test_model_and_results_swapped(finished):
     for first in (finished, hc.load(finished)):
-        with pytest.raises(DataError, match="takes the model first and the results second"):
+        with pytest.raises(DataError, match=r"model first .*second"):
             run_evidence(first, "mini")
 
 
@@ -194,7 +194,7 @@ def test_a_name_is_loaded_in_the_dtype_of_the_results(tmp_path, monkeypatch):
         raise DataError(f"examined in {model.dtype}")
 
     monkeypatch.setattr(evidence_run, "examine", examine)
-    with pytest.raises(DataError, match=r"examined in torch.bfloat16"):
+    with pytest.raises(DataError, match=r"examined .*torch\.bfloat16"):
         run_evidence(folder, results, **QUICK)
 
 
@@ -202,12 +202,14 @@ def test_heads_of_a_control_are_no_category(model):
     controls = ["second_corruption_patch", "other_item_patch"]
     results = hc.run(model, suite=SUITE, n_prompts=8, n_demos=2, methods=["denoising_patch", *controls])
     for method in (controls[0], f"{controls[1]}@last"):
-        with pytest.raises(OptionError, match=r"_patch@last is a control: .* Choose heads by denoising_patch@last\."):
+        with pytest.raises(OptionError, match="@last is a control") as refused:
             run_evidence(model, results, method=method)
+        assert str(refused.value).startswith(method.partition("@")[0])
+        assert str(refused.value).endswith(" denoising_patch@last.")
     for node in results.children.values():
         if "denoising_patch@last" in node.children:
             del node["denoising_patch@last"]
-    with pytest.raises(OptionError, match=r"is a control.*another method, which these results do not hold"):
+    with pytest.raises(OptionError, match=r"control.*another method"):
         run_evidence(model, results)
 
 

@@ -78,7 +78,8 @@ def test_a_suite_can_be_given_as_itself_or_as_tasks():
 
 def test_unknown_options_are_a_type_error_with_near_matches():
     check_options(["tasks", "metrics", "n_demos", "template", "corruption"])
-    with pytest.raises(TypeError, match=r"Unknown option 'n_promts'. Did you mean 'n_prompts'.*Known: suite, .*, seed"):
+    with pytest.raises(TypeError, match=r"'n_promts'\. .* mean 'n_prompts'") as refused:
         check_options(["tasks", "n_promts"])
-    with pytest.raises(TypeError, match="Unknown option 'suite_source'"):
+    refused.match(r"Known: suite, .*, seed")
+    with pytest.raises(TypeError, match="option 'suite_source'"):
         check_options(["suite_source"])

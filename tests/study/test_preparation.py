@@ -1,6 +1,7 @@
 """From tasks to prompts: the same prompts whichever tasks are scored, and reference prompts that are never scored."""
 
 import hashlib
+import re
 from collections import Counter
 
 import pytest
@@ -55,8 +56,8 @@ def test_a_task_asked_for_alone_is_that_of_the_whole_suite(model, preparation):
     fresh = prepare(model)
     alone = fresh.of("always_b")
     assert fingerprints(alone) == fingerprints(preparation.prepared["always_b"])
-    assert fresh.of("always_b") is fresh.prepared["always_b"] is alone, "a task is prepared once"
-    with pytest.raises(UnknownNameError, match="Did you mean 'always_b'"):
+    assert fresh.of("always_b") is fresh.prepared["always_b"] is alone
+    with pytest.raises(UnknownNameError, match="mean 'always_b'"):
         fresh.of("always_bb")
 
 
@@ -75,15 +76,17 @@ def test_another_seed_has_other_prompts(model, preparation):
 def test_answers_of_several_tokens_leave_no_word_pair(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     prepared = prepare(model, suite).prepared
-    assert prepared["long"].words.dropped == {"answer of several tokens": len(INPUTS)}
-    assert prepared["long"].problem.startswith("no usable word pair (0 kept; 24 answer of several tokens (e.g. 'w0'")
+    ((reason, count),) = prepared["long"].words.dropped.items()
+    assert "several tokens" in reason
+    assert count == len(INPUTS)
+    assert re.match(rf".*word pair \(0 kept; 24 {reason} \(e\.g\. 'w0'", prepared["long"].problem)
     assert prepared["long"].scored == ()
     assert "long" not in {name for batch in prepared["always_a"].scored for name in batch.distractor_tasks}
 
 
 def test_a_task_without_company_says_what_to_do(model):
     prepared = prepare(model, [constant("lonely", "w40", "knowledge")]).prepared["lonely"]
-    assert "Task 'lonely' shares fewer than 6 inputs" in prepared.problem
+    assert re.search("'lonely' .*fewer than 6 ", prepared.problem)
     assert "corruption='shuffled_labels'" in prepared.problem
 
 
@@ -106,8 +109,10 @@ def test_roles_have_to_align_whichever_methods_are_asked_for(model):
     suite = make_suite([Task("uneven", "knowledge", "made up", uneven)])
     for methods in (["noising_patch"], ["zero_ablation"]):
         prepared = prepare(model, suite, methods=methods).prepared["uneven"]
-        assert prepared.prompts.dropped == {"roles do not align": 2}
-        assert "no usable prompt (0 kept; 2 roles do not align (e.g. 'p0'))" in prepared.problem
+        ((reason, count),) = prepared.prompts.dropped.items()
+        assert "not align" in reason
+        assert count == 2
+        assert re.search(rf"usable prompt \(0 kept; 2 {reason} \(e\.g\. 'p0'\)\)", prepared.problem)
 
 
 def test_references_are_made_once_and_hold_what_they_say(preparation):
@@ -232,14 +237,14 @@ def test_a_reference_without_prompts_names_the_task(model):
     preparation = prepare(
         model, [Task("few", "knowledge", "made up", lambda n, *, seed: finished_pairs(n, seed=seed)[:8])]
     )
-    with pytest.raises(DataError, match="Task 'few' leaves no prompts for the 'task' reference"):
+    with pytest.raises(DataError, match=r"'few' .*'task' reference"):
         preparation.reference("few", "task")
 
 
 def test_a_model_without_tokenizer_is_refused():
     bare = HookedModel(tiny_model("gpt2").model, name="bare")
     bare.tokenizer = None
-    with pytest.raises(ModelError, match="'bare' has no tokenizer, so tasks cannot be written as tokens"):
+    with pytest.raises(ModelError, match=r"'bare' .*no tokenizer"):
         Preparation(bare, plan(suite_source=SUITE, n_prompts=2))
 
 

@@ -53,22 +53,23 @@ def test_no_other_task_is_encoded(model, monkeypatch):
 
 def test_what_cannot_be_written_is_said(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    with pytest.raises(DataError, match=r"Task 'long' has no prompts: no usable word pair .*answer of several tokens"):
+    with pytest.raises(DataError, match=r"'long' .*word pair") as refused:
         hc.task_prompts(model, "long", **SMALL | {"suite": suite})
-    with pytest.raises(UnknownNameError, match="Did you mean 'always_a'"):
+    refused.match("several tokens")
+    with pytest.raises(UnknownNameError, match="mean 'always_a'"):
         hc.task_prompts(model, "alway_a", **SMALL)
     with pytest.raises(OptionError, match="n_prompts"):
         hc.task_prompts(model, "always_a", **SMALL | {"n_prompts": 0})
     for name in ("metrics", "methods", "tasks"):
         with pytest.raises(TypeError, match=f"Unknown option '{name}'") as refused:
             hc.task_prompts(model, "always_a", **{name: ["prob"]}, **SMALL)
-        assert f"{name}," not in str(refused.value), "what is not taken is not offered"
-    with pytest.raises(TypeError, match="Did you mean 'n_demos'"):
+        assert f"{name}," not in str(refused.value)
+    with pytest.raises(TypeError, match="mean 'n_demos'"):
         hc.task_prompts(model, "always_a", suite=SUITE, n_demo=3)
 
 
 def test_the_papers_template_on_the_bundled_model(mini):
-    with pytest.raises(OptionError, match=r"'question'.* use --template arrow"):
+    with pytest.raises(OptionError, match=r"'question'.*--template arrow"):
         hc.task_prompts(mini, "plural", n_prompts=8, template=hc.methods.preset("todd2024")["template"])
 
 
@@ -82,6 +83,6 @@ def test_fewer_prompts_than_asked_for_are_counted(model):
         ]
 
     suite = counting_suite().with_tasks(Task("finished", "knowledge", "made up", some))
-    with pytest.warns(TokenizationWarning, match="fewer prompts than the 8 asked for: 3 kept; 1 clean and corrupted"):
+    with pytest.warns(TokenizationWarning, match="fewer .* 8 .* 3 kept; 1 clean"):
         batches = hc.task_prompts(model, "finished", **SMALL | {"suite": suite})
     assert sum(map(len, batches)) == 3

@@ -4,6 +4,7 @@ import errno
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from headcats.tasks.suites import make_suite
 
 TASKS = ["always_a", "always_b", "always_c"]
 METHODS = ["denoising_patch@last", "mean_ablation@all"]
+SECOND, OTHER_ITEM = "second_corruption_patch@last", "other_item_patch@last"
 
 
 def blocks(path):
@@ -122,8 +124,8 @@ def test_a_folder_from_before_takes_the_controls(model, options, finished, tmp_p
     found = hc.run(model, out=path, **plain)  # the default methods
     assert before.items() < blocks(path).items()
     for task in TASKS:
-        assert set(found[task].children) == {*METHODS, "second_corruption_patch@last", "other_item_patch@last"}
-        block = found[task]["second_corruption_patch@last"]
+        assert set(found[task].children) == {*METHODS, SECOND, OTHER_ITEM}
+        block = found[task][SECOND]
         assert block.second_task.dims == ("prompt",)
         assert all(a != b for a, b in zip(block.second_task.values, block.distractor_task.values, strict=True))
         assert set(block.second_task.values) <= {"always_a", "always_b", "always_c", "shifted"} - {task}
@@ -139,12 +141,12 @@ def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, options):
     plain = {name: value for name, value in options.items() if name != "methods"}
     found = hc.run(model, **plain, tasks=["always_a"])["always_a"]
     shares = {}
-    for label in ("denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last"):
+    for label in ("denoising_patch@last", SECOND, OTHER_ITEM):
         block = found[label].sel(metric="logit_diff", layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
         shares[label] = (block.patched - block.corrupted) / (block.clean - block.corrupted).mean("prompt")
     assert shares["denoising_patch@last"].mean() > 0.9
-    assert abs(shares["other_item_patch@last"] - shares["denoising_patch@last"]).max() < 0.1  # always the same answer
-    block = found["second_corruption_patch@last"].isel(metric=0).sel(layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
+    assert abs(shares[OTHER_ITEM] - shares["denoising_patch@last"]).max() < 0.1  # always the same answer
+    block = found[SECOND].isel(metric=0).sel(layer=COUNTING_HEAD[0], head=COUNTING_HEAD[1])
     third = [name.startswith("always") for name in block.second_task.values]
     assert 0 < sum(third) < 8
     assert (abs(block.patched[third]) < 0.15 * block.clean[third]).all()  # a third output: the two others are level
@@ -155,7 +157,7 @@ def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, o
     hc.run(model, out=tmp_path, **chosen)
     monkeypatch.setattr("headcats.prompts.second_corruption.SecondLabels.draw", lambda *args: None)
     hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
-    with pytest.raises(PlanError, match=r"second_corruption_patch@last\.nc was made with other prompts"):
+    with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*other prompts"):
         hc.run(model, out=tmp_path, **chosen)
 
 
@@ -163,10 +165,12 @@ def test_a_task_without_second_corruptions_is_refused_for_that_block_alone(model
     task = Task("pairs", "knowledge", "made up", finished_pairs)
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, suite=task, n_prompts=8, out=tmp_path)
-    assert set(found["pairs"].children) == {"denoising_patch@last", "other_item_patch@last", "mean_ablation@all"}
+    assert set(found["pairs"].children) == {*METHODS, OTHER_ITEM}
     refusals = {label: record.refusal for label, record in stored(tmp_path).blocks["pairs"].items()}
-    assert "none of the 8 prompts has one" in refusals["second_corruption_patch@last"]
-    assert "second_corruption_patch@last is skipped on task pairs" in caplog.text
+    assert "none of the 8 " in refusals[SECOND]
+    (line,) = [line for line in caplog.messages if "is skipped" in line]
+    assert line.startswith(SECOND)
+    assert "task pairs" in line
 
 
 def test_prompts_without_second_corruption_are_counted(model, options, tmp_path, caplog):
@@ -179,9 +183,10 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, methods=["denoising_patch", "second_corruption_patch"], **chosen)["some"]
     assert found["denoising_patch@last"].sizes["prompt"] == 8
-    assert found["second_corruption_patch@last"].key.values.tolist() == ["pair w0"]
-    assert stored(tmp_path).blocks["some"]["second_corruption_patch@last"].dropped == 7
-    assert "second_corruption_patch@last on task some: 7 prompts have no second corruption" in caplog.text
+    assert found[SECOND].key.values.tolist() == ["pair w0"]
+    assert stored(tmp_path).blocks["some"][SECOND].dropped == 7
+    (line,) = [line for line in caplog.messages if line.startswith(f"{SECOND} on task some: 7 ")]
+    assert "no second corruption" in line
 
 
 def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):
@@ -232,7 +237,7 @@ def test_another_model_is_refused_and_nothing_changes(options, finished, files, 
 def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, finished, files):
     before = files(finished)
     changed = counting_suite().with_tasks(constant("always_b", "w46", "knowledge"))
-    with pytest.raises(PlanError, match=r"task 'always_a' has now: suite 'counting' .its tasks or word pairs."):
+    with pytest.raises(PlanError, match=r"'always_a' .*suite 'counting'"):
         hc.run(model, out=finished, **options | {"suite": changed, "tasks": ["always_a"]})
     assert blocks(finished) == {name: value for name, value in before.items() if name.endswith(".nc")}
 
@@ -242,15 +247,16 @@ def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, option
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, **options)
     assert list(found.children) == TASKS
-    assert list(manifest_of(found).skipped()) == ["shifted"]
-    assert "1 of 4 tasks are skipped" in caplog.text
-    assert "shifted: the model cannot do it: accuracy 0.00" in caplog.text
+    skipped = manifest_of(found).skipped()
+    assert list(skipped) == ["shifted"]
+    assert "cannot do it" in skipped["shifted"]
+    assert "accuracy 0.00" in skipped["shifted"]
+    assert re.search("1 of 4 tasks .*skipped", caplog.text)
+    assert f"shifted: {skipped['shifted']}" in caplog.text
 
 
 def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
-    with pytest.raises(
-        DataError, match=r"(?s)No task of suite 'counting' can be scored on .*shifted: the model cannot"
-    ):
+    with pytest.raises(DataError, match=r"(?s)'counting' .*shifted: .*cannot"):
         hc.run(model, out=tmp_path / "new" / "r", **options | {"tasks": ["shifted"]})
     assert list(tmp_path.iterdir()) == []
 
@@ -261,7 +267,7 @@ def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
     record = manifest_of(found).tasks["long"]
     reason = "answer of several tokens"
     assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})
-    assert "no usable word pair" in record.refusal
+    assert "usable word pair" in record.refusal
     assert f"24 {reason}" in record.refusal
     assert list(found.children) == ["always_a"]
 
@@ -276,7 +282,9 @@ def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(mode
     assert list(found["always_a"].children) == ["noising_patch@last"]
     refusal = stored(tmp_path / "r").blocks["always_a"]["noising_patch@x9"].refusal
     assert "has no role 'x9'" in refusal
-    assert "noising_patch@x9 is skipped on task always_a" in caplog.text
+    (line,) = [line for line in caplog.messages if "is skipped" in line]
+    assert line.startswith("noising_patch@x9")
+    assert "task always_a" in line
 
 
 @pytest.mark.parametrize("n_items", [1, 2])
@@ -306,11 +314,12 @@ def test_a_task_of_a_notebook_joins_a_suite(model, options, tables):
 
 def test_finished_prompt_pairs_are_scored_as_they_are(model):
     task = Task("pairs", "knowledge", "made up", finished_pairs)
-    found = hc.run(model, suite=task, n_prompts=8, methods=["denoising_patch", "mean_ablation:reference=task@last"])
+    ablation = "mean_ablation:reference=task@last"
+    found = hc.run(model, suite=task, n_prompts=8, methods=["denoising_patch", ablation])
     block = found["pairs"]["denoising_patch@last"]
     assert block.key.values.tolist() == [f"pair w{i}" for i in range(8)]
     assert block.item.values.tolist() == [f"w{i}" for i in range(8)]
-    assert set(found["pairs"].children) == {"denoising_patch@last", "mean_ablation:reference=task@last"}
+    assert set(found["pairs"].children) == {"denoising_patch@last", ablation}
 
 
 def test_a_folder_takes_a_task_of_a_new_category(model, tmp_path):
@@ -328,11 +337,11 @@ def test_a_folder_takes_a_task_of_a_new_category(model, tmp_path):
 
 # ------------------------------------------------------------------------------------------------------ bad input
 def test_unknown_options_name_near_matches(model, options):
-    with pytest.raises(TypeError, match=r"Unknown option 'n_demonstrations'. Did you mean 'n_demos'"):
+    with pytest.raises(TypeError, match=r"'n_demonstrations'\. .* mean 'n_demos'"):
         hc.run(model, **options, n_demonstrations=3)
-    with pytest.raises(TypeError, match=r"Unknown option 'metric'. Did you mean 'metrics'"):
+    with pytest.raises(TypeError, match=r"'metric'\. .* mean 'metrics'"):
         hc.run(model, **options, metric="prob")
-    with pytest.raises(TypeError, match=r"hc\.run\(model, \*\*hc\.methods\.preset\('todd2024'\)\)"):
+    with pytest.raises(TypeError, match=r"\(model, \*\*.*preset\('todd2024'\)\)"):
         hc.run(model, **options, preset="todd2024")
 
 
@@ -345,7 +354,7 @@ def test_an_answer_that_equals_the_distractor_names_the_pair(model):
     def bad(n, *, seed):
         return [hc.PromptPair("the bad one", "q", "a", "b", " x", " x")]
 
-    with pytest.raises(DataError, match="'the bad one': answer and distractor are both ' x'"):
+    with pytest.raises(DataError, match=r"'the bad one': .*' x'"):
         hc.run(model, suite=Task("bad", "knowledge", "made up", bad))
 
 
@@ -360,7 +369,7 @@ def test_weights_that_are_not_numbers_are_refused_before_anything_is_written(opt
 def test_somebody_elses_folder_is_refused(model, options, tmp_path, files):
     (tmp_path / "thesis.tex").write_text("x", encoding="utf-8")
     before = files(tmp_path)
-    with pytest.raises(StorageError, match=r"holds no manifest.json"):
+    with pytest.raises(StorageError, match=r"no manifest\.json"):
         hc.run(model, out=tmp_path, **options)
     assert files(tmp_path) == before
 
@@ -391,8 +400,9 @@ def test_a_full_disk_leaves_whole_files_and_the_run_goes_on_later(
 
     with monkeypatch.context() as full:
         full.setattr(os, "replace", fill_up)
-        with pytest.raises(StorageError, match=r"No space left on device. Free space or choose another folder"):
+        with pytest.raises(StorageError, match="No space left") as refused:
             hc.run(model, out=path, **options)
+    refused.match("Free space")
     left = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(set(left)) == len(set(done))
     assert all(not file.name.endswith(".tmp") for file in left)
@@ -487,12 +497,12 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
     assert len(before) == whole
     assert len(list(path.rglob("*.tmp"))) == (when == "temporary")
     result = hc.run(model, out=path, **options)
-    assert before.items() <= blocks(path).items(), "finished blocks are neither written nor made again"
+    assert before.items() <= blocks(path).items()
     assert len(blocks(path)) == 6
     assert not list(path.rglob("*.tmp"))
     assert_same_numbers(result, hc.load(finished))
     for name, (content, _) in blocks(finished).items():
-        assert blocks(path)[name][0] == content, "even the bytes of the files"
+        assert blocks(path)[name][0] == content
     found, expected = stored(path), stored(finished)
     for part in ("plan", "model", "categories", "tasks", "methods", "asked"):
         assert getattr(found, part) == getattr(expected, part)

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ class Lengths:
             raise KeyboardInterrupt
         inputs.advance(0.5, "counting")
         if part in self.refused:
-            raise DataError(f"{part} is too long; shorten it.")
+            raise DataError(f"{part} too long")
         self.made.append(part)
         letters = np.mean([len(given) for given, _ in inputs.pairs[part]]) + extra
         grid = np.full((1, len(inputs.model.layers), inputs.model.max_heads), letters)
@@ -80,7 +81,7 @@ def test_every_part_is_in_one_block_with_its_categories(lengths, tmp_path):
     assert block.category.values.tolist() == ["Knowledge", "Linguistic", "Linguistic"]
     assert [one["name"] for one in json.loads(block.attrs["categories"])][:2] == ["Algorithmic", "Knowledge"]
     assert block.attrs["model"] == "mini"
-    assert task_nodes(results) == {}, "no task was scored"
+    assert task_nodes(results) == {}
 
 
 def test_without_a_folder_the_numbers_are_the_same(lengths, tmp_path):
@@ -108,7 +109,7 @@ def test_more_tasks_extend_a_folder(lengths, tmp_path):
 def test_fewer_tasks_take_nothing_out_of_a_folder(lengths, tmp_path):
     before = suite_blocks(run(tmp_path / "r"))["lengths"]
     again = suite_blocks(run(tmp_path / "r", tasks=["plural"]))["lengths"]
-    assert again.task.values.tolist() == ["plural", "country_capital", "antonym"], "what was asked for comes first"
+    assert again.task.values.tolist() == ["plural", "country_capital", "antonym"]
     xr.testing.assert_equal(again.sel(task=TASKS), before)
     assert lengths.made == TASKS
 
@@ -156,7 +157,7 @@ def test_parts_of_other_words_are_not_merged(lengths, tmp_path):
     run(tmp_path / "2", tasks=["plural"])
     folder = ResultsFolder(tmp_path / "2")
     folder.write_part("lengths", "plural", folder.read_parts("lengths")["plural"].assign_attrs(fingerprint="other"))
-    with pytest.raises(PlanError, match=r"Part 'plural' of 'lengths' in .*2 was made with other prompts"):
+    with pytest.raises(PlanError, match=r"'plural' .*'lengths' .*2 was"):
         merge([tmp_path / "1", tmp_path / "2"], out=tmp_path / "all")
     assert not (tmp_path / "all").exists()
 
@@ -174,10 +175,11 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
     lengths.refused = {"plural"}
     with caplog.at_level(logging.WARNING, "headcats"):
         results = run(tmp_path / "r")
-    assert "1 of 3 parts are skipped:\n  lengths plural: plural is too long; shorten it." in caplog.text
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
     record = manifest_of(results).joint_blocks["lengths"]
-    assert record.skipped() == {"plural": "plural is too long; shorten it."}
+    assert record.skipped() == {"plural": "plural too long"}
+    assert "parts are skipped" in caplog.text
+    assert re.search(rf"1 of 3 .*:\n  lengths plural: {record.skipped()['plural']}", caplog.text)
     assert record.tasks["plural"] == "Linguistic", "a skipped one too"
 
 
@@ -200,9 +202,11 @@ def test_the_same_reason_is_told_once(lengths, monkeypatch, reasons, listed):
         raise DataError(reasons[TASKS.index(part)])
 
     monkeypatch.setattr(lengths, "on_part", refuse)
-    with pytest.raises(DataError) as found:
+    with pytest.raises(DataError, match=r"Nothing .*scored") as refused:
         run()
-    assert str(found.value) == f"Nothing can be scored on 'mini':\n{listed}"
+    headline, _, lines = str(refused.value).partition("\n")
+    assert "'mini'" in headline
+    assert lines == listed
 
 
 def test_a_line_is_told_of_finished_parts_unless_progress_is_unwanted(lengths, caplog, tmp_path):
@@ -210,10 +214,11 @@ def test_a_line_is_told_of_finished_parts_unless_progress_is_unwanted(lengths, c
         run(tmp_path / "r")
         assert "parts" not in caplog.text
         run(tmp_path / "r", progress=None)
-        assert "parts" not in caplog.text, "every part was there"
+        assert "parts" not in caplog.text
         run(tmp_path / "r", methods=["lengths:extra=1"], progress=None)
     lines = [record.getMessage() for record in caplog.records if "lengths:extra=1" in record.getMessage()]
-    assert lines[0] == "lengths:extra=1: 3 parts to do."
+    assert lines[0].startswith("lengths:extra=1: 3 parts")
+    assert "already" not in lines[0]
     assert lines[-1].startswith("lengths:extra=1 antonym: ")
     assert lines[-1].endswith("; 3 of 3 parts done.")
 
@@ -237,8 +242,9 @@ def test_the_work_of_parts_is_that_which_the_method_tells(lengths, monkeypatch):
 
 def test_nothing_is_written_where_every_part_is_refused(lengths, tmp_path):
     lengths.refused = set(TASKS)
-    with pytest.raises(DataError, match="Nothing can be scored on 'mini':\n  lengths country_capital: country_capital"):
+    with pytest.raises(DataError, match=r"Nothing .*scored .*'mini'") as refused:
         run(tmp_path / "r")
+    assert str(refused.value).splitlines()[1:] == [f"  lengths {task}: {task} too long" for task in TASKS]
     assert not (tmp_path / "r").exists()
 
 
@@ -247,7 +253,7 @@ def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch)
     task = registry.lookup("task", "plural")
     monkeypatch.setitem(registry._tables["task"], "plural", task)
     words = hc.task(category="Linguistic", source="two words")(_plural)
-    with pytest.raises(PlanError, match=r"plural\.nc was made from other tasks, word pairs or prompts than"):
+    with pytest.raises(PlanError, match=r"plural\..* made from"):
         hc.run(
             "mini",
             suite=hc.suite("icl").with_tasks(words),
@@ -259,7 +265,7 @@ def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch)
         )
     # Looked at before anything else is scored.
     monkeypatch.setattr("headcats.study.task_run.TaskWork.score_tasks", lambda self, progress: pytest.fail("scored"))
-    with pytest.raises(PlanError, match="was made from other tasks"):
+    with pytest.raises(PlanError, match="made from"):
         hc.run(
             "mini",
             suite=hc.suite("icl").with_tasks(words),

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 import pytest
 import xarray as xr
+from clock_lines import estimate, finished
 
 import headcats as hc
 from headcats import registry
@@ -35,14 +36,14 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def told(caplog):
-    """Function: what was told since the last call, one line per record."""
+    """Function: fields of the lines since the last call, those on finished parts first."""
     caplog.set_level(logging.INFO, "headcats")
 
     def lines():
-        found = [record.getMessage() for record in caplog.records if " done" in record.getMessage()]
-        found += [record.getMessage() for record in caplog.records if "measured" in record.getMessage()]
+        fields = [finished(line) for line in caplog.messages if " done" in line]
+        fields += [estimate(line) for line in caplog.messages if "measured" in line]
         caplog.clear()
-        return found
+        return fields
 
     return lines
 
@@ -64,10 +65,10 @@ def twenty_seconds(monkeypatch, clock):
 def test_tasks_of_a_run(model, options, twenty_seconds, told):
     hc.run(model, **options)
     assert told() == [
-        "always_a: 20 s; 1 of 4 tasks done.",
-        "always_b: 20 s; 2 of 4 tasks done, about 40 s left.",
-        "always_c: 20 s; 3 of 4 tasks done, about 20 s left.",
-        "shifted: skipped after 2 min; 4 of 4 tasks done.",
+        ("always_a", False, "20 s", 1, 4, None),
+        ("always_b", False, "20 s", 2, 4, "40 s"),
+        ("always_c", False, "20 s", 3, 4, "20 s"),
+        ("shifted", True, "2 min", 4, 4, None),
     ]
 
 
@@ -76,7 +77,7 @@ def test_a_run_that_is_extended_counts_what_is_there(model, options, twenty_seco
     hc.run(model, **options | {"tasks": ["always_c"]}, out=tmp_path)
     told()
     hc.run(model, **options | {"tasks": ["always_a", "always_b", "always_c"]}, out=tmp_path)
-    assert told() == ["always_a: 20 s; 2 of 3 tasks done.", "always_b: 20 s; 3 of 3 tasks done."]
+    assert told() == [("always_a", False, "20 s", 2, 3, None), ("always_b", False, "20 s", 3, 3, None)]
 
 
 def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, twenty_seconds, told, tmp_path, monkeypatch):
@@ -94,7 +95,7 @@ def test_a_run_that_was_stopped_tells_the_time_of_the_rest(model, options, twent
             hc.run(model, **asked, out=tmp_path)
     told()
     hc.run(model, **asked, out=tmp_path)
-    assert told() == ["always_b: 20 s; 2 of 3 tasks done.", "always_c: 20 s; 3 of 3 tasks done."]
+    assert told() == [("always_b", False, "20 s", 2, 3, None), ("always_c", False, "20 s", 3, 3, None)]
     hc.run(model, **asked, out=tmp_path)
     assert told() == []
 
@@ -154,15 +155,15 @@ def test_parts_of_a_run_that_is_stopped_and_goes_on(model, slow, told, tmp_path)
     with pytest.raises(KeyboardInterrupt):
         run_slow(model, ["always_a", "always_b", "always_c"], out=tmp_path)
     assert told() == [
-        "slow always_a: 40 s; 1 of 3 parts done, about 80 s left.",
-        "slow always_b: 40 s; 2 of 3 parts done, about 40 s left.",
-        "slow always_a: about 2 min for the parts of slow, measured on the first steps.",
+        ("slow always_a", False, "40 s", 1, 3, "80 s"),
+        ("slow always_b", False, "40 s", 2, 3, "40 s"),
+        ("slow always_a", "2 min", "parts of slow"),
     ]
     slow.stop_at = None
     run_slow(model, ["always_a", "always_b", "always_c"], out=tmp_path)
     assert told() == [
-        "slow always_c: 40 s; 3 of 3 parts done.",
-        "slow always_c: about 40 s for the parts of slow, measured on the first steps.",
+        ("slow always_c", False, "40 s", 3, 3, None),
+        ("slow always_c", "40 s", "parts of slow"),
     ]
 
 
@@ -170,9 +171,9 @@ def test_a_part_refused_after_one_that_was_scored(model, slow, told):
     slow.refused = {"always_b"}
     run_slow(model, ["always_a", "always_b", "always_c"])
     assert told()[:3] == [
-        "slow always_a: 40 s; 1 of 3 parts done, about 80 s left.",
-        "slow always_b: skipped after 3 min; 2 of 3 parts done, about 40 s left.",
-        "slow always_c: 40 s; 3 of 3 parts done.",
+        ("slow always_a", False, "40 s", 1, 3, "80 s"),
+        ("slow always_b", True, "3 min", 2, 3, "40 s"),
+        ("slow always_c", False, "40 s", 3, 3, None),
     ]
 
 
@@ -180,5 +181,5 @@ def test_a_refused_part_leaves_the_work_for_all_to_the_next(model, slow, told):
     slow.refused, slow.work = {"always_a"}, lambda inputs, part: 0.0
     run_slow(model, ["always_a", "always_b", "always_c"])
     lines = told()
-    assert lines[0] == "slow always_a: skipped after 3 min; 1 of 3 parts done."
-    assert lines[-1] == "slow always_b: about 40 s for the parts of slow, measured on the first steps."
+    assert lines[0] == ("slow always_a", True, "3 min", 1, 3, None)
+    assert lines[-1] == ("slow always_b", "40 s", "parts of slow")

@@ -28,22 +28,24 @@ def test_the_time_of_a_run_is_told_as_people_say_it(model, options, caplog, monk
     monkeypatch.setattr("headcats.study.validation.seconds_expected", lambda *args, **named: 9000.0)
     with caplog.at_level("INFO", logger="headcats"):
         validate(model, **options)
-    assert any(line.startswith("Time: about 2.5 h for denoising_patch") for line in caplog.messages), caplog.messages
+    assert any(line.startswith("Time: about 2.5 h ") and "denoising_patch" in line for line in caplog.messages)
 
 
 def test_dropped_words_are_counted_by_reason(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     entry = validate(model, suite=suite, n_prompts=4, n_demos=2, tasks=["long"])["long"]
     assert entry["word_pairs"]["kept"] == 0
-    assert entry["word_pairs"]["dropped"] == {"answer of several tokens": len(INPUTS)}
+    ((reason, count),) = entry["word_pairs"]["dropped"].items()
+    assert "several tokens" in reason
+    assert count == len(INPUTS)
     assert "gap" not in entry
-    assert entry["refusal"].startswith("no usable word pair")
+    assert entry["refusal"].startswith("no usable word")
 
 
 def test_unknown_names_and_options(model):
-    with pytest.raises(UnknownNameError, match="Did you mean 'always_a'"):
+    with pytest.raises(UnknownNameError, match="mean 'always_a'"):
         validate(model, suite=SUITE, n_prompts=4, tasks=["always_aa"])
-    with pytest.raises(TypeError, match=r"Unknown option 'n_demo'. Did you mean 'n_demos'"):
+    with pytest.raises(TypeError, match=r"'n_demo'\. .* mean 'n_demos'"):
         validate(model, suite=SUITE, n_prompts=4, n_demo=2)
 
 
@@ -55,7 +57,7 @@ def test_the_bundled_model_can_do_its_suite(mini):
         assert entry["refusal"] == "", task
         assert entry["accuracy"] >= 0.8, task
         assert entry["low"] > 0, task
-        assert entry["word_pairs"]["dropped"] == {}, "the bundled tokenizer knows every word as one token"
+        assert entry["word_pairs"]["dropped"] == {}, task
         assert entry["prompts"] == {"kept": 16, "dropped": {}, "examples": {}}
 
 
@@ -67,7 +69,7 @@ def test_sentences_are_judged_by_what_the_model_answers():
     assert entry["questions"] == {"kept": 12, "dropped": {}, "examples": {}}
     assert entry["n_right"] + entry["n_wrong"] == 12
     assert entry["right"] == entry["n_right"] / 12
-    assert 0 < entry["n_right"] < 12, "half of the questions were taught"
+    assert 0 < entry["n_right"] < 12  # half of the questions were taught
     assert entry["low"] < entry["right"] < entry["high"]
     # The same questions as in a run, from the first on.
     more = validate(model, tasks=["say_difference", "say_sum"], **asked | {"n_prompts": 13})
@@ -79,7 +81,8 @@ def test_sentences_that_cannot_be_asked_are_refused(model):
     spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
     found = validate(model, suite=[spoken], n_prompts=4, n_demos=0, methods=["token_probe"])["spoken"]
     assert "n_right" not in found
-    assert found["refusal"].startswith("The expression 'w4.*' finds no exact answer in the right answer")
+    assert "'w4.*'" in found["refusal"]
+    assert "no exact answer" in found["refusal"]
     # Beside a method that scores tasks it needs prompts like any other.
     assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2)["spoken"]
 
@@ -87,21 +90,21 @@ def test_sentences_that_cannot_be_asked_are_refused(model):
 def test_a_limit_that_cannot_be_read_is_refused_by_every_method(model):
     spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
     for methods in (["token_probe"], ["zero_ablation"]):
-        with pytest.raises(OptionError, match="memory must be a number of bytes"):
+        with pytest.raises(OptionError, match="number of bytes"):
             validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=methods, memory="nonsense")
 
 
 def test_sentences_are_judged_for_the_token_probe_that_is_studied(model, monkeypatch):
     spoken = Task("spoken", "knowledge", "made up", several_tokens, exact="w4.*")
     found = validate(model, suite=[spoken], n_prompts=4, n_demos=2, methods=["ov_relation"])["spoken"]
-    assert "word_pairs" in found, "nothing is answered in sentences"
+    assert "word_pairs" in found  # nothing is answered in sentences
     asked = []
 
     def answer(model, questions, settings, *, preset):
         asked.append((len(questions), preset))
-        raise DataError("nothing is answered here")
+        raise DataError("nothing answered")
 
     monkeypatch.setattr(importlib.import_module("headcats.methods.token_probe.fit"), "answer_questions", answer)
     given = {"suite": "sentences", "tasks": ["say_sum"], "n_prompts": 9, "n_demos": 0}
     found = validate(model, methods=["ov_relation", "token_probe:questions=3"], **given)["say_sum"]
-    assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing is answered here")
+    assert (asked, found["refusal"]) == ([(3, "orgad2025")], "nothing answered")
