@@ -504,7 +504,7 @@ def test_a_killed_run_goes_on_where_it_stopped(model, options, finished, killed,
     for name, (content, _) in blocks(finished).items():
         assert blocks(path)[name][0] == content
     found, expected = stored(path), stored(finished)
-    for part in ("plan", "model", "categories", "tasks", "methods", "asked"):
+    for part in ("plan", "model", "categories", "tasks", "methods", "requested"):
         assert getattr(found, part) == getattr(expected, part)
     assert found.checks.keys() == expected.checks.keys()
     for task, records in expected.blocks.items():
