@@ -102,11 +102,13 @@ def test_numbers_are_those_of_the_head_table(page: Path, finished: Path):
         assert told in said, told
 
 
-def test_tasks_tell_what_was_refused_and_why(page: Path):
+def test_tasks_tell_what_was_refused_and_why(page: Path, finished: Path):
+    manifest = json.loads((finished / "manifest.json").read_text(encoding="utf-8"))
     said = section(page.read_text(encoding="utf-8"), "tasks")
     assert "shifted (skipped) Algorithmic" in said
-    assert "skipped: the model" in said
-    assert "cannot do it" in said
+    refusal = manifest["tasks"]["shifted"]["refusal"]
+    assert "cannot do it" in refusal
+    assert f"skipped: {refusal}" in said
     assert "1 task was skipped" in section(page.read_text(encoding="utf-8"), "caution")
 
 
