@@ -97,7 +97,7 @@ def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
     frame["mean_effect"] = [row.mean() if len(row) else math.nan for row in strengths]
     best = np.where(has_effect, effect, -np.inf).argmax(1)
     heads = table["head"].to_numpy()[best]
-    names = pd.Series([head_name(layer, head) for layer, head in zip(frame["layer"], heads, strict=True)])
+    names = pd.Series([head_name(int(layer), int(head)) for layer, head in zip(frame["layer"], heads, strict=True)])
     frame["strongest"] = names.where(frame["n_heads"] > 0, "")
     frame["strongest_effect"] = effect[np.arange(len(effect)), best]
     return frame

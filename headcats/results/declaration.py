@@ -106,6 +106,9 @@ class Declaration:
     @classmethod
     def from_text(cls, text: str) -> "Declaration":
         """Read what `as_text` gives; fields that this version does not have are left out.
+
+        Args:
+            text: JSON, such as the attribute `declaration` of a block.
         """
         content = _fields(cls, json.loads(text))
         if strength := content.get("strength"):

@@ -129,6 +129,11 @@ def mentions(path: Path) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found: set[str] = set()
     skipped = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    helps = [node.value for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg == "help"]
+    help_names = {inner.id for value in helps for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and help_names & {getattr(target, "id", "") for target in node.targets}:
+            skipped |= {id(inner) for inner in ast.walk(node.value)}
     for node in ast.walk(tree):
         if isinstance(node, ast.keyword) and node.arg == "help":
             skipped |= {id(inner) for inner in ast.walk(node.value)}

@@ -61,7 +61,11 @@ class SteeringSettings:
                 raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
     def completed(self, attrs: Mapping[Any, Any]) -> "SteeringSettings":
-        """Settings with nothing left open, filled from the attributes of ranked heads, else from the paper."""
+        """Settings with nothing left open, filled from the attributes of ranked heads, else from the paper.
+
+        Args:
+            attrs: Attributes of what `hc.methods.function_vector.steering_heads` returns.
+        """
         return replace(
             self,
             template=str(self.template or attrs.get("template") or PAPERS_TEMPLATE),

@@ -84,7 +84,12 @@ class GatingSettings:
         )
 
     def rate(self, update: int, rates: tuple[float, float]) -> float:
-        """Learning rate of an update, counted from 0; linear from the first to the last."""
+        """Learning rate of an update; linear from the first to the last.
+
+        Args:
+            update: Number of the update, from 0.
+            rates: First and last rate.
+        """
         return rates[0] + update / max(1, self.updates - 1) * (rates[1] - rates[0])
 
 

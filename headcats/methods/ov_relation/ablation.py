@@ -219,7 +219,7 @@ def _controls(name: str, tasks: Mapping[str, _Task], settings: RelationSettings)
     return sorted(few, key=shared.__getitem__)[: settings.control_tasks]
 
 
-def _rows(curves: Sequence[Float[np.ndarray, " k"]], shape: tuple[int, int]) -> Float[np.ndarray, "row k"]:
+def _rows(curves: Sequence[Float[np.ndarray, " _"]], shape: tuple[int, int]) -> Float[np.ndarray, "row k"]:
     """Curves of different lengths as rows, NaN beyond their ends."""
     grid = np.full(shape, np.nan)
     for row, curve in zip(grid, curves, strict=False):

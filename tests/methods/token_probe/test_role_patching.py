@@ -1,5 +1,6 @@
 """Layer x role views against plain hooks, transformer_lens.patching and planted heads."""
 
+import functools
 from dataclasses import replace
 from typing import Any
 
@@ -135,7 +136,7 @@ def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.Monkey
     model = planted_model({(1, 2): 1})
     batch = slot_batch(1, n=20, task="t")
     whole, looks = patching_by_role(model, batch), attention_by_role(model, batch)
-    monkeypatch.setitem(PromptBatch.in_parts.__kwdefaults__, "max_tokens", 12)
+    monkeypatch.setattr(PromptBatch, "in_parts", functools.partialmethod(PromptBatch.in_parts, max_tokens=12))
     assert abs(patching_by_role(model, batch).effect - whole.effect).max() < 1e-6
     assert abs(attention_by_role(model, batch).attention - looks.attention).max() < 1e-6
 
