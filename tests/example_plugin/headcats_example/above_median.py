@@ -3,8 +3,7 @@
 import xarray as xr
 
 from headcats.errors import OptionError
-from headcats.rules import rule
-from headcats.rules.rule import Rule
+from headcats.rules import Rule, rule
 
 
 @rule
