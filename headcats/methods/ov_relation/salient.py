@@ -42,9 +42,9 @@ def salient_tokens(
 
     Returns:
         `gain (source)`, a ratio of norms without a unit, largest first; `target (direction, source, place)`: token ids,
-        "raised" from the largest value down, "lowered" from the smallest up, smallest id first among equal values. Coordinates
-        `source_token (source)`, and as text `source_text (source)` and `target_text (direction, source, place)` (""
-        without a tokenizer). A source whose embedding is 0 has gain -inf and comes last.
+        "raised" from the largest value down, "lowered" from the smallest up, smallest id first among equal values.
+        Coordinates `source_token (source)`, and as text `source_text (source)` and `target_text (direction, source,
+        place)` ("" without a tokenizer). A source whose embedding is 0 has gain -inf and comes last.
 
     Raises:
         DataError: A head that the model does not have.
