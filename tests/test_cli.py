@@ -626,7 +626,7 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
 
 @pytest.fixture
 def with_suite_methods(results, tmp_path):
-    """The finished run with made-up blocks of two methods over the whole suite."""
+    """The finished run with made-up blocks of two joint methods."""
     path = tmp_path / "whole"
     shutil.copytree(results, path)
     there = hc.load(path)

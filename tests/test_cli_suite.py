@@ -1,4 +1,4 @@
-"""The command line with methods that judge heads over a whole suite."""
+"""The command line with joint methods."""
 
 import csv
 import json

@@ -57,7 +57,7 @@ def map_command(
     `probability`, `approximation`); `shared` (heads in exactly `k` categories: `observed`, `expected`, `p`,
     `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with `jaccard_low` and
     `jaccard_high`); `reach` (what the data can show); `said` (the sentences); `files`. Of ov_relation, `categories`
-    count `relations` and name those `refused`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
+    count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
     `largest_score`). `files` has `map` null where the folder cannot be written.
     """
     reading = Reading.parse(
@@ -205,7 +205,7 @@ def relation_numbers(
                 "category": name,
                 "relations": shared["n_tasks"].sel(category=name).item() if name in mapped else 0,
                 "heads": shared["size"].sel(category=name).item() if name in mapped else None,
-                "refused": list(tried.get(name, ())),
+                "skipped": list(tried.get(name, ())),
             }
             for name in dict.fromkeys([*mapped, *tried])
         ],

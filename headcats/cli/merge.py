@@ -29,5 +29,5 @@ def merge_command(
     if as_json:
         put({"folder": destination, "tasks": tasks, "suite_methods": joint})
         return
-    more = f" and {', '.join(joint)} of the whole suite" if joint else ""
+    more = f" and {pluralize(len(joint), 'joint method')} ({', '.join(joint)})" if joint else ""
     tell([f"Wrote {destination}: {pluralize(len(tasks), 'task')}{more}."])

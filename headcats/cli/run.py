@@ -221,7 +221,7 @@ def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], f
     for label in joint:
         commands = quoted_figure_commands(results, folder, label)
         if commands and not declared[label].sorts_heads and label not in labels:
-            text = f"Also there: {label}, over the whole suite: {commands} draws it."
+            text = f"Also there: {label}, a joint method: {commands} draws it."
             paragraphs.append(paragraph("text.plain", text=text))
     return paragraphs
 

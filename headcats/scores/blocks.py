@@ -83,4 +83,4 @@ def instead_of_scores(results: xr.DataTree, method: str) -> str:
     if tables:
         calls = [f"{about.reader}({table})" if about.reader else table for table in tables]
         advice = f"Read {' or '.join(calls)}."
-    return f"{name!r} judges heads over the whole suite, so there are no scores of single tasks. {advice}"
+    return f"{name!r} is a joint method, so there are no scores of single tasks. {advice}"

@@ -26,7 +26,7 @@ MISTAKES = {
     "hc.methods.function_probe.importance_effects(results)": 'Pass hc.suite_blocks(results)["function_probe"].',
     "hc.methods.function_probe.importance_effects(block)": "takes what function_probe returns, with `importance`; got ",
     "hc.methods.head_gating.always_any({'ov_relation': block})": "got a dict of tables. Pass hc.suite_blocks(results)[",
-    "hc.score(results, method='head_gating')": "over the whole suite, so there are no scores of single tasks. It was",
+    "hc.score(results, method='head_gating')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.methods.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
     "hc.methods.function_vector.steer(hc.load_model('mini'), 'icl', results)": (
         "returns, or their names; got a DataTree"

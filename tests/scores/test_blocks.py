@@ -1,4 +1,4 @@
-"""Scores of single tasks asked of a method over the whole suite: the message names the call that reads its table."""
+"""Scores of single tasks asked of a joint method: the message names the call that reads its table."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Values as JSON has them."""
+"""What a command answers, as text or as one JSON value."""
 
 import json
 from pathlib import Path
