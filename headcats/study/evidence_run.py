@@ -11,19 +11,17 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.categories.reading import EVIDENCE_TABLES, Reading, read_scores, resolve_tested
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.errors import OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.trials import select
-from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.results.folder import load, table_bytes
-from headcats.results.manifest import MANIFEST
 from headcats.results.tree import manifest_of
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 from headcats.scores.items import first_half, of_items
 from headcats.study.preparation import Preparation
-from headcats.study.restore import check_prompts, restored_model, restored_study
+from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
 
 _log = logging.getLogger("headcats")
 
@@ -106,7 +104,9 @@ def run_evidence(
     if positions not in ("last", "all"):
         raise OptionError(f"positions must be 'last' or 'all'; got {positions!r}.")
     check_rule(rule, by="hc.run_evidence")
-    _check_order(model, results)
+    check_order(model, results, by="hc.run_evidence")
+    if not isinstance(results, str | os.PathLike):
+        check_is(results, RESULTS, by="hc.run_evidence")
     tree = results if isinstance(results, xr.DataTree) else load(results)
     manifest = manifest_of(tree)
     reading = resolve_tested(
@@ -153,18 +153,6 @@ def run_evidence(
     if not isinstance(results, xr.DataTree):
         _save(evidence, Path(results) / reading.evidence_folder(tree, ablated=positions))
     return evidence
-
-
-def _check_order(model: Any, results: Any) -> None:
-    """Model first, results second."""
-    first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
-    if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
-        raise DataError(
-            "hc.run_evidence takes the model first and the results second; got them the other way round. Write "
-            "hc.run_evidence(model, results)."
-        )
-    if not isinstance(results, str | os.PathLike):
-        check_is(results, RESULTS, by="hc.run_evidence")
 
 
 def _save(evidence: xr.DataTree, folder: Path) -> None:

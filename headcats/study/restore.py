@@ -3,16 +3,38 @@
 import os
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from headcats.errors import PlanError, UnknownNameError
+import xarray as xr
+
+from headcats.errors import DataError, PlanError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
-from headcats.results.manifest import Manifest
+from headcats.results.manifest import MANIFEST, Manifest
 from headcats.study.manifest import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.suites import suite
+
+
+def check_order(model: Any, results: Any, *, by: str) -> None:
+    """Refuse a model and results in the wrong order: the model comes first.
+
+    Args:
+        model: The first argument.
+        results: The second one.
+        by: The function, such as "hc.run_evidence".
+
+    Raises:
+        DataError: They are swapped.
+    """
+    first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
+    if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
+        raise DataError(
+            f"{by} takes the model first and the results second; got them the other way round. Write "
+            f"{by}(model, results)."
+        )
 
 
 def restored_model(manifest: Manifest, source: Any) -> HookedModel:

@@ -8,17 +8,15 @@ import xarray as xr
 
 from headcats.categories.by_relation import relation_members
 from headcats.categories.reading import Reading, map_tables, resolve_tested
-from headcats.errors import DataError, HeadcatsError, UnknownNameError, pluralize
+from headcats.errors import DataError, UnknownNameError
 from headcats.models.head import Head
+from headcats.reports.text.finding import Finding, line
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
 from headcats.results.label import Label
-from headcats.results.manifest import Manifest
 from headcats.results.tree import declarations, drop_untried_categories, manifest_of, suite_blocks, task_nodes
-from headcats.rules.rule import Rule
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
-_ALL = {1: "The one head", 2: "Both heads"}
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,13 @@ class Chosen:
         category: Its name.
         heads: The heads, that with the largest effect first.
         tasks: Its tasks that have numbers, those first that most of the heads pass.
-        why: Why these heads, in a sentence.
+        why: Why these heads.
     """
 
     category: str
     heads: tuple[ShownHead, ...]
     tasks: tuple[str, ...]
-    why: str
+    why: Finding
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class Choice:
 
     Attributes:
         by: Method, metric and rule in a line.
-        measure: What `effect` is, in words.
+        measure: What `effect` is.
         categories: Those with heads to show.
         left_out: Category -> why it has none.
     """
@@ -75,27 +73,16 @@ class Choice:
     by: str
     measure: str
     categories: tuple[Chosen, ...]
-    left_out: dict[str, str]
+    left_out: dict[str, Finding]
 
 
-def choose(
-    results: xr.DataTree,
-    *,
-    method: str | None,
-    metric: str | None,
-    rule: Rule | None,
-    min_tasks: int | str,
-    heads: int,
-) -> Choice:
+def choose(results: xr.DataTree, reading: Reading, *, heads: int) -> Choice:
     """The heads with the largest effect in each category: its members, or else undecided ones.
 
     Args:
         results: As `hc.load` returns them.
-        method: As `name` or `name@positions`, or a joint method that sorts heads; None takes the first exact
-            one that was scored task by task, or else the first that sorts heads.
-        metric: Metric; None takes the first of the run.
-        rule: Rule of membership; None takes `fdr()`.
-        min_tasks: As in `hc.categorize`.
+        reading: By what; a joint method that sorts heads is possible. Without a method, the first exact one that was
+            scored task by task, or else the first that sorts heads.
         heads: How many of each category at most.
 
     Raises:
@@ -103,69 +90,54 @@ def choose(
         OptionError: A control, or several positions and none chosen.
         UnknownNameError: A method or metric that the results do not hold.
     """
-    blocks = suite_blocks(results)
-    declared = declarations(results)
-    sorting = [label for label in blocks if declared[label].sorts_heads]
-    if method in blocks or (method and registered(method).kind == "joint") or not (method or task_nodes(results)):
-        labels = [label for label in sorting if method in (None, label, Label.parse(label).name)]
-        if not labels:
-            raise _nothing_to_choose_by(method, list(blocks), manifest_of(results))
-        label = labels[0]
-        relations, about = blocks[label], declared[label]
+    blocks, method = suite_blocks(results), str(reading.label)
+    if method in blocks or registered(method).kind == "joint" or not (method or task_nodes(results)):
+        label = _sorting_method(results, method)
+        relations, declared = blocks[label], declarations(results)[label]
         members, scores = relation_members(relations), relations["score"]
-        by = f"{label} ({about.cost}), rule {members.attrs['rule']}"
-        measure = about.strength.unit if about.strength else ""
+        by = str(line("attention.by_relation", label=label, cost=declared.cost, rule=members.attrs["rule"]))
+        measure = declared.strength.unit if declared.strength else ""
     else:
-        reading = resolve_tested(Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks), results)
+        reading = resolve_tested(reading, results)
         tables = map_tables(drop_untried_categories(results), reading)
         members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
-        measure = "share of the gap between the clean and the corrupted prompt; positive = the head helps"
-    categories, left_out = [], {}
-    for category in members["category"].values.tolist():
-        heads_or_reason = _choose_heads(members.sel(category=category), scores, category, heads)
-        if isinstance(heads_or_reason, str):
-            left_out[category] = heads_or_reason
-        else:
-            categories.append(heads_or_reason)
-    if not categories:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-        raise DataError(
-            f"No category has a head to look at ({reasons}). Score more tasks or prompts, or another method."
-        )
-    return Choice(by, measure, tuple(categories), left_out)
+        measure = str(line("attention.effect"))
+    chosen = {name: _choose_heads(members, scores, name, heads) for name in members["category"].values.tolist()}
+    left_out = {name: reason for name, reason in chosen.items() if isinstance(reason, Finding)}
+    if len(left_out) == len(chosen):
+        reasons = [f"{name}: {reason}" for name, reason in left_out.items()]
+        raise DataError(str(line("attention.no_category", reasons=reasons)))
+    return Choice(by, measure, tuple(each for each in chosen.values() if isinstance(each, Chosen)), left_out)
 
 
-def _choose_heads(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | str:
+def _choose_heads(members: xr.Dataset, scores: xr.DataArray, category: str, heads: int) -> Chosen | Finding:
     """The heads and tasks of a category, or why there are none to show."""
-    effect = members["effect"].transpose("layer", "head").values
-    outcome = members["member"].transpose("layer", "head").values
+    row = members.sel(category=category).transpose(..., "layer", "head")
+    effect, outcome = row["effect"].values, row["member"].values
     finite = np.isfinite(effect)
     if not finite.any():
-        return "it has no task with numbers"
-    if (outcome[finite] == 1).any():
-        candidates, kind = finite & (outcome == 1), "in"
-    else:
-        candidates, kind = finite & (outcome == 0) & (effect > 0), "undecided"
-        if not candidates.any():
-            return "no head is in it, and no head that is undecided has an effect above 0"
+        return line("attention.no_numbers")
+    inside = finite & (outcome == 1)
+    candidates = inside if inside.any() else finite & (outcome == 0) & (effect > 0)
+    if not candidates.any():
+        return line("attention.no_head")
     places = np.argwhere(candidates)
     places = places[np.argsort(-effect[candidates], kind="stable")][:heads]
-    largest = tuple(_shown_head(members.isel(layer=layer, head=head)) for layer, head in places.tolist())
-    return Chosen(
-        category, largest, _tasks(scores, category, largest), _why(members, category, kind, candidates, largest)
-    )
+    largest = tuple(_shown_head(row.isel(layer=layer, head=head)) for layer, head in places.tolist())
+    reason = str(members.attrs.get("not_judged", "")).rstrip(".")
+    if inside.any():
+        id = {1: "only", 2: "both"}.get(len(largest), "all") if len(largest) == inside.sum() else "largest"
+    else:
+        id = "not_judged" if reason else "undecided"
+    why = line(f"attention.why_{id}", category=category, shown=len(largest), n=int(candidates.sum()), reason=reason)
+    return Chosen(category, largest, _tasks(scores, category, largest), why)
 
 
 def _shown_head(cell: xr.Dataset) -> ShownHead:
-    return ShownHead(
-        head=Head(int(cell["layer"]), int(cell["head"])),
-        status=_STATUS[int(cell["member"])],
-        effect=float(cell["effect"]),
-        low=float(cell["low"]),
-        high=float(cell["high"]),
-        q=float(cell["q_value"]),
-        tasks=tuple(filter(None, str(cell["tasks"].item()).split(","))),
-    )
+    head = Head(int(cell["layer"]), int(cell["head"]))
+    effect, low, high, q = (float(cell[name]) for name in ("effect", "low", "high", "q_value"))
+    tasks = tuple(filter(None, str(cell["tasks"].item()).split(",")))
+    return ShownHead(head, _STATUS[int(cell["member"])], effect, low, high, q, tasks)
 
 
 def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> tuple[str, ...]:
@@ -179,33 +151,18 @@ def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> t
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
 
 
-def _why(members: xr.Dataset, category: str, kind: str, candidates: np.ndarray, heads: Sequence[ShownHead]) -> str:
-    n = int(candidates.sum())
-    if kind == "in":
-        if n == len(heads):
-            return f"{_ALL.get(n, f'All {n} heads')} of {category}."
-        return f"The {pluralize(len(heads), 'head')} of {category} with the largest effect, of {n}."
-    those = f"{pluralize(len(heads), 'head')} with the largest effect"
-    if reason := str(members.attrs.get("not_judged", "")):
-        return f"No head could be judged ({reason.rstrip('.')}). Shown are the {those}."
-    return f"No head is in {category} by this rule. Shown are the undecided {those}, of {n}."
-
-
-def _nothing_to_choose_by(method: str | None, labels: Sequence[str], manifest: Manifest) -> HeadcatsError:
-    if method is not None and registered(method).sorts_heads:
-        return UnknownNameError(f"These results hold no {method}: {how_to_add(method, manifest)}")
-    first = default_methods()[0]
-    if method is not None:
-        sorting = [name for name, about in registered_declarations().items() if about.sorts_heads]
-        return DataError(
-            f"{method} says nothing about single categories and their heads. Attention views take a method that scores "
-            f"task by task, such as {first}, or {' or '.join(sorting)}."
-        )
-    contents = f" (they hold {', '.join(labels)})" if labels else ""
-    advice = how_to_add(first, manifest)
-    if manifest.plan.n_demos == 0:
-        advice = "these prompts have no demonstrations to corrupt, so `headcats run --out NEW_DIR` makes other results."
-    return DataError(
-        f"Attention views show the heads of categories, and these results say nothing about those{contents}. A method "
-        f"that scores task by task is needed, such as {first}: {advice}"
-    )
+def _sorting_method(results: xr.DataTree, method: str) -> str:
+    """The block of a joint method that sorts heads: that of `method`, or the first for ""."""
+    declared = declarations(results)
+    blocks, manifest, first = list(suite_blocks(results)), manifest_of(results), default_methods()[0]
+    for label in blocks:
+        if declared[label].sorts_heads and method in ("", label, Label.parse(label).name):
+            return label
+    if not method:
+        contents = line("attention.contents", labels=blocks) if blocks else None
+        advice = line("attention.no_demonstrations") if manifest.plan.n_demos == 0 else how_to_add(first, manifest)
+        raise DataError(str(line("attention.no_categories", contents=contents, method=first, advice=advice)))
+    if registered(method).sorts_heads:
+        raise UnknownNameError(str(line("suggestion.lacking", method=method, advice=how_to_add(method, manifest))))
+    sorting = [name for name, about in registered_declarations().items() if about.sorts_heads]
+    raise DataError(str(line("attention.sorts_no_heads", method=method, first=first, sorting=sorting)))

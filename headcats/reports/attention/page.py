@@ -15,25 +15,23 @@ import headcats
 from headcats.errors import pluralize
 from headcats.models.head import Head
 from headcats.prompts.role_meanings import explained_prompt_roles
-from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
+from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
+from headcats.reports.text.finding import line
+from headcats.reports.text.wording import interval_text, number_text
 
 GENERATOR = "headcats views"
 """What tells our pages from other files in the folder."""
 # Tokens that a table names; the others are summed up in its last row.
 _STRONGEST = 5
-_CUT = (
-    "The pictures show the last {kept} of {length} tokens and count them from 0 at position {first}; rows that look "
-    "further back do not sum to 1 there. The tables cover all tokens."
-)
 # A head that looks at everything alike is to look pale.
 _LEAST_DARKEST = 0.2
 _HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Around:
+class Shared:
     """What all pages of a folder share.
 
     Attributes:
@@ -51,156 +49,94 @@ class Around:
     notes: Sequence[str]
 
 
-def view_page(chosen: Chosen, shown: Sequence[Example], around: Around) -> str:
+@dataclass(frozen=True)
+class _Look:
+    """Where a head looks in one prompt: its pictures, clean and corrupted, and the rows of the table."""
+
+    pictures: tuple[Pattern, Pattern]
+    rows: Sequence[tuple[str, Sequence["_Weight"]]]
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """What the last token gives to another one, or to all others together; `where` is position and role."""
+
+    token: str
+    where: str
+    weight: float
+
+
+def view_page(chosen: Chosen, shown: Sequence[Example], shared: Shared) -> str:
     """The page of one category as HTML, with everything in it that it needs.
 
     Args:
         chosen: Heads and tasks.
         shown: Example prompts with the patterns of these heads.
-        around: What all pages share.
+        shared: What all pages share.
 
     Raises:
         HeadcatsError: A version of circuitsvis whose pictures cannot be used.
     """
     n_pictures = 2 * len(shown) * len(chosen.heads)
     n_tokens = tokens_that_fit(max(len(example.clean.tokens) for example in shown), pictures=n_pictures)
-    patterns: list[Pattern] = []
-    prompts = [
-        _prompt(number, example, chosen.heads, n_tokens, patterns) for number, example in enumerate(shown, start=1)
+    heads = [shown_head.head for shown_head in chosen.heads]
+    looks = [
+        [_look(number, example, head, n_tokens) for head in heads] for number, example in enumerate(shown, start=1)
     ]
-    pictures = draw(patterns)
+    drawn = draw([picture for of_prompt in looks for look in of_prompt for picture in look.pictures])
     roles = list(dict.fromkeys(role for example in shown for role in example.clean.roles))
-    title = f"{chosen.category}: where its heads look"
     return _template().render(
-        title=f"{title} ({around.model})",
-        heading=title,
         generator=GENERATOR,
+        version=headcats.__version__,
         style=_plain("view.css"),
-        under=f"Model {around.model}, suite {around.suite}. Attention of its strongest heads on example prompts.",
-        pages=_other_pages(chosen.category, around.files),
-        category=chosen.category,
-        why=chosen.why,
-        by=around.choice.by,
-        measure=around.choice.measure,
-        heads=[_row(head, len(chosen.tasks)) for head in chosen.heads],
-        roles="; ".join(explained_prompt_roles(roles)),
-        prompts=prompts,
-        notes=[*around.notes, *(f"{name} has no page: {reason}." for name, reason in around.choice.left_out.items())],
-        made=f"Made by headcats {headcats.__version__} with circuitsvis. This page loads nothing from the network.",
-        # Scripts of ours and of circuitsvis, whose texts are made safe where they are put together.
-        bundle=Markup(pictures.bundle),
-        calls=[Markup(call) for call in pictures.calls],
-    )
-
-
-def _prompt(
-    number: int, example: Example, heads: Sequence[ShownHead], n_tokens: int, patterns: list[Pattern]
-) -> dict[str, Any]:
-    """One prompt for the template; its pictures are added to `patterns`."""
-    length = len(example.clean.tokens)
-    sides = [("Clean prompt.", example.clean), ("Corrupted prompt.", example.corrupted)]
-    return {
-        "heading": f"Prompt {number}: {example.task}, “{example.item}”",
-        "answer": _answer(example),
-        "sides": [
-            {"name": name, "text": side.text, "says": f"The model says “{side.says}” (probability {side.p:.2f})."}
-            for name, side in sides
+        chosen=chosen,
+        shared=shared,
+        roles=explained_prompt_roles(roles),
+        prompts=[
+            (example, list(zip(chosen.heads, of_prompt, strict=True)))
+            for example, of_prompt in zip(shown, looks, strict=True)
         ],
-        "cut": _CUT.format(kept=n_tokens, length=length, first=length - n_tokens) if n_tokens < length else "",
-        "blocks": [_block(number, example, head, min(n_tokens, length), patterns) for head in heads],
-    }
-
-
-def _other_pages(category: str, files: Mapping[str, str]) -> list[dict[str, str]]:
-    """Where the pages of all categories are, this one without; nothing where it is the only one."""
-    pages = [{"category": name, "file": file if name != category else ""} for name, file in files.items()]
-    return pages if len(pages) > 1 else []
-
-
-def _answer(example: Example) -> str:
-    tokens = example.clean.tokens
-    return (
-        f"The answer is “{example.answer}”; the corrupted prompt ({example.distractor_task}) suggests "
-        f"“{example.distractor}” instead. The answer is read after the last token, “{tokens[-1]}” at position "
-        f"{len(tokens) - 1}{'' if example.right else '. Here the model does not find it'}."
+        n_tokens=n_tokens,
+        # Scripts of ours and of circuitsvis, whose texts are made safe where they are put together.
+        bundle=Markup(drawn.bundle),
+        calls=[Markup(call) for call in drawn.calls],
     )
 
 
-def _block(number: int, example: Example, head: ShownHead, n_tokens: int, patterns: list[Pattern]) -> dict[str, Any]:
-    pictures = []
+def _look(number: int, example: Example, head: Head, n_tokens: int) -> _Look:
     # Not the largest of all: the first token can look at nothing but itself, with weight 1.
-    last = [float(side.patterns[head.head][-1].max()) for side in (example.clean, example.corrupted)]
+    last = [float(side.patterns[head][-1].max()) for side in (example.clean, example.corrupted)]
     darkest = max(_LEAST_DARKEST, *last)
-    for name, side in (("Clean", example.clean), ("Corrupted", example.corrupted)):
-        element = f"prompt-{number}-{head.head}-{name.lower()}"
-        weights = side.patterns[head.head][-n_tokens:, -n_tokens:]
-        patterns.append(Pattern(element, side.tokens[-n_tokens:], weights, darkest))
-        pictures.append(
-            {"element": element, "caption": f"{name} prompt; darkest colour: weight {darkest:.2f} and above"}
+    clean, corrupted = (
+        Pattern(
+            f"prompt-{number}-{head}-{name}",
+            side.tokens[-n_tokens:],
+            side.patterns[head][-n_tokens:, -n_tokens:],
+            darkest,
         )
-    caption = f"Where {head.head} looks from the last token of prompt {number}: token, position and part"
-    return {
-        "head": str(head.head),
-        "numbers": _numbers(head),
-        "pictures": pictures,
-        "table": {"label": caption, "caption": caption, "rows": _strongest(example, head.head)},
-    }
+        for name, side in (("clean", example.clean), ("corrupted", example.corrupted))
+    )
+    return _Look((clean, corrupted), _strongest(example, head))
 
 
-def _strongest(example: Example, head: Head) -> list[dict[str, Any]]:
-    """The last row of a head's pattern: the tokens with the largest weights, and the rest in one row."""
+def _strongest(example: Example, head: Head) -> list[tuple[str, list[_Weight]]]:
+    """The last row of a head's pattern: rank -> the tokens with the largest weights; the others in one row."""
     sides = [_ranked(side, head) for side in (example.clean, example.corrupted)]
     n = len(sides[0])
-    rows = [{"rank": str(rank + 1), "cells": [side[rank] for side in sides]} for rank in range(min(_STRONGEST, n))]
+    rows = [(str(rank + 1), [side[rank] for side in sides]) for rank in range(min(_STRONGEST, n))]
     if n > _STRONGEST:
-        rest = [
-            {"token": "", "where": f"the other {pluralize(n - _STRONGEST, 'token')}", "weight": _weight(share)}
-            for share in (sum(cell["share"] for cell in side[_STRONGEST:]) for side in sides)
-        ]
-        rows.append({"rank": f"{_STRONGEST + 1} to {n}", "cells": rest})
+        where = f"the other {pluralize(n - _STRONGEST, 'token')}"
+        others = [_Weight("", where, sum(each.weight for each in side[_STRONGEST:])) for side in sides]
+        rows.append((f"{_STRONGEST + 1} to {n}", others))
     return rows
 
 
-def _ranked(side: Side, head: Head) -> list[dict[str, Any]]:
+def _ranked(side: Side, head: Head) -> list[_Weight]:
     weights = side.patterns[head][-1]
-    tokens = []
-    for place in np.argsort(-weights, kind="stable").tolist():
-        role = f", {side.roles[place]}" if side.roles else ""
-        share = float(weights[place])
-        tokens.append(
-            {"token": side.tokens[place], "where": f"{place}{role}", "weight": _weight(share), "share": share}
-        )
-    return tokens
-
-
-def _weight(share: float) -> str:
-    return f"{share:.2f}"
-
-
-def _numbers(head: ShownHead) -> str:
-    interval, q = _interval(head), _q(head)
-    texts = [f"effect {head.effect:.2f}", f"95 % interval {interval}" if interval else "", f"q {q}" if q else ""]
-    return ", ".join(filter(None, texts)) + ("" if head.status == "in" else f" ({head.status})")
-
-
-def _row(head: ShownHead, n_tasks: int) -> dict[str, str]:
-    """The numbers of a head as text."""
-    return {
-        "name": str(head.head),
-        "status": head.status,
-        "effect": f"{head.effect:.2f}",
-        "interval": _interval(head),
-        "q": _q(head),
-        "tasks": f"{len(head.tasks)} of {pluralize(n_tasks, 'task')}",
-    }
-
-
-def _interval(head: ShownHead) -> str:
-    return "" if math.isnan(head.low) else f"{head.low:.2f} to {head.high:.2f}"
-
-
-def _q(head: ShownHead) -> str:
-    return "" if math.isnan(head.q) else f"{head.q:.2g}"
+    return [
+        _Weight(side.tokens[place], ", ".join((str(place), *side.roles[place : place + 1])), float(weights[place]))
+        for place in np.argsort(-weights, kind="stable").tolist()
+    ]
 
 
 @functools.cache
@@ -208,6 +144,8 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=False
     )
+    environment.filters |= {"number": number_text}
+    environment.globals |= {"line": line, "interval": interval_text, "known": math.isfinite, "pluralize": pluralize}
     return environment.get_template("view.html.jinja")
 
 

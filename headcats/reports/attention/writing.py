@@ -6,26 +6,25 @@ import logging
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from headcats.categories.argument_checks import check_rule
-from headcats.errors import DataError, OptionError, StatisticsWarning, pluralize
-from headcats.models.adapter import HookedModel
+from headcats.categories.reading import Reading
+from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.models.checks import check_model
-from headcats.reports.attention.chosen import Choice, Chosen, choose
+from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
-from headcats.reports.attention.page import GENERATOR, Around, view_page
+from headcats.reports.attention.page import GENERATOR, Shared, view_page
+from headcats.reports.text.finding import line
 from headcats.results.folder import load, slug
-from headcats.results.manifest import MANIFEST, Manifest
+from headcats.results.manifest import Manifest
 from headcats.results.tree import manifest_of
 from headcats.results.whole_file import TEMPORARY, write_whole
 from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation
-from headcats.study.restore import check_prompts, restored_model, restored_study
+from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
 
 VIEWS = "views"
 INDEX = "index.json"
@@ -126,50 +125,46 @@ def write_views(
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise OptionError(f"{name} must be a whole number of at least 1; got {value!r}.")
     check_rule(rule, by="hc.write_views")
+    reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)
     tree = load(folder)
     manifest = manifest_of(tree)
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        choice = choose(tree, method=method, metric=metric, rule=rule, min_tasks=min_tasks, heads=heads)
-    preparation = _preparation(model, manifest)
-    prompts_of = {
-        category.category: _examples(preparation, manifest, category, prompts) for category in choice.categories
-    }
-    left_out = {name: reason for name, reason in prompts_of.items() if isinstance(reason, str)}
-    choice = Choice(
-        choice.by,
-        choice.measure,
-        tuple(category for category in choice.categories if category.category not in left_out),
-        choice.left_out | left_out,
-    )
-    files = _files([category.category for category in choice.categories])
-    around = Around(
-        model=manifest.model.name,
-        suite=manifest.plan.suite,
-        choice=choice,
-        files=files,
+        choice = choose(tree, reading, heads=heads)
+    adapted = restored_model(manifest, model)
+    check_model(adapted)
+    preparation = Preparation(adapted, restored_study(manifest))
+    examples_of, left_out = dict[str, list[Example]](), dict(choice.left_out)
+    for chosen in choice.categories:
+        if shown := _examples(preparation, manifest, chosen, prompts):
+            examples_of[chosen.category] = shown
+        else:
+            problem = preparation.of(chosen.tasks[0]).problem
+            left_out[chosen.category] = line("attention.no_prompt", task=chosen.tasks[0], problem=problem)
+    categories = tuple(chosen for chosen in choice.categories if chosen.category in examples_of)
+    shared = Shared(
+        manifest.model.name,
+        manifest.plan.suite,
+        replace(choice, categories=categories, left_out=left_out),
+        files=_files(list(examples_of)),
         notes=list(dict.fromkeys(str(warning.message) for warning in caught)),
     )
     pages, views = {}, []
-    for category in choice.categories:
-        shown_prompts = [example for example in prompts_of[category.category] if isinstance(example, Example)]
-        pages[files[category.category]] = view_page(category, shown_prompts, around).encode("utf-8")
-        views.append(_view(category, shown_prompts, files[category.category]))
-    written = Views(folder / VIEWS, choice.by, tuple(views), choice.left_out)
+    for chosen in categories:
+        file, shown = shared.files[chosen.category], examples_of[chosen.category]
+        pages[file] = view_page(chosen, shown, shared).encode("utf-8")
+        views.append(_view(chosen, shown, file))
+    reasons = {name: str(reason) for name, reason in left_out.items()}
+    written = Views(folder / VIEWS, choice.by, tuple(views), reasons)
     _save(pages, written)
     return written
 
 
 def _folder(model: Any, results: Any) -> Path:
     """Where the results lie; the model comes first, the results second."""
-    first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
-    if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
-        raise DataError(
-            "hc.write_views takes the model first and the results folder second; got them the other way round. Write "
-            "hc.write_views(model, folder)."
-        )
+    check_order(model, results, by="hc.write_views")
     if not isinstance(results, str | os.PathLike):
         raise DataError(
             f"hc.write_views writes pages into a results folder, so it takes the folder; got {type(results).__name__}. "
@@ -178,23 +173,15 @@ def _folder(model: Any, results: Any) -> Path:
     return Path(results)
 
 
-def _preparation(model: Any, manifest: Manifest) -> Preparation:
-    """The prompts of a run, on its model."""
-    adapted = restored_model(manifest, model)
-    check_model(adapted)
-    return Preparation(adapted, restored_study(manifest))
-
-
-def _examples(preparation: Preparation, manifest: Manifest, chosen: Chosen, prompts: int) -> list[Example] | str:
-    """Example prompts of a category, or why there are none."""
-    heads = [shown_head.head for shown_head in chosen.heads]
+def _examples(preparation: Preparation, manifest: Manifest, chosen: Chosen, prompts: int) -> list[Example]:
+    """Example prompts of a category; none where no task of it has any."""
     # Of tasks that were not scored, prompts may not be there; each one that is asked takes time.
     usable = list(itertools.islice((task for task in chosen.tasks if preparation.of(task).scored), prompts))
     if not usable:
-        problem = preparation.of(chosen.tasks[0]).problem
-        return f"none of its tasks gives a prompt ({chosen.tasks[0]}: {problem})"
+        return []
     numbers = spread(prompts, usable)
     check_prompts(preparation, manifest, tasks=numbers)
+    heads = [shown_head.head for shown_head in chosen.heads]
     return [
         example
         for task, n in numbers.items()
@@ -212,20 +199,13 @@ def _files(categories: list[str]) -> dict[str, str]:
 def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
     tasks = tuple(dict.fromkeys(example.task for example in prompts))
     heads = tuple(str(shown_head.head) for shown_head in chosen.heads)
-    what = (
-        f"Where {', '.join(heads)} {'looks' if len(heads) == 1 else 'look'} in {pluralize(len(prompts), 'prompt')} of "
-        f"{', '.join(tasks)}, clean beside corrupted. {chosen.why}"
-    )
-    return View(file, chosen.category, heads, tasks, what)
+    what = line("attention.page", heads=heads, n=len(prompts), tasks=tasks, why=chosen.why)
+    return View(file, chosen.category, heads, tasks, str(what))
 
 
 def _save(pages: Mapping[str, bytes], written: Views) -> None:
     """The pages, then the index of them; then what earlier calls have left is removed."""
-    index = {
-        "by": written.by,
-        "views": [asdict(view) for view in written.views],
-        "left_out": dict(written.left_out),
-    }
+    index = {"by": written.by, "views": [asdict(view) for view in written.views], "left_out": written.left_out}
     for name, data in pages.items():
         write_whole(written.folder / name, data)
     write_whole(written.folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))

@@ -38,7 +38,7 @@ def _grid(material: Material) -> tuple[tuple[int, int], list[int]]:
 
 
 def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
-    """The mapped method by task and by category, then the whole-suite methods, which are small, then all others."""
+    """The mapped method by task and by category, then the joint methods, which are small, then all others."""
     rows = [effect_rows(table, dim="task", label=label, grid=grid) for label, table in material.scores.items()]
     if material.tables:
         rows.insert(1, effect_rows(material.tables["members"], dim="category", label=material.mapped, grid=grid))

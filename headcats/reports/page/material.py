@@ -130,7 +130,7 @@ class Material:
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:
-        """What the methods over the whole suite say of every head, on one grid; None where there are none."""
+        """What joint methods say of every head, on one grid; None where there are none."""
         labels = [label for label in self.blocks if self.declared[label].strength]
         try:
             return method_scores(self.results, methods=labels) if labels else None

@@ -39,8 +39,8 @@ def joint_block(
         about = registered(name)
         missing = [name] if not labels and about.kind == "joint" and (any_method or about.figure == figure) else []
     if missing:
-        reason = how_to_add(missing[0], manifest_of(results))
-        raise OptionError(f"These results hold no {missing[0]}: {reason}")
+        advice = how_to_add(missing[0], manifest_of(results))
+        raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))
     if not labels:
         return None
     if method in labels:

@@ -9,6 +9,7 @@ import xarray as xr
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
+from headcats.reports.text.finding import Finding, line
 from headcats.results.declaration import default_methods, registered, suite_methods
 from headcats.results.folder import slug
 from headcats.results.label import Label
@@ -19,14 +20,10 @@ from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
-# What a method may need (see `Declaration.needs`) -> in words, and whether tasks of a suite have it.
-_NEEDS: dict[str, tuple[str, Callable[[Suite, Sequence[Task]], bool]]] = {
-    "": ("", lambda suite, tasks: True),
-    "exact answers": ("tasks that are answered in sentences", lambda suite, tasks: any(task.exact for task in tasks)),
-    "two categories": (
-        "tasks of at least two categories",
-        lambda suite, tasks: len({suite.category_of(task).name for task in tasks}) > 1,
-    ),
+# What a method may need (see `Declaration.needs`) -> whether tasks of a suite have it.
+_NEEDS: dict[str, Callable[[Suite, Sequence[Task]], bool]] = {
+    "exact answers": lambda suite, tasks: any(task.exact for task in tasks),
+    "two categories": lambda suite, tasks: len({suite.category_of(task).name for task in tasks}) > 1,
 }
 
 
@@ -47,51 +44,30 @@ def repeat_command(manifest: Manifest) -> str:
     return f"headcats run{_run_options(manifest, methods=None if _same(methods, usual) else methods, tasks=tasks)}"
 
 
-def how_to_add(name: str, manifest: Manifest) -> str:
-    """How to get the results of a joint method that a folder lacks, as a sentence without its beginning.
-
-    A command that adds them to the folder, or one that makes another folder.
+def how_to_add(name: str, manifest: Manifest) -> Finding:
+    """How to get the results of a method that a folder lacks: the command that adds them, or makes another folder.
 
     Args:
         name: The method.
         manifest: That of the results.
     """
-    plan = manifest.plan
-    repeat = f"repeat the run that made them with --methods {name} (methods=[{name!r}]) and the same folder to add it."
+    plan, repeat = manifest.plan, line("suggestion.repeat", method=name)
     if plan.suite not in names("suite"):
         return repeat
-    run_suite, run_tasks = suite(plan.suite), _run_tasks(manifest)
-    declared = registered(name)
-    need, is_met = _NEEDS.get(declared.needs, _NEEDS[""])
-    if not is_met(run_suite, run_suite.tasks):
-        return (
-            f"it needs {need}, and suite {plan.suite!r} has none. `headcats run --suite {declared.suite} --methods "
-            f"{name} --out NEW_DIR` makes results with it."
+    run_suite, run_tasks, declared = suite(plan.suite), _run_tasks(manifest), registered(name)
+    has_what_it_needs = _NEEDS.get(declared.needs, lambda suite, tasks: True)
+    need = line(f"suggestion.{declared.needs.replace(' ', '_')}") if declared.needs else None
+    if not has_what_it_needs(run_suite, run_suite.tasks):
+        return line(
+            "suggestion.other_suite", need=need, suite=plan.suite, method=name, suite_that_has_it=declared.suite
         )
     tasks = [task for task in run_suite.tasks if task.name in run_tasks]
     if not _can_be_named(manifest.model) or len(tasks) < len(run_tasks):
         return repeat
-    needs_all = not is_met(run_suite, tasks)
-    reason = f"it needs {need}, which this run had not; with all tasks of the suite, " if needs_all else ""
+    needs_all = not has_what_it_needs(run_suite, tasks)
     subset = None if needs_all or len(tasks) in (0, len(run_suite.tasks)) else [task.name for task in tasks]
-    options = _run_options(manifest, tasks=subset)
-    return f"{reason}`headcats run --methods {name}{options} --out DIR` adds it to the folder DIR."
-
-
-def figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> list[str]:
-    """The commands that draw the blocks of joint methods in a results folder.
-
-    Args:
-        results: What is in the folder.
-        folder: The folder.
-        method: The method, with or without options; None for all of them.
-    """
-    declared = declarations(results)
-    return [
-        f"headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}"
-        for label, block in suite_blocks(results).items()
-        if method in (None, label, Label.parse(label).name) and (figure := declared[label].figure)
-    ]
+    reason = line("suggestion.all_tasks", need=need) if needs_all else None
+    return line("suggestion.add", reason=reason, method=name, options=_run_options(manifest, tasks=subset))
 
 
 def figure_file(block: xr.Dataset, figure: str) -> str:
@@ -101,8 +77,19 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
 
 
 def quoted_figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> str:
-    """`figure_commands` in backticks, joined by "or"."""
-    return " or ".join(f"`{line}`" for line in figure_commands(results, folder, method))
+    """The commands that draw the blocks of joint methods in a results folder, in backticks, joined by "or".
+
+    Args:
+        results: What is in the folder.
+        folder: The folder.
+        method: The method, with or without options; None for all of them.
+    """
+    declared = declarations(results)
+    return " or ".join(
+        f"`headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}`"
+        for label, block in suite_blocks(results).items()
+        if method in (None, label, Label.parse(label).name) and (figure := declared[label].figure)
+    )
 
 
 def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:
@@ -122,25 +109,21 @@ def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: 
     """
     joint, scored = list(suite_blocks(results)), [str(label) for label in scored_labels(results)]
     label, commands = Label.parse(method or ""), quoted_figure_commands(results, folder)
-    look = f" To look at that: {commands}." if commands else ""
+    look = line("suggestion.look", commands=commands) if commands else None
     if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
         command = quoted_figure_commands(results, folder, label.method)
-        answer = f"; {command} draws it." if command else f". These results hold {_and(joint + scored)}."
-        if scored:
-            answer += f" {by} reads scores of tasks: choose one of {', '.join(scored)} with --method."
-        elif not command:
-            answer += look
-        raise OptionError(f"{label.method} judges heads over the whole suite, so it has no scores of tasks{answer}")
+        if command:
+            answer, look = line("suggestion.drawn_by", command=command), None
+        else:
+            answer = line("suggestion.contents", labels=joint + scored or ["nothing"])
+        more = line("suggestion.choose", by=by, labels=scored) if scored else look
+        raise OptionError(str(line("suggestion.joint_method", method=label.method, answer=answer, more=more)))
     if scored or not joint:
         return
-    message = f"{by} reads scores of tasks, and these results hold none, only {_and(joint)}.{look}"
+    message = line("suggestion.no_scores", by=by, labels=joint, look=look)
     if method is not None and label.method not in names("method"):
         raise UnknownNameError(f"{unknown_name_message('method', label.method, names('method'))} {message}")
-    raise OptionError(message)
-
-
-def _and(labels: list[str]) -> str:
-    return " and ".join(labels) or "nothing"
+    raise OptionError(str(message))
 
 
 def _run_tasks(manifest: Manifest) -> set[str]:

@@ -31,6 +31,11 @@ def number_text(value: Any, digits: int = 2) -> str:
     return "-" if np.isnan(float(value)) else f"{float(value):z.{digits}f}"
 
 
+def interval_text(low: Any, high: Any, digits: int = 2) -> str:
+    """An interval with so many decimals; "-" where there is none."""
+    return f"{number_text(low, digits)} to {number_text(high, digits)}" if np.isfinite(float(low)) else "-"
+
+
 def first_names(names: Sequence[str], n: int, separator: str = ", ") -> str:
     """The first `n` names, and how many more there are."""
     more = f" and {len(names) - n} more" if len(names) > n else ""

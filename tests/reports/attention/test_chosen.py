@@ -15,11 +15,15 @@ import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
-from headcats.reports.attention.chosen import choose
+from headcats.reports.attention.chosen import Choice, choose
+from headcats.reports.text.finding import line
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 TASKS = {"plural": "Linguistic", "gerund": "Linguistic", "capital": "Knowledge"}
-OPTIONS: dict[str, Any] = {"method": None, "metric": None, "rule": None, "min_tasks": "half", "heads": 4}
+
+
+def choice(results: xr.DataTree, *, heads: int = 4, **options: Any) -> Choice:
+    return choose(results, Reading.parse(**options), heads=heads)
 
 
 def planted(
@@ -73,7 +77,7 @@ def relations(scores: Mapping[str, Mapping[tuple[int, int], float]]) -> xr.Datas
 
 def test_members_with_the_largest_effect_first() -> None:
     both = {(0, 1): 0.5, (1, 2): 0.7, (1, 3): 0.3}
-    found = choose(planted({"plural": both, "gerund": both, "capital": {(0, 0): 0.4}}), **OPTIONS | {"heads": 2})
+    found = choice(planted({"plural": both, "gerund": both, "capital": {(0, 0): 0.4}}), heads=2)
     assert [one.category for one in found.categories] == ["Knowledge", "Linguistic"]
     knowledge, linguistic = found.categories
     assert [one.head for one in linguistic.heads] == [Head(1, 2), Head(0, 1)]
@@ -83,10 +87,10 @@ def test_members_with_the_largest_effect_first() -> None:
     assert first.low <= first.effect <= first.high
     assert first.effect == pytest.approx(0.7, abs=0.02)
     assert first.q < 0.05
-    assert "2 heads of Linguistic" in linguistic.why
-    assert linguistic.why.endswith("of 3.")
-    assert "one head" in knowledge.why
-    assert knowledge.why.endswith("of Knowledge.")
+    assert linguistic.why.id == "attention.why_largest"
+    assert linguistic.why.fields == {"category": "Linguistic", "shown": 2, "n": 3, "reason": ""}
+    assert knowledge.why.id == "attention.why_only"
+    assert knowledge.why.fields["category"] == "Knowledge"
     rule = hc.rules.fdr(alpha=0.05, min_effect=0.05)
     reading = Reading.parse(method="denoising_patch@last", metric="logit_diff", rule=rule)
     assert found.by == replace(reading, model="planted").title
@@ -95,7 +99,7 @@ def test_members_with_the_largest_effect_first() -> None:
 
 def test_tasks_that_most_heads_pass_come_first() -> None:
     effects = {"plural": {(0, 1): 0.5}, "gerund": {(0, 1): 0.5, (1, 2): 0.6}, "capital": {(0, 0): 0.4}}
-    (_, linguistic) = choose(planted(effects), **OPTIONS).categories
+    (_, linguistic) = choice(planted(effects)).categories
     assert linguistic.tasks == ("gerund", "plural")
     assert linguistic.heads[0].tasks == ("gerund",)
 
@@ -103,38 +107,36 @@ def test_tasks_that_most_heads_pass_come_first() -> None:
 def test_without_members_the_strongest_undecided_heads() -> None:
     # Above 0 for sure, but not for sure above .05.
     weak = {(0, 1): 0.05, (1, 2): 0.051}
-    found = choose(planted({"plural": weak, "gerund": weak, "capital": {(0, 0): 0.4}}), **OPTIONS)
+    found = choice(planted({"plural": weak, "gerund": weak, "capital": {(0, 0): 0.4}}))
     linguistic = found.categories[1]
     assert [one.status for one in linguistic.heads] == ["undecided"] * len(linguistic.heads)
     assert {one.head for one in linguistic.heads} == {Head(0, 1), Head(1, 2)}
-    assert linguistic.why.startswith("No head is ")
-    assert "Linguistic" in linguistic.why
-    assert "undecided 2 heads" in linguistic.why
+    assert linguistic.why.id == "attention.why_undecided"
+    assert linguistic.why.fields == {"category": "Linguistic", "shown": 2, "n": 2, "reason": ""}
 
 
 def test_nothing_that_can_be_judged_shows_the_largest_effects() -> None:
-    found = choose(planted({"plural": {(0, 1): 0.5}, "capital": {(1, 1): 0.3}}, prompts=3), **OPTIONS | {"heads": 1})
+    found = choice(planted({"plural": {(0, 1): 0.5}, "capital": {(1, 1): 0.3}}, prompts=3), heads=1)
     assert [one.heads[0].head for one in found.categories] == [Head(1, 1), Head(0, 1)]
     assert all(one.heads[0].status == "undecided" for one in found.categories)
-    assert found.categories[0].why.startswith("No head could")
-    assert "judged (" in found.categories[0].why
+    why = found.categories[0].why
+    assert why.id == "attention.why_not_judged"
+    assert "query items" in why.fields["reason"]
 
 
 def test_a_category_without_any_head_is_named() -> None:
     clear = {(layer, head): -0.3 for layer in range(2) for head in range(4)}
-    found = choose(planted({"plural": clear, "capital": {(0, 0): 0.4}}), **OPTIONS)
+    found = choice(planted({"plural": clear, "capital": {(0, 0): 0.4}}))
     assert [one.category for one in found.categories] == ["Knowledge"]
-    assert list(found.left_out) == ["Linguistic"]
-    assert "no head is" in found.left_out["Linguistic"]
-    assert "undecided" in found.left_out["Linguistic"]
+    assert found.left_out == {"Linguistic": line("attention.no_head")}
     with pytest.raises(DataError, match=r"category .*Linguistic: no "):
-        choose(planted({"plural": clear}), **OPTIONS)
+        choice(planted({"plural": clear}))
 
 
 def test_another_rule_and_number_of_tasks() -> None:
     effects = {"plural": {(0, 1): 0.5}, "gerund": {(0, 1): 0.5, (1, 2): 0.6}, "capital": {(0, 0): 0.4}}
     asked = {"rule": hc.rules.threshold(value=0.2), "min_tasks": 2}
-    found = choose(planted(effects | {"capital": {(0, 0): 0.4}}), **OPTIONS | asked)
+    found = choice(planted(effects | {"capital": {(0, 0): 0.4}}), **asked)
     assert [one.category for one in found.categories] == ["Linguistic"]
     assert [one.head for one in found.categories[0].heads] == [Head(0, 1)]
     assert "threshold(" in found.by
@@ -144,16 +146,16 @@ def test_another_rule_and_number_of_tasks() -> None:
 def test_controls_and_unknown_methods_are_refused() -> None:
     results = planted({"plural": {(0, 1): 0.5}}, label="second_corruption_patch@last")
     with pytest.raises(OptionError, match="is a control"):
-        choose(results, **OPTIONS)
+        choice(results)
     with pytest.raises(UnknownNameError, match=r"block .*'noising_patch'"):
-        choose(planted({"plural": {(0, 1): 0.5}}), **OPTIONS | {"method": "noising_patch"})
+        choice(planted({"plural": {(0, 1): 0.5}}), method="noising_patch")
 
 
 def test_heads_by_their_weights_where_nothing_else_was_scored() -> None:
     results = planted({})
     results["/_suite/ov_relation"] = xr.DataTree(relations({"plural": {(0, 1): 0.6, (1, 0): 0.2}, "capital": {}}))
-    found = choose(results, **OPTIONS)
-    assert repr(found) == repr(choose(results, **OPTIONS | {"method": "ov_relation"}))
+    found = choice(results)
+    assert repr(found) == repr(choice(results, method="ov_relation"))
     (linguistic,) = found.categories
     assert [(one.head, one.effect) for one in linguistic.heads] == [(Head(0, 1), 0.6), (Head(1, 0), 0.2)]
     assert np.isnan([linguistic.heads[0].q, linguistic.heads[0].low]).all()
@@ -173,7 +175,7 @@ def test_results_that_say_nothing_about_categories_say_what_to_do(method: Any, e
     results = planted({})
     results["/_suite/head_gating"] = xr.DataTree(xr.Dataset({"gate": ("head", [1.0])}))
     with pytest.raises(error, match=message):
-        choose(results, **OPTIONS | {"method": method})
+        choice(results, method=method)
 
 
 def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:
@@ -182,6 +184,6 @@ def test_prompts_without_demonstrations_cannot_be_scored_task_by_task() -> None:
     manifest["plan"]["n_demos"] = 0
     results.attrs["manifest"] = json.dumps(manifest)
     with pytest.raises(DataError, match="no demonstrations") as refused:
-        choose(results, **OPTIONS)
+        choice(results)
     (command,) = re.findall("`(.*?)`", str(refused.value))
     assert command.split() == ["headcats", "run", "--out", "NEW_DIR"]

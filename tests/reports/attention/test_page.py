@@ -13,7 +13,8 @@ from figures.chromium import measure
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
 from headcats.reports.attention.examples import Example, Side
-from headcats.reports.attention.page import Around, view_page
+from headcats.reports.attention.page import Shared, view_page
+from headcats.reports.text.finding import line
 
 HEADS = (
     ShownHead(Head(1, 6), "in", 0.214, 0.2, 0.23, 0.00017, ("capital",)),
@@ -21,7 +22,7 @@ HEADS = (
 )
 ITEM = "It<b>aly"
 NOTE = "One task is too few."
-LEFT_OUT = {"Linguistic": "it has no task"}
+LEFT_OUT = {"Linguistic": line("attention.no_numbers")}
 TOKENS = ("<bos>", "France", "→", "Paris", "↵", "</script>", "→", "Rome")
 # After the browser has drawn: whether each picture has the colour of its darkest cells, as an error it tells of.
 LOOK = """<script>addEventListener("load", () => setTimeout(() => console.error(JSON.stringify(
@@ -49,10 +50,10 @@ def example(task: str, **more: object) -> Example:
 
 
 def page(*shown: Example, notes: tuple[str, ...] = ()) -> str:
-    chosen = Chosen("Knowledge", HEADS, ("capital", "continent"), "Both heads of Knowledge.")
+    chosen = Chosen("Knowledge", HEADS, ("capital", "continent"), line("attention.why_both", category="Knowledge"))
     choice = Choice("denoising_patch at last", "share of the gap", (chosen,), LEFT_OUT)
     files = {"Knowledge": "knowledge.html", "Translation": "translation.html"}
-    return view_page(chosen, shown, Around("mini", "icl", choice, files, notes))
+    return view_page(chosen, shown, Shared("mini", "icl", choice, files, notes))
 
 
 @pytest.fixture(scope="module")

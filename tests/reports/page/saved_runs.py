@@ -1,4 +1,4 @@
-"""Results folders written by hand: a run of heads that one method judged over the whole suite, and short runs."""
+"""Results folders written by hand: a run of a joint method, and short runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def gated_run(folder: Path, scores: np.ndarray) -> Path:
 
 
 def suite_run(folder: Path, label: str, block: xr.Dataset, *, per_layer: Mapping[int, int]) -> Path:
-    """A run of one method over the whole suite, with what it found."""
+    """A run of one joint method, with what it found."""
     target, manifest = ResultsFolder(folder), manifest_of(per_layer, tasks={}, methods=[label])
     target.write_block(SUITE, label, block.assign_attrs(categories=json.dumps(manifest.category_entries())))
     manifest.joint_blocks = {label: JointRecord()}

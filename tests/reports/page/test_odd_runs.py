@@ -102,7 +102,7 @@ def test_names_with_signs_that_mean_something_elsewhere(tmp_path: Path):
     assert "L0H1" in section(content, "heads")
 
 
-def test_a_method_over_the_suite_alone_names_no_command_for_views(tmp_path: Path):
+def test_a_joint_method_alone_names_no_command_for_views(tmp_path: Path):
     folder = gated_run(tmp_path / "results", np.random.default_rng(0).random((1, 2, 2, 3)))
     content = written(folder)
     assert sentence("views.no_categories") in section(content, "views")

@@ -1,4 +1,4 @@
-"""Figures of methods over the whole suite in the browser, and the page on paper."""
+"""Figures of joint methods in the browser, and the page on paper."""
 
 from collections.abc import Iterator
 from pathlib import Path

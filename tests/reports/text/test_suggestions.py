@@ -120,7 +120,7 @@ PROBE = "`headcats figure importance_grid r --method function_probe --out import
 
 
 def held_results(*whole, scored=()):
-    """Results that hold these methods over the whole suite, and these method@positions of one task."""
+    """Results that hold these joint methods, and these method@positions of one task."""
     blocks = {f"/_suite/{label}": xr.Dataset(attrs={"label": label, "model": "toy"}) for label in whole}
     blocks |= {f"/plural/{label}": xr.Dataset() for label in scored}
     made = xr.DataTree.from_dict(blocks)
@@ -152,16 +152,16 @@ def test_results_without_a_scored_task_name_what_they_hold(held, command):
     assert misspelt.endswith(f" {refusal}")
 
 
-def test_a_method_over_the_whole_suite_names_the_figure_that_draws_it():
+def test_a_joint_method_names_the_figure_that_draws_it():
     alone = message(OptionError, held_results("ov_relation"), FOLDER, "ov_relation")
-    assert alone.startswith("ov_relation judges")
+    assert alone.startswith("ov_relation is a joint method")
     assert alone.endswith(f"; {RELATIONS} draws it.")
     both = held_results("ov_relation", scored=["mean_ablation@last"])
     refusal = message(OptionError, both, FOLDER, "ov_relation@last")
     assert refusal.startswith(f"{alone} A map reads")
     assert re.search(r"choose .* (\S+) with --method\.$", refusal)[1] == "mean_ablation@last"
     absent = message(OptionError, held_results("function_probe"), FOLDER, "ov_relation")
-    assert absent.startswith("ov_relation judges")
+    assert absent.startswith("ov_relation is a joint method")
     assert "hold function_probe. " in absent
     assert absent.endswith(f": {PROBE}.")
     assert "draws" not in absent

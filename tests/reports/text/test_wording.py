@@ -9,7 +9,8 @@ import headcats
 from headcats.reports.text.finding import line
 from headcats.reports.text.wording import first_names, number_text, templates
 
-SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in Path(headcats.__file__).parent.rglob("*.py"))
+PACKAGE = Path(headcats.__file__).parent
+SOURCES = "\n".join(path.read_text(encoding="utf-8") for kind in ("*.py", "*.jinja") for path in PACKAGE.rglob(kind))
 
 
 def test_every_template_is_used():
