@@ -434,7 +434,7 @@ def test_stopping_while_a_model_is_loaded_is_one_line_too(headcats, model_folder
     def stop(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("headcats.study.prepare.load_model", stop)
+    monkeypatch.setattr("headcats.study.loading.load_model", stop)
     assert headcats("run", "--model", model_folder, *RUN, "--out", "r").err.startswith("Note: Stopped")
     done = headcats("validate", "--model", model_folder, *QUICK)
     assert done.code == 130

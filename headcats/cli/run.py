@@ -101,7 +101,7 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
     note_control(Label.parse(next(iter(options["methods"]), "")))
     specs = [MethodSpec.parse(method) for method in options["methods"]]  # misspelt ones fail before a model is loaded
     _check_demonstrations(options, specs)
-    from headcats.study.prepare import load_study
+    from headcats.study.loading import load_study
     from headcats.study.runner import run
 
     loaded, study = load_study(options)
@@ -115,7 +115,7 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
     Raises:
         OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
     """
-    corrupting = [spec.name for spec in specs if not spec.of_suite]
+    corrupting = [spec.name for spec in specs if not spec.is_joint]
     name = options["suite"]
     if not corrupting or options["n_demos"] or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
@@ -161,9 +161,9 @@ def tell_run(
         "suite_methods": [],
         "views": [],
     }
-    if not all(spec.of_suite for spec in specs):
+    if not all(spec.is_joint for spec in specs):
         _tell_map(results, manifest, specs, folder, answer)
-    joint = [spec for spec in specs if spec.of_suite and spec.label in blocks]
+    joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
     for spec in joint:
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
     mapped = answer.numbers["map"] is not None
@@ -180,7 +180,7 @@ def _tell_map(
     from headcats.figures.figure import write
     from headcats.figures.overlap_map import overlap_map
 
-    first = next(spec for spec in specs if not spec.of_suite)
+    first = next(spec for spec in specs if not spec.is_joint)
     scored = len(manifest.tasks) - len(manifest.skipped())
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
     answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])

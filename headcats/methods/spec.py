@@ -34,7 +34,7 @@ class MethodSpec:
         return str(Label(self.name, positions=self.positions))
 
     @property
-    def of_suite(self) -> bool:
+    def is_joint(self) -> bool:
         """Whether this is a joint method."""
         return bool(self.method.declaration.kind == "joint")
 

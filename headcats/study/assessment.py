@@ -1,33 +1,24 @@
 """Before any head is scored: can the model do a task, and how much memory and time will its sweeps take?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 
-from headcats.errors import DataError
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.record import check_replayable
-from headcats.models.replay.recording import Unreplayable
+from headcats.models.replay.record import is_replayable
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
-from headcats.sweeps.memory import Footprint, MemoryPlan, budget, plan
+from headcats.sweeps.memory import MemoryPlan, budget
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import first_change
 
 LEAST_ACCURACY = 0.5
 
 
-def base_runs(model: HookedModel, prepared: Prepared, *, memory: str | int | None = None) -> tuple[BaseRuns, ...]:
-    """The unpatched runs of a task's batches, each made when it is first read."""
-    return tuple(BaseRuns(model, batch, limit=memory) for batch in prepared.scored)
-
-
-def assess(study: Study, prepared: Prepared, runs: tuple[BaseRuns, ...]) -> TaskRecord:
+def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
     """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped.
 
     Skipped: no prompt, clean accuracy below .5, a gap whose 95 % interval reaches 0 (effects are shares of the gap), or
@@ -84,21 +75,20 @@ def memory_plan(
     Raises:
         OptionError: A limit that cannot be read, or that nothing fits into.
     """
-    available, rows = budget(limit, model.device), sum(model.n_heads.values())
-    path = path if _is_replayable(model) else "hooked"
+    available = budget(limit, model.device)
+    path = path if is_replayable(model) else "hooked"
+    methods = study.task_methods
     batches = {
-        (len(batch), batch.length, *(_first_change(spec, batch) for spec in study.task_methods)): batch
+        (len(batch), batch.length, *(spec.method.first_change(batch, spec.positions) for spec in methods)): batch
         for task in study.tasks
         for batch in preparation.prepared[task.name].scored
     }
     plans = [
-        spec.method.memory_plan(model, batch, n_metrics=len(study.metrics), budget=available)
-        if hasattr(spec.method, "memory_plan")
-        else plan(
-            Footprint(model, len(batch), batch.length, _first_change(spec, batch), path), rows=rows, budget=available
+        spec.method.memory_plan(
+            model, batch, positions=spec.positions, n_metrics=len(study.metrics), budget=available, path=path
         )
         for batch in batches.values()
-        for spec in study.task_methods
+        for spec in methods
     ]
     return max(plans, key=lambda sweep: sweep.peak, default=None)
 
@@ -111,33 +101,16 @@ def seconds_expected(
     `unpatched` holds the seconds of the clean and corrupted runs of each task; missing tasks do not count. Tiny models
     take longer, because calling a block takes time too.
     """
-    replays = path != "hooked" and _is_replayable(model)
+    replays = path != "hooked" and is_replayable(model)
     blocks = sum(heads * (model.n_layers - layer * replays) for layer, heads in model.n_heads.items())
     total = 0.0
     for task, seconds in unpatched.items():
         batches = preparation.prepared[task].scored
         tokens = sum(len(batch) * batch.length for batch in batches)
         swept = sum(
-            len(batch) * (batch.length - replays * _first_change(spec, batch))
+            len(batch) * (batch.length - replays * spec.method.first_change(batch, spec.positions))
             for spec in study.task_methods
             for batch in batches
         )
         total += seconds / (2 * model.n_layers * tokens) * swept * blocks
     return total
-
-
-def _first_change(spec: Any, batch: Any) -> int:
-    intervention = getattr(spec.method, "intervention", None)
-    try:
-        mask = batch.positions(spec.positions)
-    except DataError:  # the sweep skips the task, by name
-        return 0
-    return 0 if intervention is None else first_change(intervention, batch, mask)
-
-
-def _is_replayable(model: HookedModel) -> bool:
-    try:
-        check_replayable(model)
-    except Unreplayable:
-        return False
-    return True

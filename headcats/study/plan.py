@@ -49,12 +49,12 @@ class Study:
     @property
     def task_methods(self) -> tuple[MethodSpec, ...]:
         """Methods that score one task at a time."""
-        return tuple(spec for spec in self.methods if not spec.of_suite)
+        return tuple(spec for spec in self.methods if not spec.is_joint)
 
     @property
-    def suite_methods(self) -> tuple[MethodSpec, ...]:
+    def joint_methods(self) -> tuple[MethodSpec, ...]:
         """Joint methods: those that judge heads over all tasks at once."""
-        return tuple(spec for spec in self.methods if spec.of_suite)
+        return tuple(spec for spec in self.methods if spec.is_joint)
 
     def record(self) -> PlanRecord:
         """The parts of the plan that all blocks of a results folder share."""
@@ -107,7 +107,7 @@ def plan(
         lookup("metric", metric)
     specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods or default_methods()))
     for spec in specs:
-        if n_demos == 0 and not spec.of_suite:
+        if n_demos == 0 and not spec.is_joint:
             raise OptionError(
                 f"n_demos must be a whole number of at least 1; got 0: {spec.name} needs prompts that are corrupted in "
                 "their demonstrations."

@@ -13,12 +13,11 @@ from headcats.errors import pluralize
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
 from headcats.results.declaration import approximation_label
-from headcats.results.folder import ResultsFolder, load, tree
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULT_PROMPTS
-from headcats.study.manifest import category_records, check_same_plan, new_manifest
+from headcats.study.joint_run import JointWork
+from headcats.study.output import open_output
 from headcats.study.plan import check_options, plan
-from headcats.study.suite_run import SuiteWork
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
@@ -100,30 +99,20 @@ def run(
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
-    folder = None if out is None else ResultsFolder(out)
-    stored = None if folder is None else folder.read_manifest()
-    if stored is not None and folder is not None:
-        check_same_plan(stored, adapted, study, folder=folder.path)
-        folder.remove_leftovers()
-    manifest = stored or new_manifest(adapted, study)
-    manifest.extend(
-        methods=[spec.label for spec in study.methods],
-        # Tells a run that was stopped from one that is finished.
-        requested=[task.name for task in study.tasks] if study.task_methods else [],
-        categories=category_records(study),
-    )
-    manifest.checks["model"] = check_model(adapted)
-    work = TaskWork(adapted, study, folder, manifest, path=path, memory=memory)
+    output = open_output(out, adapted, study)
+    output.manifest.checks["model"] = check_model(adapted)
+    task_work = TaskWork(adapted, study, output, path=path, memory=memory)
     # Before the tasks are scored: what is in the folder may not fit.
-    joint_work = SuiteWork(adapted, study, folder, manifest) if study.suite_methods else None
+    joint_work = JointWork(adapted, study, output) if study.joint_methods else None
     if study.task_methods:
-        work.score_tasks(progress)
+        task_work.score_tasks(progress)
     if joint_work is not None:
-        for spec in study.suite_methods:
-            joint_work.score(spec, show=progress)
-        joint_work.report_skipped()
-        work.blocks |= joint_work.blocks
-    labels = [spec.label for spec in study.task_methods]
+        joint_work.score_parts(progress)
+    _log_paths(output.manifest, [spec.label for spec in study.task_methods], path)
+    return output.results()
+
+
+def _log_paths(manifest: Manifest, labels: Sequence[str], path: str) -> None:
     for line in paths_used(manifest, labels):
         _log.info("%s", line)
     if path != "auto" and (unaffected := other_paths(manifest, labels, path)):
@@ -133,7 +122,6 @@ def run(
             path,
             ", ".join(unaffected),
         )
-    return load(folder.path) if folder is not None else tree(work.blocks, manifest)
 
 
 def paths_used(manifest: Manifest, labels: Sequence[str]) -> list[str]:

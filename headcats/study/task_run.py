@@ -1,6 +1,6 @@
 """Methods that score one task at a time: task by task, block by block; what is finished stays."""
 
-import contextlib
+import itertools
 import json
 import logging
 import time
@@ -8,21 +8,18 @@ from dataclasses import replace
 
 import xarray as xr
 
-from headcats.errors import DataError, PlanError
-from headcats.methods.causal import CausalMethod
+from headcats.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
-from headcats.results.folder import ResultsFolder
-from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, TaskRecord
-from headcats.study.assessment import assess, base_runs, memory_plan
+from headcats.study.assessment import assess, memory_plan
 from headcats.study.manifest import fingerprint, versions_since
+from headcats.study.output import Output
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar
-from headcats.sweeps.batch_sweep import announce
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
 
@@ -38,20 +35,18 @@ class TaskWork:
         self,
         model: HookedModel,
         study: Study,
-        folder: ResultsFolder | None,
-        manifest: Manifest,
+        output: Output,
         *,
         path: str,
         memory: str | int | None,
     ) -> None:
         self.model = model
         self.study = study
-        self.folder = folder
-        self.manifest = manifest
+        self.output = output
+        self.manifest = output.manifest
         self.path = path
         self.memory = memory
         self.preparation = Preparation(model, study)
-        self.blocks: dict[tuple[str, str], xr.Dataset] = {}
         self.heads = sum(model.n_heads.values())
 
     def score_tasks(self, progress: bool | None) -> None:
@@ -81,8 +76,9 @@ class TaskWork:
     def _score_task(self, task: Task, missing: dict[MethodSpec, str], advance: Advance) -> None:
         """The missing blocks of one task, with its entry in the manifest and the checks."""
         prepared = self.preparation.prepared[task.name]
-        runs = base_runs(self.model, prepared, memory=self.memory)
-        self._announce(runs, missing)
+        runs = tuple(BaseRuns(self.model, batch, limit=self.memory) for batch in prepared.scored)
+        for spec, batch_runs in itertools.product(missing, runs):
+            spec.method.announce(batch_runs, positions=spec.positions, path=self.path)
         record = assess(self.study, prepared, runs)
         if record.refusal:
             self._save(task, record)
@@ -106,7 +102,7 @@ class TaskWork:
         names = [task.name for task in self.study.tasks]
         reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
         lines = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
-        if len(reasons) == len(names) and not self.study.suite_methods:
+        if len(reasons) == len(names) and not self.study.joint_methods:
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
             )
@@ -156,19 +152,7 @@ class TaskWork:
             dropped=dropped,
             versions=versions_since(self.manifest),
         )
-        if self.folder is None:
-            self.blocks[name, spec.label] = block
-        else:
-            self.folder.write_block(name, spec.label, block)
-            self.folder.write_manifest(self.manifest)
-
-    def _announce(self, runs: tuple[BaseRuns, ...], missing: dict[MethodSpec, str]) -> None:
-        """Tell the unpatched runs what the methods will read of them, so that each is made once."""
-        for spec in missing:
-            if isinstance(spec.method, CausalMethod):
-                for batch_runs in runs:
-                    with contextlib.suppress(DataError):  # roles that do not align: the sweep itself skips the task
-                        announce(batch_runs, spec.method.intervention, positions=spec.positions, path=self.path)
+        self.output.keep_block(name, spec.label, block)
 
     def _missing(self, prepared: Prepared) -> dict[MethodSpec, str]:
         """Method -> fingerprint of its block, for blocks that are missing.
@@ -180,16 +164,9 @@ class TaskWork:
         prompts = [batch.fingerprint() for batch in prepared.scored]
         for spec in self.study.task_methods:
             mark = fingerprint(prompts, self.preparation.also_read(name, spec), spec.label, self.study.metrics)
-            block = None if self.folder is None else self.folder.read_block(name, spec.label)
+            block = self.output.block(name, spec.label, fingerprint=mark)
             if block is None:
                 missing[spec] = mark
-            elif block.attrs.get("fingerprint") != mark:
-                assert self.folder is not None
-                raise PlanError(
-                    f"{self.folder.block_path(name, spec.label)} was made with other prompts or reference prompts than "
-                    f"task {name!r} has now: suite {self.study.suite.name!r} (its tasks or word pairs) or the "
-                    "tokenizer has changed. Name another folder with --out (out=...)."
-                )
             else:
                 # A run that was stopped between writing the block and the manifest.
                 self.manifest.blocks.setdefault(name, {}).setdefault(spec.label, _block_record(block))
@@ -197,9 +174,7 @@ class TaskWork:
 
     def _save(self, task: Task, record: TaskRecord) -> None:
         self.manifest.tasks[task.name] = record
-        # Nothing is written before there is something to keep: a run whose tasks are all skipped leaves no folder.
-        if self.folder is not None and len(self.manifest.skipped()) < len(self.manifest.tasks):
-            self.folder.write_manifest(self.manifest)
+        self.output.save_manifest()
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:

@@ -10,12 +10,13 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
-from headcats.study.assessment import assess, base_runs, memory_plan, seconds_expected
+from headcats.study.assessment import assess, memory_plan, seconds_expected
+from headcats.study.joint_run import suite_inputs
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation
-from headcats.study.suite_run import suite_inputs
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
+from headcats.sweeps.runs import BaseRuns
 
 _log = logging.getLogger("headcats")
 
@@ -60,7 +61,9 @@ def validate(
             entry |= probe.method.validate(alone, n_prompts=study.n_prompts, **dict(probe.options))
         else:
             prepared = preparation.prepared[task.name]
-            entry = assess(study, prepared, base_runs(adapted, prepared, memory=memory)).to_dict()
+            entry = assess(
+                study, prepared, [BaseRuns(adapted, batch, limit=memory) for batch in prepared.scored]
+            ).to_dict()
         entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
         seconds = {name: entry["seconds"] for name, entry in entries.items() if not entry["refusal"]}
@@ -75,5 +78,5 @@ def validate(
 
 def _probe(study: Study) -> MethodSpec | None:
     """The first method that reads answers in sentences, if no other method corrupts prompts task by task."""
-    probes = [spec for spec in study.suite_methods if spec.method.declaration.needs == "exact answers"]
+    probes = [spec for spec in study.joint_methods if spec.method.declaration.needs == "exact answers"]
     return next((spec for spec in probes if hasattr(spec.method, "validate")), None) if not study.task_methods else None

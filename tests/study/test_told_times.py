@@ -12,7 +12,7 @@ from clock_lines import estimate, finished
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError
-from headcats.study import suite_run, task_run
+from headcats.study import joint_run, task_run
 from headcats.study.progress import PartsClock
 
 
@@ -29,7 +29,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
-    for module in (suite_run, task_run):
+    for module in (joint_run, task_run):
         monkeypatch.setattr(module, "PartsClock", functools.partial(PartsClock, clock=made))
     return made
 

@@ -125,9 +125,18 @@ class AttributionPatch:
         ]
         return join_batches(parts)
 
-    def memory_plan(self, model: HookedModel, batch: PromptBatch, *, n_metrics: int, budget: int) -> MemoryPlan:
+    def first_change(self, batch: PromptBatch, positions: str) -> int:
+        """0: a gradient runs through the whole prompt."""
+        return 0
+
+    def memory_plan(
+        self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
+    ) -> MemoryPlan:
         """See `headcats.sweeps.gradients.gradient_plan`."""
         return gradient_plan(model, batch, n_metrics=n_metrics, budget=budget)
+
+    def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:
+        """Nothing: the backward pass is a run of its own."""
 
     def _on_batch(
         self,

@@ -1,10 +1,12 @@
 """Causal methods: an intervention that is also a plain function, and that a study can run on a task."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from headcats.errors import DataError
 from headcats.methods.options import Option
 from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
@@ -14,9 +16,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from headcats.methods.causal.on_task import TaskInputs
+    from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
     from headcats.sweeps.intervention import Intervention, Sources
+    from headcats.sweeps.memory import MemoryPlan
     from headcats.sweeps.reference import Reference
+    from headcats.sweeps.runs import BaseRuns
 else:
     # Files of methods name these two and are read without torch.
     Sources = Tensor = Any
@@ -126,6 +131,35 @@ class CausalMethod:
             reference=reference,
             memory=memory,
         )
+
+    def first_change(self, batch: "PromptBatch", positions: str) -> int:
+        """First position of a batch that the method changes; 0 where the role is not aligned and nothing is swept."""
+        from headcats.sweeps.sources import first_change
+
+        try:
+            return first_change(self.intervention, batch, batch.positions(positions))
+        except DataError:
+            return 0
+
+    def memory_plan(
+        self, model: "HookedModel", batch: "PromptBatch", *, positions: str, n_metrics: int, budget: int, path: str
+    ) -> "MemoryPlan":
+        """How a sweep of a batch is cut to fit into memory.
+
+        Raises:
+            OptionError: Nothing fits.
+        """
+        from headcats.sweeps.memory import Footprint, plan
+
+        footprint = Footprint(model, len(batch), batch.length, self.first_change(batch, positions), path)
+        return plan(footprint, rows=sum(model.n_heads.values()), budget=budget)
+
+    def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
+        """Tell the unpatched runs what `on_task` will read of them, so that each is made once."""
+        from headcats.sweeps.batch_sweep import announce
+
+        with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
+            announce(runs, self.intervention, positions=positions, path=path)
 
     def on_task(self, inputs: "TaskInputs", *, positions: str, reference: str | None = None) -> "xr.Dataset":
         """The sweep over every batch of a task, joined along `prompt` in the order of the task's prompts.

@@ -26,6 +26,15 @@ def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int)
     return record_hooked_transformer(model, tokens, first=first)
 
 
+def is_replayable(model: HookedModel) -> bool:
+    """Whether `record` takes the model."""
+    try:
+        check_replayable(model)
+    except Unreplayable:
+        return False
+    return True
+
+
 def check_replayable(model: HookedModel) -> None:
     """Refuse models that a replay is known to get wrong.
 

@@ -231,7 +231,7 @@ def test_the_work_of_parts_is_that_which_the_method_tells(lengths, monkeypatch):
             asked.append(dict(work))
             super().__init__(what, work, **rest)
 
-    monkeypatch.setattr("headcats.study.suite_run.PartsClock", Asked)
+    monkeypatch.setattr("headcats.study.joint_run.PartsClock", Asked)
     run(progress=None)
     lengths.work = lambda inputs, part, *, extra=0: extra + len(inputs.pairs[part][0])
     run(methods=["lengths:extra=2"], progress=None)
@@ -253,7 +253,7 @@ def test_a_part_made_from_other_words_is_refused(lengths, tmp_path, monkeypatch)
     task = registry.lookup("task", "plural")
     monkeypatch.setitem(registry._tables["task"], "plural", task)
     words = hc.task(category="Linguistic", source="two words")(_plural)
-    with pytest.raises(PlanError, match=r"plural\..* made from"):
+    with pytest.raises(PlanError, match=r"lengths/plural.nc"):
         hc.run(
             "mini",
             suite=hc.suite("icl").with_tasks(words),

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import xarray as xr
 
-from headcats.errors import DataError, PlanError
+from headcats.errors import DataError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
-from headcats.results.folder import BLOCKS, ResultsFolder
-from headcats.results.manifest import SUITE, Manifest
+from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
 from headcats.results.records import JointRecord, PartRecord
 from headcats.study.manifest import fingerprint, versions_since
+from headcats.study.output import Output
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
 
@@ -53,20 +53,19 @@ def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
     )
 
 
-class SuiteWork:
+class JointWork:
     """The joint methods of a run under way.
 
     Raises:
         PlanError: The folder holds a part that was made from other tasks.
     """
 
-    def __init__(self, model: HookedModel, study: Study, folder: ResultsFolder | None, manifest: Manifest) -> None:
+    def __init__(self, model: HookedModel, study: Study, output: Output) -> None:
         self.study = study
-        self.folder = folder
-        self.manifest = manifest
-        self.blocks: dict[tuple[str, str], xr.Dataset] = {}
+        self.output = output
+        self.manifest = output.manifest
         self.inputs = suite_inputs(model, study)
-        self._parts = {spec.label: self._read_parts(spec) for spec in study.suite_methods}
+        self._parts = {spec.label: self._read_parts(spec) for spec in study.joint_methods}
 
     def _read_parts(self, spec: MethodSpec) -> _Parts:
         study = self.study
@@ -75,18 +74,15 @@ class SuiteWork:
             part: fingerprint(spec.label, part, plan, {task: list(self.inputs.pairs[task]) for task in tasks})
             for part, tasks in spec.method.parts(self.inputs, **dict(spec.options)).items()
         }
-        if self.folder is None:
-            return _Parts(fingerprints, {})
-        done = self.folder.read_parts(spec.label)
-        for part in fingerprints:
-            if part in done and done[part].attrs.get("fingerprint") != fingerprints[part]:
-                raise PlanError(
-                    f"{self.folder.part_path(spec.label, part)} was made from other tasks, word pairs or prompts than "
-                    "this run has now. Name another folder with --out (out=...)."
-                )
-        return _Parts(fingerprints, done)
+        return _Parts(fingerprints, self.output.parts(spec.label, fingerprints=fingerprints))
 
-    def score(self, spec: MethodSpec, *, show: bool | None) -> None:
+    def score_parts(self, progress: bool | None) -> None:
+        """All parts of all joint methods, one after the other."""
+        for spec in self.study.joint_methods:
+            self._score(spec, show=progress)
+        self._report_skipped()
+
+    def _score(self, spec: MethodSpec, *, show: bool | None) -> None:
         """Every part of one method that is missing; the block keeps finished parts that this run does not ask for."""
         fingerprints, done = self._parts[spec.label]
         # A run may have been stopped between writing a part and its record.
@@ -129,15 +125,14 @@ class SuiteWork:
             block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
         except DataError as error:
             self._keep(spec, part, PartRecord(mark, refusal=str(error)))
-            self._write_manifest()
+            self.output.save_manifest()
             return None
         finally:
             advance(_STEPS - reached, f"{spec.label} {part}")
         seconds = round(time.monotonic() - started, 3)
         self._keep(spec, part, PartRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
         block = block.assign_attrs(fingerprint=mark)
-        if self.folder is not None:
-            self.folder.write_part(spec.label, part, block)
+        self.output.keep_part(spec.label, part, block)
         return block
 
     def _record(self, spec: MethodSpec) -> JointRecord:
@@ -153,24 +148,15 @@ class SuiteWork:
         parts = {part: done[part] for part in dict.fromkeys([*fingerprints, *self._record(spec).parts]) if part in done}
         categories = json.dumps(self.manifest.category_entries(), ensure_ascii=False)
         joined = join_parts(spec.method, parts, categories=categories, model=self.inputs.model.name)
-        if self.folder is None:
-            self.blocks[SUITE, spec.label] = joined.assign_attrs(task=SUITE, label=spec.label)
-        else:
-            self.folder.write_block(SUITE, spec.label, joined)
-            self._write_manifest()
+        self.output.keep_block(SUITE, spec.label, joined)
 
-    def _write_manifest(self) -> None:
-        # Nothing is written before there is something to keep.
-        if self.folder is not None and (self.folder.path / BLOCKS).exists():
-            self.folder.write_manifest(self.manifest)
-
-    def report_skipped(self) -> None:
+    def _report_skipped(self) -> None:
         """One log record on the parts that were skipped, and why.
 
         Raises:
             DataError: Nothing at all was scored, on no task either.
         """
-        reasons = {spec.label: self._record(spec).skipped() for spec in self.study.suite_methods}
+        reasons = {spec.label: self._record(spec).skipped() for spec in self.study.joint_methods}
         n_skipped = sum(map(len, reasons.values()))
         lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))
         parts = [entry for record in self.manifest.joint_blocks.values() for entry in record.parts.values()]
