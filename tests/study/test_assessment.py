@@ -11,6 +11,11 @@ from headcats.study.plan import plan
 from headcats.sweeps.runs import BaseRuns
 
 
+def judged(model, prepared):
+    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2)
+    return assess(study, prepared, [BaseRuns(model, batch) for batch in prepared.scored])
+
+
 def assessed(model, preparation, name, **options):
     study = plan(**({"suite_source": SUITE, "n_prompts": 8, "n_demos": 2} | options))
     prepared = preparation.prepared[name]
@@ -42,8 +47,7 @@ def test_a_task_the_model_cannot_do_is_refused(model, preparation):
 def test_a_task_without_a_gap_is_refused(model, preparation):
     prepared = preparation.prepared["always_a"]
     same = replace(prepared, scored=tuple(replace(batch, corrupted=batch.clean) for batch in prepared.scored))
-    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2)
-    found = assess(study, same, [BaseRuns(model, batch) for batch in same.scored])
+    found = judged(model, same)
     assert found.accuracy == 1.0
     assert "no clear gap" in found.refusal
     assert "logit_diff 0.00" in found.refusal
@@ -52,7 +56,7 @@ def test_a_task_without_a_gap_is_refused(model, preparation):
 def test_a_task_that_needs_no_demonstrations_is_not_patched(model, preparation):
     prepared = preparation.prepared["always_a"]
     marked = replace(prepared, task=replace(prepared.task, needs_demonstrations=False))
-    found = assess(plan(suite_source=SUITE, n_prompts=8, n_demos=2), marked, [BaseRuns(model, batch) for batch in marked.scored])
+    found = judged(model, marked)
     assert "solvable without demonstrations" in found.refusal
 
 
@@ -69,6 +73,6 @@ def test_half_right_is_enough(model, preparation):
         answer = batch.answer.clone()
         answer[:wrong] = 5
         changed = replace(prepared, scored=(replace(batch, answer=answer),))
-        found = assess(plan(suite_source=SUITE, n_prompts=8, n_demos=2), changed, [BaseRuns(model, batch) for batch in changed.scored])
+        found = judged(model, changed)
         assert found.accuracy == 1 - wrong / 8
         assert ("cannot do it" in found.refusal) == refused
