@@ -127,14 +127,8 @@ LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imp
 
 
 @pytest.mark.ci
-def test_imports_go_one_way():
-    done = python(LINT, cwd=ROOT)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.ci
 def test_the_contract_sees_an_import_upwards(tmp_path):
-    """The same contract on a copy in which the lowest module imports the highest one."""
+    """On a copy in which the lowest module imports a higher one; `lint-imports` itself runs with the other checks."""
     shutil.copytree(
         PACKAGE, tmp_path / "headcats", ignore=shutil.ignore_patterns("__pycache__", "mini", "mini_cognitive")
     )
@@ -173,58 +167,49 @@ def test_the_folders_of_bundled_models_hold_no_code():
 
 
 # ------------------------------------------------------------------------------------------------- without torch
-RUN_COMMAND = """
-import json, sys
-sys.argv[0] = "headcats"
+# One after another in one process; the last one after an import of torch.
+RUN_COMMANDS = """
+import contextlib, io, json, sys
 from headcats.cli import main
-try:
-    code = main() or 0
-except SystemExit as error:
-    code = error.code or 0
-heavy = [name for name in ("torch", "transformer_lens", "circuitsvis") if name in sys.modules]
-print("\\n" + json.dumps({"code": code, "heavy": heavy}))
+commands, answers = json.loads(sys.argv[1]), []
+for arguments in [*commands, ["--version"]]:
+    sys.argv = ["headcats", *arguments]
+    code, printed = 0, io.StringIO()
+    if len(answers) == len(commands):
+        import torch
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        try:
+            code = main() or 0
+        except SystemExit as error:
+            code = error.code or 0
+    heavy = [name for name in ("torch", "transformer_lens", "circuitsvis") if name in sys.modules]
+    answers.append({"code": code, "heavy": heavy, "printed": printed.getvalue()})
+print(json.dumps(answers))
 """
+LOOKING_AROUND = {
+    ("--help",): "validate",
+    ("--version",): "transformer-lens",
+    ("list", "tasks"): "plural",
+    ("list", "suites"): "icl",
+    ("list", "rules"): "fdr",
+    ("list", "figures"): "overlap_map",
+    ("list", "presets", "--json"): "chg-mini",
+    ("views", "--help"): "--heads",
+    ("run", "--help"): "--no-views",
+}
+READING = {
+    ("map", "saved", "--csv"): "saved/heads.csv",
+    ("report", "saved", "--out", "report.html"): "report.html",
+    ("report", "saved", "--out", "answered.html", "--json"): "answered.html",
+    ("merge", "saved", "--out", "all"): "all/manifest.json",
+    ("merge", "saved", "--out", "answered", "--json"): "answered/manifest.json",
+    ("figure", "head_grid", "saved", "--out", "grid.html"): "grid.html",
+}
 
 
-def run_command(*arguments: str, cwd: Path) -> tuple[dict, str]:
-    """Exit code and heavy modules of one command, and what it printed."""
-    done = python(RUN_COMMAND, *arguments, cwd=cwd)
-    assert done.returncode == 0, done.stderr
-    *printed, last = done.stdout.splitlines()
-    return json.loads(last), "\n".join(printed) + done.stderr
-
-
-@pytest.mark.ci
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--help"], "validate"),
-        (["--version"], "transformer-lens"),
-        (["list", "tasks"], "plural"),
-        (["list", "suites"], "icl"),
-        (["list", "rules"], "fdr"),
-        (["list", "figures"], "overlap_map"),
-        (["list", "presets", "--json"], "chg-mini"),
-        (["views", "--help"], "--heads"),
-        (["run", "--help"], "--no-views"),
-    ],
-)
-def test_looking_around_needs_no_torch(arguments, expected, tmp_path):
-    state, printed = run_command(*arguments, cwd=tmp_path)
-    assert state == {"code": 0, "heavy": []}, printed
-    assert expected in printed
-
-
-@pytest.mark.ci
-def test_the_check_for_torch_sees_torch(tmp_path):
-    done = python("import torch\n" + RUN_COMMAND, "--version", cwd=tmp_path)
-    assert json.loads(done.stdout.splitlines()[-1]) == {"code": 0, "heavy": ["torch"]}, done.stderr
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory) -> Path:
-    """A results folder with two tasks of different categories, one planted head each, written without any model."""
-    folder = ResultsFolder(tmp_path_factory.mktemp("saved") / "results")
+def save_results(path: Path) -> None:
+    """Two tasks of different categories, one planted head each, written without any model."""
+    folder = ResultsFolder(path)
     rng = np.random.default_rng(0)
     tasks = {"plural": "Linguistic", "capital": "Knowledge"}
     for place, task in enumerate(tasks):
@@ -241,28 +226,44 @@ def saved(tmp_path_factory) -> Path:
             created="2026-01-01T00:00:00+00:00",
         )
     )
-    return folder.path
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory) -> tuple[dict[tuple[str, ...], dict], Path]:
+    """Exit code, heavy modules and text of every command, and the folder in which they ran."""
+    folder = tmp_path_factory.mktemp("light")
+    save_results(folder / "saved")
+    commands = [*LOOKING_AROUND, *READING]
+    done = python(RUN_COMMANDS, json.dumps(commands), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return dict(zip([*commands, "with torch"], json.loads(done.stdout.splitlines()[-1]), strict=True)), folder
 
 
 @pytest.mark.ci
-def test_map_needs_no_torch(saved, tmp_path):
-    state, printed = run_command("map", str(saved), "--csv", cwd=tmp_path)
-    assert state == {"code": 0, "heavy": []}, printed
-    assert "L0H0" in (saved / "heads.csv").read_text(encoding="utf-8")
-    assert (saved / "overlap_map.html").stat().st_size > 1_000_000, "plotly.js inside"
+@pytest.mark.parametrize("command", LOOKING_AROUND, ids=" ".join)
+def test_looking_around_needs_no_torch(answers, command):
+    answer = answers[0][command]
+    assert (answer["code"], answer["heavy"]) == (0, []), answer["printed"]
+    assert LOOKING_AROUND[command] in answer["printed"]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("more", [[], ["--json"]])
-def test_report_and_merge_need_no_torch(saved, tmp_path, more):
-    for command in (["report", str(saved), "--out", "report.html"], ["merge", str(saved), "--out", "all"]):
-        state, printed = run_command(*command, *more, cwd=tmp_path)
-        assert state == {"code": 0, "heavy": []}, printed
-    assert (tmp_path / "report.html").exists()
+@pytest.mark.parametrize("command", READING, ids=" ".join)
+def test_reading_results_needs_no_torch(answers, command):
+    answer = answers[0][command]
+    assert (answer["code"], answer["heavy"]) == (0, []), answer["printed"]
+    assert (answers[1] / READING[command]).exists()
 
 
 @pytest.mark.ci
-def test_figure_needs_no_torch(saved, tmp_path):
-    state, printed = run_command("figure", "head_grid", str(saved), "--out", "grid.html", cwd=tmp_path)
-    assert state == {"code": 0, "heavy": []}, printed
-    assert "plural" in (tmp_path / "grid.html").read_text(encoding="utf-8")
+def test_the_check_for_torch_sees_torch(answers):
+    answer = answers[0]["with torch"]
+    assert (answer["code"], answer["heavy"]) == (0, ["torch"])
+
+
+@pytest.mark.ci
+def test_what_is_read_is_in_what_is_written(answers):
+    folder = answers[1]
+    assert "L0H0" in (folder / "saved" / "heads.csv").read_text(encoding="utf-8")
+    assert (folder / "saved" / "overlap_map.html").stat().st_size > 1_000_000, "plotly.js inside"
+    assert "plural" in (folder / "grid.html").read_text(encoding="utf-8")
