@@ -22,7 +22,6 @@ _inference = partial(task, category=FUNCTIONS[6], suite="cognitive", source="exa
 _math = partial(task, category=FUNCTIONS[7], suite="cognitive", source="integer arithmetic")
 
 
-# ------------------------------------------------------------------------------------------------ Knowledge Recall
 @_recall()
 def capital_recall(n: int, *, seed: int) -> list[WordPair]:
     """The capital: `Paris` for `France`."""
@@ -41,7 +40,6 @@ def continent_recall(n: int, *, seed: int) -> list[WordPair]:
     return inputs.words("countries", "english", "continent")
 
 
-# ------------------------------------------------------------------------------------------------------- Retrieval
 @_retrieval()
 def value_of_key(n: int, *, seed: int) -> list[WordPair]:
     """The value of the last key: `42` for `dog 17 sun 42 tree 5 sun`."""
@@ -62,7 +60,6 @@ def third_item(n: int, *, seed: int) -> list[WordPair]:
     return _places(n, seed, families, place=2)
 
 
-# ----------------------------------------------------------------------------------------------- Logical Reasoning
 @_logic()
 def and_or(n: int, *, seed: int) -> list[WordPair]:
     """The truth of a formula with and, or, or nor: `false` for `dog true sun false dog and sun`."""
@@ -81,7 +78,6 @@ def transitive_order(n: int, *, seed: int) -> list[WordPair]:
     return inputs.orders(n, seed)
 
 
-# ------------------------------------------------------------------------------------------------- Decision-making
 @_decision()
 def choose_kind(n: int, *, seed: int) -> list[WordPair]:
     """The option of the named kind: `owl` for `bird hat owl plate`."""
@@ -100,7 +96,6 @@ def choose_amount(n: int, *, seed: int) -> list[WordPair]:
     return inputs.amount_lists(n, seed)
 
 
-# ------------------------------------------------------------------------------------------ Semantic Understanding
 @_semantic()
 def kind_of(n: int, *, seed: int) -> list[WordPair]:
     """The kind of thing or animal: `mammal` for `dog`, `fruit` for `apple`."""
@@ -119,7 +114,6 @@ def opposite_of_first(n: int, *, seed: int) -> list[WordPair]:
     return inputs.opposite_lists(n, seed)
 
 
-# ----------------------------------------------------------------------------------------- Syntactic Understanding
 @_syntactic()
 def plural_of(n: int, *, seed: int) -> list[WordPair]:
     """The plural: `dogs` for `dog`."""
@@ -138,7 +132,6 @@ def tense(n: int, *, seed: int) -> list[WordPair]:
     return [(clause, past) for clause, _, past in inputs.clauses(n, seed)]
 
 
-# ------------------------------------------------------------------------------------------------------- Inference
 @_inference()
 def next_term(n: int, *, seed: int) -> list[WordPair]:
     """The next term of a progression: `23` for `7 11 15 19`."""
@@ -157,7 +150,6 @@ def analogy(n: int, *, seed: int) -> list[WordPair]:
     return inputs.analogies(n, seed)
 
 
-# ------------------------------------------------------------------------------------------------ Math Calculation
 @_math()
 def number_sum(n: int, *, seed: int) -> list[WordPair]:
     """The sum of two numbers: `22` for `17 5`."""

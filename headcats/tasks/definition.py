@@ -162,7 +162,20 @@ def _is_word_pair(pair: Any) -> bool:
     )
 
 
-def table_pairs(table: str, source: str, target: str) -> list[tuple[str, str]]:
+def table_task(tables: Sequence[str], name: str, source: str, target: str, description: str, *, category: str) -> Task:
+    """Register a task of the suite `icl`: the pairs of two columns of word tables, without those that `merge` drops."""
+
+    def make(n: int, *, seed: int) -> list[WordPair]:
+        return merge(*(table_pairs(table, source, target) for table in tables))
+
+    make.__name__, make.__doc__ = name, description
+    origin = (
+        " and ".join(f"tables/{table}.tsv" for table in tables) if len(tables) < 3 else "all word tables in tables/"
+    )
+    return task(category=category, suite="icl", source=origin)(make)
+
+
+def table_pairs(table: str, source: str, target: str) -> list[WordPair]:
     """(source, target) pairs of two columns of a table in `tasks/tables`, without the pairs that `merge` drops."""
     rows = _read(table)
     for column in (source, target):
@@ -171,7 +184,7 @@ def table_pairs(table: str, source: str, target: str) -> list[tuple[str, str]]:
     return merge([(row[source], row[target]) for row in rows])
 
 
-def merge(*lists: list[tuple[str, str]]) -> list[tuple[str, str]]:
+def merge(*lists: list[WordPair]) -> list[WordPair]:
     """Lists of (source, target) pairs as one, without duplicates, empty words and pairs of equal words.
 
     Sources with two different targets are dropped too: a question with two answers cannot be scored.

@@ -2,66 +2,17 @@
 
 from functools import partial
 
-from headcats.tasks.definition import WordPair, merge, table_pairs, task
+from headcats.tasks.definition import table_task
 
-TABLES = ("nouns", "animals", "verbs", "adjectives", "countries", "elements")
+_TABLES = ("nouns", "animals", "verbs", "adjectives", "countries", "elements")
+_words = partial(table_task, _TABLES, category="Translation")
 
-_words = partial(task, category="Translation", suite="icl", source="all word tables in tables/")
-
-
-@_words()
-def english_french(n: int, *, seed: int) -> list[WordPair]:
-    """English to French: `maison` for `house`."""
-    return _translations("english", "french")
-
-
-@_words()
-def english_spanish(n: int, *, seed: int) -> list[WordPair]:
-    """English to Spanish: `casa` for `house`."""
-    return _translations("english", "spanish")
-
-
-@_words()
-def english_german(n: int, *, seed: int) -> list[WordPair]:
-    """English to German: `Haus` for `house`."""
-    return _translations("english", "german")
-
-
-@_words()
-def french_english(n: int, *, seed: int) -> list[WordPair]:
-    """French to English: `house` for `maison`."""
-    return _translations("french", "english")
-
-
-@_words()
-def french_spanish(n: int, *, seed: int) -> list[WordPair]:
-    """French to Spanish: `casa` for `maison`."""
-    return _translations("french", "spanish")
-
-
-@_words()
-def spanish_english(n: int, *, seed: int) -> list[WordPair]:
-    """Spanish to English: `house` for `casa`."""
-    return _translations("spanish", "english")
-
-
-@_words()
-def spanish_french(n: int, *, seed: int) -> list[WordPair]:
-    """Spanish to French: `maison` for `casa`."""
-    return _translations("spanish", "french")
-
-
-@_words()
-def german_english(n: int, *, seed: int) -> list[WordPair]:
-    """German to English: `house` for `Haus`."""
-    return _translations("german", "english")
-
-
-@_words()
-def german_french(n: int, *, seed: int) -> list[WordPair]:
-    """German to French: `maison` for `Haus`."""
-    return _translations("german", "french")
-
-
-def _translations(source: str, target: str) -> list[WordPair]:
-    return merge(*(table_pairs(table, source, target) for table in TABLES))
+_words("english_french", "english", "french", "English to French: `maison` for `house`.")
+_words("english_spanish", "english", "spanish", "English to Spanish: `casa` for `house`.")
+_words("english_german", "english", "german", "English to German: `Haus` for `house`.")
+_words("french_english", "french", "english", "French to English: `house` for `maison`.")
+_words("french_spanish", "french", "spanish", "French to Spanish: `casa` for `maison`.")
+_words("spanish_english", "spanish", "english", "Spanish to English: `house` for `casa`.")
+_words("spanish_french", "spanish", "french", "Spanish to French: `maison` for `casa`.")
+_words("german_english", "german", "english", "German to English: `house` for `Haus`.")
+_words("german_french", "german", "french", "German to French: `maison` for `Haus`.")
