@@ -2,12 +2,10 @@
 
 `HookedTransformer` (transformer-lens 3.x) and `TransformerBridge` (3.x and 4.x) share hook names, shapes and values
 for head outputs: `blocks.{layer}.attn.hook_z` is `[prompt, pos, head, d_head]` on both, without compatibility mode
-(which folds value biases and so changes zero ablation). Their differences are handled here: names in `hook.name`,
-unknown hook names ignored silently, padding masks, thread safety.
+(which folds value biases and so changes zero ablation). What they lack or do differently: `headcats.models.hooks`.
 """
 
 import functools
-import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -22,8 +20,9 @@ from headcats.models.hooks import (
     ModelClass,
     checked_edit,
     firing_once,
+    forward_options,
     hook_z,
-    keeps_logits,
+    layers_with_heads,
     lock_of,
     model_class,
     unembedding_last,
@@ -31,7 +30,6 @@ from headcats.models.hooks import (
 )
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
-_HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 
 
@@ -85,16 +83,13 @@ class HookedModel:
         self, model: Any, *, name: str | None = None, tokenizer: Any | None = None, revision: str | None = None
     ) -> None:
         self.model_class: ModelClass = model_class(model)
-        self.model = model
         self.name: str = name or str(getattr(model.cfg, "model_name", None) or "custom")
         self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
-        self.revision = revision
+        self.model, self.revision = model, revision
         sizes = (int(getattr(model.cfg, name)) for name in ("n_layers", "d_model", "d_vocab", "n_ctx"))
         self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
-        self._keeps_logits = keeps_logits(model)
-        matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
-        self.layers: tuple[int, ...] = tuple(sorted(int(match[1]) for match in matches if match))
+        self.layers: tuple[int, ...] = layers_with_heads(model)
         if not self.layers:
             raise ModelError(
                 f"Model {self.name!r} has no attention heads to intervene on: none of its hooks is named "
@@ -106,10 +101,8 @@ class HookedModel:
 
     @functools.cached_property
     def _z_shapes(self) -> dict[int, torch.Size]:
-        token = torch.zeros((1, 1), dtype=torch.long)
-        # A model in train mode draws dropout masks; the user's random state must stay as it is.
         with unnoticed(self.device):
-            _, z = self.capture(token)
+            _, z = self.capture(torch.zeros((1, 1), dtype=torch.long))
         for layer, value in z.items():
             if value.ndim != 4:
                 raise ModelError(
@@ -229,17 +222,15 @@ class HookedModel:
         self._check_layers([*capturing, *edits])
         captured: dict[int, Tensor] = {}
 
-        def keeping(layer: int) -> Edit:
-            def keep(z: Tensor) -> Tensor:
-                if layer in edits:
-                    z = checked_edit(hook_z(layer), edits[layer], z)
-                if layer in capturing:
-                    captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
-                return z
+        def keep(layer: int, z: Tensor) -> Tensor:
+            if layer in edits:
+                z = checked_edit(hook_z(layer), edits[layer], z)
+            if layer in capturing:
+                captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
+            return z
 
-            return keep
-
-        logits = self.run(tokens, hooks={hook_z(layer): keeping(layer) for layer in {*capturing, *edits}})
+        hooks = {hook_z(layer): functools.partial(keep, layer) for layer in {*capturing, *edits}}
+        logits = self.run(tokens, hooks=hooks)
         return logits, {layer: captured[layer] for layer in capturing}
 
     @torch.no_grad()
@@ -287,33 +278,17 @@ class HookedModel:
         self.check_tokens(tokens)
         if unknown := [name for name in hooks if name not in self.model.hook_dict]:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
-        options = self.forward_options(tokens, last=last)
+        tokens = tokens.to(self.device)
+        options = forward_options(self.model, tokens, last=last)
         with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
-            tokens = tokens.to(self.device)
             return self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
 
-    def forward_options(self, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
-        """Keyword arguments of the wrapped model's forward pass on prompts without padding.
-
-        Args:
-            tokens: The prompts.
-            last: Number of positions at the end whose logits are needed.
-        """
-        if self.model_class == "TransformerBridge":
-            # Honoured by most architectures; for the rest, only the last positions are used anyway.
-            return {"logits_to_keep": last} if self._keeps_logits else {}
-        # If the tokenizer pads on the left, HookedTransformer masks its pad id: an answer token or BOS with that id
-        # would vanish. Our prompts have no padding.
-        pads_left = getattr(getattr(self.model, "tokenizer", None), "padding_side", "right") == "left"
-        return {"attention_mask": torch.ones_like(tokens, device=self.device)} if pads_left else {}
-
     def _check_layers(self, layers: Iterable[int]) -> None:
-        for layer in layers:
-            if layer not in self.layers:
-                raise ModelError(
-                    f"Layer {layer} of model {self.name!r} has no attention heads; layers with heads: "
-                    f"{', '.join(map(str, self.layers))}."
-                )
+        if without := [layer for layer in layers if layer not in self.layers]:
+            raise ModelError(
+                f"Layer {without[0]} of model {self.name!r} has no attention heads; layers with heads: "
+                f"{', '.join(map(str, self.layers))}."
+            )
 
 
 def adapt(model: Any) -> HookedModel:

@@ -25,9 +25,7 @@ _ROUNDINGS = 32
 
 def check_model(model: HookedModel) -> Report:
     """Check that weights are finite, dropout is off and the model is causal. Train mode without dropout is allowed."""
-    alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
-    # Under ALiBi, HookedTransformer has positions, never fills them and never reads them.
-    check_finite(model.model, name=model.name, unused="pos_embed.W_pos" if alibi else None)
+    check_finite(model.model, name=model.name)
     training = any(module.training for module in model.model.modules())
     dropout = next(_active_dropout(model.model), None)
     if training and (dropout is not None or not _is_deterministic(model)):

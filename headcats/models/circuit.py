@@ -34,8 +34,7 @@ class Circuit:
 
     def __init__(self, model: HookedModel) -> None:
         _check_unprocessed(model)
-        alibi = getattr(model.model.cfg, "positional_embedding_type", None) == "alibi"
-        check_finite(model.model, name=model.name, unused="pos_embed.W_pos" if alibi else None)
+        check_finite(model.model, name=model.name)
         self.model = model
         self.dtype = torch.float64 if model.dtype == torch.float64 else torch.float32
         run = one_token_run(model)

@@ -1,6 +1,8 @@
-"""Hook names shared by TransformerLens' two classes, and what both lack: checked edits, locks, last logits only."""
+"""Hook names shared by TransformerLens' two classes, what both lack (checked edits, locks) and where they differ."""
 
+import functools
 import inspect
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +17,8 @@ from headcats.errors import ModelError
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
 """Takes the value at a hook and returns the new value, of the same shape, dtype and device."""
+
+_HOOK_Z = re.compile(r"blocks\.(\d+)\.attn\.hook_z")
 
 # Class names, not isinstance: importing HookedTransformer fails on 4.x, and the bridge's module moved between versions.
 _CLASSES: dict[str, ModelClass] = {
@@ -44,6 +48,12 @@ def model_class(model: Any) -> ModelClass:
 def hook_z(layer: int) -> str:
     """Name of the hook at the head outputs of `layer`, before the output projection."""
     return f"blocks.{layer}.attn.hook_z"
+
+
+def layers_with_heads(model: Any) -> tuple[int, ...]:
+    """Numbers of the layers that have a hook at their head outputs."""
+    matches = (_HOOK_Z.fullmatch(name) for name in model.hook_dict)
+    return tuple(sorted(int(match[1]) for match in matches if match))
 
 
 def lock_of(model: nn.Module) -> AbstractContextManager[Any]:
@@ -109,10 +119,26 @@ def firing_once(edits: Mapping[str, Edit], *, model: str) -> Iterator[list[tuple
             )
 
 
+def forward_options(model: Any, tokens: Tensor, *, last: int = 1) -> dict[str, Any]:
+    """Keyword arguments of a forward pass on prompts without padding, whose last logits are needed."""
+    if model_class(model) == "TransformerBridge":
+        # Honoured by most architectures; for the rest, only the last positions are used anyway.
+        return {"logits_to_keep": last} if keeps_logits(model) else {}
+    # If the tokenizer pads on the left, HookedTransformer masks its pad id: an answer token or BOS with that id would
+    # vanish. Our prompts have no padding.
+    pads_left = getattr(getattr(model, "tokenizer", None), "padding_side", "right") == "left"
+    return {"attention_mask": torch.ones_like(tokens)} if pads_left else {}
+
+
 def keeps_logits(bridge: Any) -> bool:
     """Whether the transformers model in a bridge takes `logits_to_keep`."""
-    forward = getattr(getattr(bridge, "original_model", None), "forward", None)
-    return forward is not None and "logits_to_keep" in inspect.signature(forward).parameters
+    forward = getattr(type(getattr(bridge, "original_model", None)), "forward", None)
+    return forward is not None and "logits_to_keep" in _parameters(forward)
+
+
+@functools.cache
+def _parameters(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
 
 
 @contextmanager

@@ -40,11 +40,7 @@ def take_reference(hf_model: Any) -> Reference:
 
 @torch.no_grad()
 def check_reproduces(model: Any, reference: Reference) -> None:
-    """Refuse a HookedTransformer or TransformerBridge whose log-probabilities differ from the reference.
-
-    Raises:
-        ModelError: The two differ by more than rounding.
-    """
+    """Refuse a model whose log-probabilities differ from the reference by more than rounding (ModelError)."""
     mask = torch.ones_like(reference.tokens)  # HookedTransformer would take the pad id, if it occurs, for padding
     actual = _log_probs(model(reference.tokens, attention_mask=mask, return_type="logits"))
     difference = float((actual - reference.log_probs).abs().max())

@@ -14,8 +14,11 @@ _HASH_BYTES = 16
 _CENTRED = 1e-5
 
 
-def check_finite(model: nn.Module, *, name: str, unused: str | None = None) -> None:
-    """Refuse a model with NaN or infinity in a weight, other than the one that it never uses."""
+def check_finite(model: nn.Module, *, name: str) -> None:
+    """Refuse a model with NaN or infinity in a weight that it uses."""
+    alibi = getattr(getattr(model, "cfg", None), "positional_embedding_type", None) == "alibi"
+    # Under ALiBi, HookedTransformer has positions, never fills them and never reads them.
+    unused = "pos_embed.W_pos" if alibi else None
     for weight_name, weight in model.named_parameters():
         if weight_name != unused and weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
             values = "NaN" if bool(torch.isnan(weight).any()) else "infinite values"

@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from headcats.errors import DataError, UnknownNameError
-from headcats.prompts.pair import PromptPair, SecondCorruption
+from headcats.prompts.pair import PromptPair, SecondCorruption, WordPair
 from headcats.prompts.second_corruption import SecondLabels, derange
 from headcats.prompts.template import Template
 from headcats.registry import unknown_name_message
 from headcats.statistics.random_streams import stream
 
-WordPair = tuple[str, str]
 PairsByTask = Mapping[str, Sequence[WordPair]]
 # (demonstrations, query with its output, corrupted outputs, distractor, name of the task shown instead)
 Draw = tuple[list[WordPair], WordPair, list[str], str, str]
@@ -42,20 +41,10 @@ def build_pairs(
     n_demos: int = 5,
     corruption: str = "other_task",
 ) -> list[PromptPair]:
-    """`n` different prompt pairs of one task.
+    """`n` different prompt pairs of one task, with `n_demos` (at least 1) demonstrations.
 
     They come in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
-    as possible.
-
-    Args:
-        task: The task's name, part of the random stream's name and of the pairs' keys.
-        pairs: Its (input, output) pairs.
-        others: Every other task's pairs, by name; those that share enough inputs become distractor tasks.
-        n: Number of prompt pairs.
-        seed: Seed of the study.
-        template: Template of the prompts.
-        n_demos: Demonstrations per prompt, at least 1.
-        corruption: "other_task" or "shuffled_labels".
+    as possible. Of the `others`, those that share enough inputs become distractor tasks.
 
     Raises:
         DataError: Too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.

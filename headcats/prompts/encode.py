@@ -9,11 +9,9 @@ import torch
 
 from headcats.errors import DataError
 from headcats.prompts.batch import Labels, PromptBatch
-from headcats.prompts.pair import PromptPair, Span
+from headcats.prompts.pair import PromptPair, Span, WordPair
 from headcats.prompts.template import Template, check_writable
 from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
-
-WordPair = tuple[str, str]
 
 UNKNOWN_WORD = "word unknown to the tokenizer"
 
@@ -76,14 +74,8 @@ def encode_pairs(
     """Prompt pairs as batches, one per prompt length in order of first appearance, and what was dropped and why.
 
     BOS is put in front exactly once if the tokenizer has one. A second corruption of another length, or whose roles do
-    not align, is left out; its prompt is kept.
-
-    Args:
-        pairs: Prompt pairs as text.
-        tokenizer: A Hugging Face tokenizer.
-        task: Task name of the batches.
-        n_ctx: The model's context length.
-        aligned: Drop pairs whose roles do not cover the same positions (needed for all positions but "last").
+    not align, is left out; its prompt is kept. `aligned` drops pairs whose roles do not cover the same positions, which
+    all positions but "last" need.
 
     Raises:
         DataError: Two pairs with the same key.
@@ -93,10 +85,9 @@ def encode_pairs(
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
     groups: dict[int, list[_Encoded]] = {}
-    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer), strict=True):
-        reason = encoded if isinstance(encoded, str) else _pair_problem(encoded, n_ctx=n_ctx, aligned=aligned)
-        if reason or isinstance(encoded, str):
-            report.drop(str(reason), repr(pair.key))
+    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx=n_ctx, aligned=aligned), strict=True):
+        if isinstance(encoded, str):
+            report.drop(encoded, repr(pair.key))
             continue
         report.kept += 1
         groups.setdefault(len(encoded.clean), []).append(encoded)
@@ -115,8 +106,10 @@ class _Encoded:
     second: list[int] | None
 
 
-def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterator[_Encoded | str]:
-    """Each pair's tokens, or the reason why it has none."""
+def _encode_all(
+    pairs: Sequence[PromptPair], tokenizer: Any, *, n_ctx: int | None, aligned: bool
+) -> Iterator[_Encoded | str]:
+    """Each pair's tokens, or the reason why it is dropped."""
     unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
     clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
     corrupted = encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
@@ -129,13 +122,13 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterator[_Encode
         second_ids, second_ends = next(seconds) if pair.second else ([], [])
         problem = _answer_problem(clean_ids, answered, unknown)
         problem = problem or _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor")
-        if problem or (unknown is not None and unknown in corrupted_ids):
+        if problem or unknown in corrupted_ids:
             yield problem or UNKNOWN_WORD
             continue
         labels = _labels(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()}, len(bos))
         second_labels = _labels(second_ends, pair.second.roles if pair.second else {}, len(bos))
         usable = len(second_ids) == len(corrupted_ids) and second_labels == labels and unknown not in second_ids
-        yield _Encoded(
+        encoded = _Encoded(
             pair,
             bos + clean_ids,
             bos + corrupted_ids,
@@ -145,6 +138,7 @@ def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any) -> Iterator[_Encode
             distracted[-1],
             bos + second_ids if usable and second_ids not in (clean_ids, corrupted_ids) else None,
         )
+        yield _pair_problem(encoded, n_ctx=n_ctx, aligned=aligned) or encoded
 
 
 def _pair_problem(encoded: _Encoded, *, n_ctx: int | None, aligned: bool) -> str:
@@ -177,7 +171,7 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
 
 
 def _answer_problem(query: list[int], answered: list[int], unknown: int | None) -> str:
-    if unknown is not None and unknown in answered:
+    if unknown in answered:
         return UNKNOWN_WORD
     if answered[: len(query)] != query or len(answered) <= len(query):
         return "answer changes the tokens before it"

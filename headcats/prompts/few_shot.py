@@ -4,11 +4,9 @@ from collections.abc import Sequence
 
 from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
-from headcats.prompts.pair import Span
+from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.template import Template
 from headcats.statistics.random_streams import stream
-
-WordPair = tuple[str, str]
 
 
 def few_shot_texts(

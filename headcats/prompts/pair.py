@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from headcats.errors import DataError
 
+WordPair = tuple[str, str]
+"""Input and output of a task."""
+
 
 class Span(NamedTuple):
     """Half-open range of characters `[start, stop)` of a prompt."""

@@ -1,9 +1,8 @@
 """What the token roles of prompts mean, in words."""
 
-import re
 from collections.abc import Sequence
 
-# Kind of a role, with the number of its demonstration cut off -> what it is.
+# In roles, the number of the demonstration follows.
 _OF_DEMONSTRATIONS = {
     "before": "text in front of a demonstration",
     "x": "input of a demonstration",
@@ -11,14 +10,13 @@ _OF_DEMONSTRATIONS = {
     "y": "output of a demonstration",
     "after": "text behind it",
 }
-_OF_THE_QUERY = {
+_BOUNDARIES = {"bos": "start of the text", "other": "text of no role"}
+_WITHOUT_NUMBER = {
     "before_query": "text in front of the query",
     "x_query": "the query, whose output is asked for",
     "between_query": "text behind the query, where the answer is read",
+    **_BOUNDARIES,
 }
-_OTHERS = {"bos": "start of the text", "other": "text of no role"}
-_MEANINGS = _OF_DEMONSTRATIONS | _OF_THE_QUERY | _OTHERS
-_NUMBERED = re.compile(rf"({'|'.join(_OF_DEMONSTRATIONS)})(\d+)(\[\d+/\d+\])?")
 
 
 def explained_prompt_roles(roles: Sequence[str]) -> list[str]:
@@ -32,16 +30,12 @@ def explained_prompt_roles(roles: Sequence[str]) -> list[str]:
         ['x1, x2: input of a demonstration', 'y1, y2: output of a demonstration']
     """
     kinds: dict[str, list[str]] = {}
-    for role in roles:
-        name, numbered = role.split("[")[0], _NUMBERED.fullmatch(role)
-        kind = numbered[1] if numbered else name
-        if numbered or kind in _OF_THE_QUERY | _OTHERS:
-            names = kinds.setdefault(kind, [])
-            names += [name] if name not in names else []
-    if not set(kinds) - set(_OTHERS):
+    for name in dict.fromkeys(role.split("[")[0] for role in roles):
+        kind = name.rstrip("0123456789")
+        if kind in (_WITHOUT_NUMBER if kind == name else _OF_DEMONSTRATIONS):
+            kinds.setdefault(kind, []).append(name)
+    if kinds.keys() <= _BOUNDARIES.keys():
         return []
-    return [f"{_span(names)}: {_MEANINGS[kind]}" for kind, names in kinds.items()]
-
-
-def _span(names: Sequence[str]) -> str:
-    return ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}"
+    meanings = _OF_DEMONSTRATIONS | _WITHOUT_NUMBER
+    spans = {kind: ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}" for kind, names in kinds.items()}
+    return [f"{span}: {meanings[kind]}" for kind, span in spans.items()]

@@ -16,20 +16,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-WordPair = tuple[str, str]
+from headcats.prompts.pair import WordPair
+
 # Random permutations tried before one is constructed.
 ATTEMPTS = 50
 
 
 class SecondLabels:
-    """Outputs of second corruptions for one task.
-
-    Args:
-        pairs: The task's outputs by input.
-        others: Every other task's pairs, by name.
-        strata: Distractor task -> its outputs for shared inputs.
-        corruption: The first corruption, "other_task" or "shuffled_labels".
-    """
+    """Outputs of second corruptions for one task; `strata`: distractor task -> its outputs for shared inputs."""
 
     def __init__(
         self,

@@ -75,11 +75,7 @@ def check_writable(
 ) -> None:
     """Refuse a template whose fixed text the tokenizer does not know; else every word of every task would be dropped.
 
-    Args:
-        template: Template of the prompts.
-        tokenizer: A Hugging Face tokenizer.
-        pairs: (input, output) pairs to render with it; the first few are tried.
-        option: How a user selects another template, with `{name}` for it.
+    The first few `pairs` are rendered with it. `option` says how a user selects another template, `{name}`.
     """
     unknown = _unknown_text(template, tokenizer, pairs)
     if not unknown:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import StorageError
-from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, TaskRecord
+from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, R, Record, TaskRecord
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -82,15 +82,12 @@ class Manifest:
             return cls(
                 plan=PlanRecord.from_dict(stored.get("plan", {})),
                 model=ModelRecord.from_dict(stored.get("model", {})),
-                categories=tuple(CategoryRecord.from_dict(entry) for entry in stored.get("categories", ())),
+                categories=tuple(map(CategoryRecord.from_dict, stored.get("categories", ()))),
                 methods=tuple(stored.get("methods", ())),
                 requested=tuple(stored.get("asked", ())),
-                tasks={task: TaskRecord.from_dict(entry) for task, entry in stored.get("tasks", {}).items()},
-                blocks={
-                    task: {label: BlockRecord.from_dict(entry) for label, entry in entries.items()}
-                    for task, entries in blocks.items()
-                },
-                joint_blocks={label: JointRecord.from_dict(entry) for label, entry in joint.items()},
+                tasks=_records(TaskRecord, stored.get("tasks", {})),
+                blocks={task: _records(BlockRecord, entries) for task, entries in blocks.items()},
+                joint_blocks=_records(JointRecord, joint),
                 checks=dict(stored.get("checks", {})),
                 versions=dict(stored.get("versions", {})),
                 git_commit=stored.get("git_commit"),
@@ -101,12 +98,9 @@ class Manifest:
 
     def to_json(self, *, indent: int | None = None) -> str:
         """The text of the file, and of the attribute `manifest` of results."""
-        blocks: dict[str, Any] = {
-            task: {label: record.to_dict() for label, record in records.items()}
-            for task, records in self.blocks.items()
-        }
+        blocks = {task: _entries(records) for task, records in self.blocks.items()}
         if self.joint_blocks:
-            blocks[SUITE] = {label: record.to_dict() for label, record in self.joint_blocks.items()}
+            blocks[SUITE] = _entries(self.joint_blocks)
         stored = {
             "format": FORMAT,
             "plan": self.plan.complete(),
@@ -114,7 +108,7 @@ class Manifest:
             "categories": self.category_entries(),
             "methods": self.methods,
             "asked": self.requested,
-            "tasks": {task: record.to_dict() for task, record in self.tasks.items()},
+            "tasks": _entries(self.tasks),
             "blocks": blocks,
             "checks": self.checks,
             "versions": self.versions,
@@ -154,6 +148,14 @@ class Manifest:
         for label, record in second.joint_blocks.items():
             first = self.joint_blocks.get(label, JointRecord())
             self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
+
+
+def _records(kind: type[R], entries: Mapping[str, Any]) -> dict[str, R]:
+    return {name: kind.from_dict(entry) for name, entry in entries.items()}
+
+
+def _entries(records: Mapping[str, Record]) -> dict[str, Any]:
+    return {name: record.to_dict() for name, record in records.items()}
 
 
 def _parse(text: str, *, source: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Records of a manifest, one kind for each kind of entry; what an entry on disk lacks has its default."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import Any, TypeVar
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, ClassVar, TypeVar
 
 # Not typing.Self, which the shape checks of the tests refuse outside of a decorated class.
 R = TypeVar("R", bound="Record")
@@ -12,26 +12,22 @@ R = TypeVar("R", bound="Record")
 class Record:
     """An entry of the manifest."""
 
+    ALWAYS: ClassVar[tuple[str, ...]] = ()
+    """Fields that are on disk even where they have their default."""
+
     @classmethod
     def from_dict(cls: type[R], stored: Mapping[str, Any]) -> R:
         """From the entry on disk; lists become tuples, and keys without a field are left out."""
-        names = {each.name for each in fields(cls)}
-        entries = {name: value for name, value in stored.items() if name in names}
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in entries.items()})
+        return cls(**{each.name: _restored(each, stored[each.name]) for each in fields(cls) if each.name in stored})
 
-    def to_dict(self, *, always: Iterable[str] = ()) -> dict[str, Any]:
-        """The entry on disk: fields that differ from their defaults, and those of `always`."""
-        entry = {}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            default = each.default if each.default_factory is MISSING else each.default_factory()
-            if each.name in always or value != default:
-                entry[each.name] = _plain(value)
-        return entry
+    def to_dict(self) -> dict[str, Any]:
+        """The entry on disk: fields that differ from their defaults, and those of `ALWAYS`."""
+        changed = [each.name for each in fields(self) if getattr(self, each.name) != _default(each)]
+        return {name: value for name, value in self.complete().items() if name in (*changed, *self.ALWAYS)}
 
     def complete(self) -> dict[str, Any]:
         """Every field, as it is on disk."""
-        return self.to_dict(always=[each.name for each in fields(self)])
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
     def differences(self: R, second: R, *, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
         """Field -> its value in this and in a second record, where they differ.
@@ -106,6 +102,8 @@ class DropCounts(Record):
         examples: Reason -> the first that was dropped.
     """
 
+    ALWAYS = ("kept", "dropped", "examples")
+
     kept: int | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -130,6 +128,8 @@ class TaskRecord(Record):
         prompt_hash: Fingerprint of every batch of scored prompts; None for a task without prompts.
     """
 
+    ALWAYS = ("category", "source", "refusal")
+
     category: str = ""
     source: str = ""
     word_pairs: DropCounts = field(default_factory=DropCounts)
@@ -145,20 +145,10 @@ class TaskRecord(Record):
     n_items: int | None = None
     prompt_hash: tuple[str, ...] | None = None
 
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any]) -> "TaskRecord":
-        """From the entry on disk."""
-        names = [name for name in ("word_pairs", "prompts", "reference_prompts") if name in stored]
-        return super().from_dict({**stored, **{name: DropCounts.from_dict(stored[name]) for name in names}})
-
-    def to_dict(self, *, always: Iterable[str] = ("category", "source", "refusal")) -> dict[str, Any]:
-        """The entry on disk, and of `validate`."""
-        return super().to_dict(always=always)
-
 
 @dataclass(frozen=True)
 class BlockRecord(Record):
-    """A method on one task.
+    """A method on one task, or one part (a relation, a seed) of a joint method.
 
     Attributes:
         fingerprint: Hash of all that its numbers depend on besides the model.
@@ -171,6 +161,8 @@ class BlockRecord(Record):
         versions: Versions of the packages, where they are not those of the folder.
         provenance: What else the method says of its numbers.
     """
+
+    ALWAYS = ("fingerprint",)
 
     fingerprint: str = ""
     path: str = ""
@@ -190,27 +182,19 @@ class BlockRecord(Record):
             {**stored, "provenance": {key: value for key, value in stored.items() if key not in own_fields}}
         )
 
-    def to_dict(self, *, always: Iterable[str] = ("fingerprint",)) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The entry on disk."""
-        entry = super().to_dict(always=always)
+        entry = super().to_dict()
         return entry | entry.pop("provenance", {})
-
-
-@dataclass(frozen=True)
-class PartRecord(Record):
-    """One part (a relation, a seed) of a joint method; fields as in `BlockRecord`."""
-
-    fingerprint: str = ""
-    refusal: str = ""
-    seconds: float | None = None
-    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class JointRecord(Record):
     """A joint method: its parts, and the category of every task that it was run on."""
 
-    parts: Mapping[str, PartRecord] = field(default_factory=dict)
+    ALWAYS = ("parts",)
+
+    parts: Mapping[str, BlockRecord] = field(default_factory=dict)
     tasks: Mapping[str, str] = field(default_factory=dict)
 
     def skipped(self) -> dict[str, str]:
@@ -220,18 +204,25 @@ class JointRecord(Record):
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "JointRecord":
         """From the entry on disk."""
-        parts = {part: PartRecord.from_dict(entry) for part, entry in stored.get("parts", {}).items()}
+        parts = {part: BlockRecord.from_dict(entry) for part, entry in stored.get("parts", {}).items()}
         return cls(parts, dict(stored.get("tasks", {})))
 
-    def to_dict(self, *, always: Iterable[str] = ("parts",)) -> dict[str, Any]:
-        """The entry on disk."""
-        return super().to_dict(always=always)
+
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
+
+
+def _restored(each: Field[Any], value: Any) -> Any:
+    """A value on disk as the field holds it."""
+    if isinstance(each.default_factory, type) and issubclass(each.default_factory, Record):
+        return each.default_factory.from_dict(value)
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _plain(value: Any) -> Any:
     """Lists for tuples, entries for records."""
     if isinstance(value, Record):
-        return value.complete() if isinstance(value, DropCounts) else value.to_dict()
+        return value.to_dict()
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
     return list(value) if isinstance(value, tuple) else value

@@ -22,11 +22,7 @@ def find_manifest(results: xr.DataTree) -> Manifest | None:
 
 
 def manifest_of(results: xr.DataTree) -> Manifest:
-    """The manifest of results.
-
-    Raises:
-        DataError: They have none.
-    """
+    """The manifest of results, which must have one."""
     if manifest := find_manifest(results):
         return manifest
     raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
@@ -132,14 +128,8 @@ def tables_of(method: str, labels: Iterable[str]) -> list[str]:
 def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
     """Refuse results as `hc.load` and `hc.run` return them, a part of them, or what `hc.suite_blocks` makes of them.
 
-    Args:
-        data: What the user passed.
-        by: Name of the function or figure that reads a table.
-        expected: What it reads, e.g. `` `auc` over (layer, role)``.
-        table: How to get that from `results`, e.g. `hc.suite_blocks(results)["token_probe"]`.
-
-    Raises:
-        DataError: With how to get the table; for a run's results also the methods whose tables it holds.
+    The message names the function or figure (`by`), what it reads (`` `auc` over (layer, role)``), how to get that
+    (`hc.suite_blocks(results)["token_probe"]`), and for a run's results the methods whose tables it holds.
     """
     tables: Mapping[Any, Any] | None = None
     if isinstance(data, xr.DataTree):

@@ -17,7 +17,7 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
-from headcats.results.records import JointRecord, PartRecord
+from headcats.results.records import BlockRecord, JointRecord
 from headcats.study.manifest import fingerprint, versions_since
 from headcats.study.output import Output
 from headcats.study.plan import Study
@@ -86,7 +86,7 @@ class JointWork:
         """Every part of one method that is missing; the block keeps finished parts that this run does not ask for."""
         fingerprints, done = self._parts[spec.label]
         # A run may have been stopped between writing a part and its record.
-        stored = {part: PartRecord(str(block.attrs["fingerprint"])) for part, block in done.items()}
+        stored = {part: BlockRecord(str(block.attrs["fingerprint"])) for part, block in done.items()}
         record = self._record(spec)
         # Recorded even if every part is skipped.
         self.manifest.joint_blocks[spec.label] = JointRecord(
@@ -124,13 +124,13 @@ class JointWork:
         try:
             block = spec.method.on_part(self.inputs.reporting(step), part, **dict(spec.options))
         except DataError as error:
-            self._keep(spec, part, PartRecord(mark, refusal=str(error)))
+            self._keep(spec, part, BlockRecord(mark, refusal=str(error)))
             self.output.save_manifest()
             return None
         finally:
             advance(_STEPS - reached, f"{spec.label} {part}")
         seconds = round(time.monotonic() - started, 3)
-        self._keep(spec, part, PartRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
+        self._keep(spec, part, BlockRecord(mark, seconds=seconds, versions=versions_since(self.manifest)))
         block = block.assign_attrs(fingerprint=mark)
         self.output.keep_part(spec.label, part, block)
         return block
@@ -138,7 +138,7 @@ class JointWork:
     def _record(self, spec: MethodSpec) -> JointRecord:
         return self.manifest.joint_blocks.get(spec.label, JointRecord())
 
-    def _keep(self, spec: MethodSpec, part: str, entry: PartRecord) -> None:
+    def _keep(self, spec: MethodSpec, part: str, entry: BlockRecord) -> None:
         record = self._record(spec)
         self.manifest.joint_blocks[spec.label] = replace(record, parts={**record.parts, part: entry})
 

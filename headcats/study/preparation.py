@@ -11,8 +11,8 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair
-from headcats.prompts.encode import DropReport, WordPair, encode_pairs, usable_pairs
-from headcats.prompts.pair import PromptPair
+from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
+from headcats.prompts.pair import PromptPair, WordPair
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.sweeps.reference import Reference
 from headcats.tasks.definition import Task

@@ -127,12 +127,7 @@ def sweep_runs(
 def prepare(
     runs: BaseRuns, intervention: Intervention, *, positions: str, reference: Reference, path: str
 ) -> tuple[Replacements, Choice]:
-    """The new values of z and the path of a sweep; announces to the unpatched runs what it needs of them.
-
-    Raises:
-        DataError: Positions that the batch does not have.
-        OptionError: A fast path by name that cannot run here.
-    """
+    """The new values of z and the path of a sweep; announces to the unpatched runs what it needs of them."""
     if intervention.unprocessed and runs.model.weight_processing == "processed":
         warnings.warn(
             f"{intervention.name} depends on weight processing: folded value biases change what a zeroed head removes "

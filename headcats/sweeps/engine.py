@@ -42,16 +42,9 @@ def measure_sets(
     choice: Choice,
     advance: Callable[[int], None] = lambda heads: None,
 ) -> Float[Tensor, "metric prompt set"]:
-    """The metrics of every prompt with each set of heads replaced, in fp32 on the CPU.
+    """The metrics of every prompt with each set of heads (none empty) replaced in the run `base`, fp32 on the CPU.
 
-    Args:
-        runs: Unpatched runs of the batch.
-        base: The run that is intervened on, "clean" or "corrupted".
-        sets: Heads that are replaced together, none of them empty.
-        replacements: New values of z.
-        names: Metrics, all read from the same logits.
-        choice: The path.
-        advance: Called with the number of sets done, once for each set.
+    `advance` is called with the number of sets done, once for each set.
     """
     order = sorted(range(len(sets)), key=lambda place: sets[place])
     footprint = memory.Footprint(runs.model, len(runs.batch), runs.batch.length, replacements.first, choice.path)

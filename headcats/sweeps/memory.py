@@ -20,6 +20,7 @@ import torch
 from headcats.errors import OptionError, pluralize
 from headcats.metrics.definition import LOGITS_AT_A_TIME
 from headcats.models.adapter import HookedModel
+from headcats.models.hooks import keeps_logits
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
 # 1,000 and 6,000), and what leaves its caches is slower again.
@@ -149,8 +150,8 @@ class Footprint:
         # A HookedTransformer reorders its weights as it goes; a bridge fills a cache of keys and values.
         weights = max(model.d_vocab, 3 * self._d_z) * model.d_model * self._number if hooked else 0
         cache = 0 if hooked else len(model.layers) * 2 * self.length * self._d_kv * self._number
-        last = model.forward_options(torch.zeros(1, 1, dtype=torch.long)).get("logits_to_keep")
-        logits = rows * (last or self.length) * model.d_vocab * self._number + self._readout(rows)
+        read = 1 if keeps_logits(model.model) else self.length
+        logits = rows * read * model.d_vocab * self._number + self._readout(rows)
         return weights + rows * cache + max(self._block(rows, self.length, self.length), logits)
 
     def _block(self, rows: int, width: int, columns: int) -> int:
@@ -207,11 +208,7 @@ class MemoryPlan:
 
 
 def plan(footprint: Footprint, *, rows: int, budget: int) -> MemoryPlan:
-    """The largest pieces of work that fit, of some variants (rows: heads or sets of heads) of each prompt.
-
-    Raises:
-        OptionError: Not even one variant of one prompt fits; the message says what it needs.
-    """
+    """The largest pieces of work that fit, of some variants (rows: heads or sets of heads) of each prompt."""
     part, weights = prompts_per_part(footprint, budget=budget), weights_bytes(footprint.model)
     count = _largest(rows, lambda count: footprint.fits(part, count, budget))
     peak = footprint.peak(part, count, budget=budget)

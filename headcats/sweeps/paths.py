@@ -33,12 +33,7 @@ _CHECKED_PROMPTS = 2
 
 @dataclass(frozen=True)
 class Choice:
-    """The path that runs.
-
-    Attributes:
-        path: "hooked", "last_position" or "suffix".
-        check: What the self-check of the fast path found, or why none was made.
-    """
+    """The path that runs, and what the self-check of the fast path gave, or why none was made."""
 
     path: str
     check: str
@@ -81,17 +76,10 @@ def check_path(path: str) -> None:
 
 
 def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int, path: str = "auto") -> Choice:
-    """The path for changes at positions `first` and later of some prompts.
+    """The path for changes at positions `first` and later of the prompts that are intervened on.
 
-    Args:
-        model: The model.
-        tokens: Prompts of the run that is intervened on.
-        first: First position that can change.
-        path: "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name
-            must be the one for these positions, and exact.
-
-    Raises:
-        OptionError: A fast path by name that cannot run here; the message says why.
+    "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name must be the
+    one for these positions, and exact, or it is an OptionError.
     """
     if path == "hooked":
         return Choice("hooked", "not needed: path='hooked' was asked for")

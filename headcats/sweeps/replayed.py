@@ -55,14 +55,9 @@ def replayed_residual(
     mask: Bool[Tensor, "prompt pos"],
     n_layers: int,
 ) -> Float[Tensor, "prompt set d_model"]:
-    """The residual stream after the last block, at the last position, with each set of heads replaced.
+    """The residual stream after the last block, at the last position, with each set of heads (none empty) replaced.
 
-    Args:
-        recording: Run of the prompts.
-        sets: Heads that are replaced together, none of them empty.
-        new_z: Layer -> new z of all its heads at the positions of `recording`.
-        mask: Where z is replaced.
-        n_layers: Blocks of the model.
+    `new_z` gives a layer's new z of all its heads at the positions of `recording`.
     """
     tree = grow(sets, n_layers=n_layers)
     rows: Tensor | None = None

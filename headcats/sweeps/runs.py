@@ -26,10 +26,6 @@ class Run:
 
     Nothing is computed before it is asked for. What was announced by `keep`, `record` and `replay` by then comes out of
     one forward pass; what is asked for later takes another one.
-
-    Attributes:
-        model: The model.
-        tokens: The prompts.
     """
 
     def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
@@ -71,9 +67,6 @@ class Run:
         """Recordings of the prompts, part by part, for replay at positions `first` and later exactly.
 
         Those that do not fit into memory together are made again each time.
-
-        Raises:
-            Unreplayable: See `headcats.models.replay.record`.
         """
         self.replay(first)
         self._results()
@@ -121,12 +114,7 @@ class Run:
 class BaseRuns:
     """Clean and corrupted runs of one batch, and that of the second corruption where it is asked for.
 
-    Attributes:
-        model: The model.
-        batch: The prompts.
-        budget: Bytes that a sweep may use beside the model's weights.
-        clean: Run of the clean prompts.
-        corrupted: Run of the corrupted prompts.
+    A sweep may use `budget` bytes beside the model's weights.
     """
 
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
@@ -137,11 +125,7 @@ class BaseRuns:
 
     @cached_property
     def second(self) -> Run:
-        """Run of the second corruption; a prompt without one is run as its corrupted twin.
-
-        Raises:
-            DataError: No prompt has one.
-        """
+        """Run of the second corruption; a prompt without one is run as its corrupted twin."""
         if self.batch.second is None:
             raise DataError(
                 "No prompt of this batch has a second corruption. Give one: "

@@ -4,8 +4,9 @@ import string
 from functools import partial
 from itertools import pairwise
 
+from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.definition import WordPair, table_pairs, task
+from headcats.tasks.definition import table_pairs, task
 
 LETTERS = string.ascii_lowercase
 NUMBERS = [str(number) for number in range(100)]

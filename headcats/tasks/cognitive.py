@@ -8,9 +8,10 @@ forms see `headcats.tasks.cognitive_inputs`.
 from collections.abc import Callable
 from functools import partial
 
+from headcats.prompts.pair import WordPair
 from headcats.tasks import cognitive_inputs as inputs
 from headcats.tasks.categories import FUNCTIONS
-from headcats.tasks.definition import WordPair, merge, task
+from headcats.tasks.definition import merge, task
 
 _recall = partial(task, category=FUNCTIONS[0], suite="cognitive", source="tables/countries.tsv")
 _retrieval = partial(task, category=FUNCTIONS[1], suite="cognitive", source="lists drawn from the seed")

@@ -11,10 +11,10 @@ from itertools import product
 
 import numpy as np
 
+from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.definition import merge, table_pairs
 
-WordPair = tuple[str, str]
 Draw = Callable[[np.random.Generator], WordPair]
 Family = Callable[[int, int], list[WordPair]]
 """Takes how many pairs are needed and a seed."""

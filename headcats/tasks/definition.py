@@ -13,10 +13,9 @@ from importlib import resources
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
-from headcats.prompts.pair import PromptPair
+from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message
 
-WordPair = tuple[str, str]
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import cache, partial
 from itertools import product
 
+from headcats.prompts.pair import WordPair
 from headcats.statistics.random_streams import stream
-from headcats.tasks.definition import WordPair, task
+from headcats.tasks.definition import task
 
 EXACT = r"\d(?: \d)*"
 """The exact answer in a sentence: its only digits."""

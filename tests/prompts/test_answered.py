@@ -7,7 +7,7 @@ import torch
 
 import headcats as hc
 from headcats.errors import DataError
-from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
+from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered, with_one_token_answers
 from headcats.prompts.pair import Span
 
 
@@ -101,3 +101,21 @@ def test_batches_of_tokens() -> None:
         AnsweredBatch.from_tokens(tokens, targets & torch.tensor([[True], [False]]))
     with pytest.raises(DataError, match=r"\(2, 3\), targets \(2, 3\) and 1 texts"):
         AnsweredBatch.from_tokens(tokens, targets, items=["one"])
+
+
+def test_one_token_answers_are_the_last_token_and_no_other(tokenizer) -> None:
+    texts = [
+        text("France →", " Paris"),
+        text("France →", " Paris, Rome", key="long"),
+        AnsweredText("France → Paris", (Span(0, 6),), key="first"),
+        text("Italy →", " Rome"),
+    ]
+    batches, report = encode_answered(texts, tokenizer)
+    usable = with_one_token_answers(batches, report)
+    assert [[text.text for text in batch.texts] for batch in usable] == [["France → Paris", "Italy → Rome"]]
+    assert all(batch.targets[:, -1].all() and (batch.targets.sum(1) == 1).all() for batch in usable)
+    assert report.kept == 2
+    assert report.examples == {
+        "answer of several tokens": "'long'",
+        "answer is not the last token": "'first'",
+    }

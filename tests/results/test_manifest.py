@@ -20,7 +20,6 @@ from headcats.results.records import (
     DropCounts,
     JointRecord,
     ModelRecord,
-    PartRecord,
     PlanRecord,
     TaskRecord,
 )
@@ -42,7 +41,7 @@ def full_manifest():
         blocks={"a": {"denoising_patch@last": BlockRecord("f", "hooked", provenance={"base": "clean"}, dropped=2)}},
         joint_blocks={
             "ov_relation": JointRecord(
-                {"a": PartRecord("g", seconds=0.5), "b": PartRecord("k", "few pairs")}, {"a": "K"}
+                {"a": BlockRecord("g", seconds=0.5), "b": BlockRecord("k", refusal="few pairs")}, {"a": "K"}
             )
         },
         checks={"a": {"hooks": {"floor": 0.5}}, "model": {"train_mode": False}},
@@ -196,7 +195,7 @@ def test_joining_two_folders():
     first, second = full_manifest(), full_manifest()
     second.tasks = {"a": TaskRecord("other"), "b": TaskRecord("Knowledge")}
     second.blocks = {"a": {"new@last": BlockRecord("n")}, "b": {"new@last": BlockRecord("m")}}
-    second.joint_blocks = {"ov_relation": JointRecord({"c": PartRecord("c")}, {"c": "K"}), "other": JointRecord()}
+    second.joint_blocks = {"ov_relation": JointRecord({"c": BlockRecord("c")}, {"c": "K"}), "other": JointRecord()}
     first.join(second)
     assert first.tasks["a"].category == "Knowledge", "the first record"
     assert list(first.tasks) == ["a", "b"]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.answered import AnsweredText, encode_answered
+from headcats.prompts.answered import AnsweredText, encode_answered, with_one_token_answers
 from headcats.prompts.encode import DropReport, usable_pairs
 from headcats.prompts.few_shot import few_shot_texts
 from headcats.prompts.template import check_writable
@@ -122,15 +122,10 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
 def _encode(texts: list[AnsweredText], model: HookedModel, total: DropReport) -> list[Rows]:
     """Prompts whose answer is one token; those dropped are added to `total`."""
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
-    rows = []
-    for batch in batches:
-        fits = ((batch.targets.sum(1) == 1) & batch.targets[:, -1]).tolist()
-        if any(fits):
-            part = batch.select([place for place, fit in enumerate(fits) if fit])
-            rows.append(Rows(part.tokens[:, :-1], part.tokens[:, -1], tuple(text.item for text in part.texts)))
-        for text, fit in zip(batch.texts, fits, strict=True):
-            if not fit:
-                report.drop("answer of several tokens", repr(text.item))
+    rows = [
+        Rows(batch.tokens[:, :-1], batch.tokens[:, -1], tuple(text.item for text in batch.texts))
+        for batch in with_one_token_answers(batches, report)
+    ]
     if not rows:
         raise DataError(f"no prompt left of {len(texts)} ({report.summary()})")
     total.add(report)

@@ -10,11 +10,10 @@ from headcats.methods.options import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.few_shot import few_shot_texts
+from headcats.prompts.pair import WordPair
 from headcats.prompts.template import Template
 from headcats.results.declaration import Declaration
 from headcats.tasks.definition import Task
-
-WordPair = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from headcats.errors import DataError
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
-from headcats.prompts.answered import AnsweredText, encode_answered
+from headcats.prompts.answered import AnsweredText, encode_answered, with_one_token_answers
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
 from headcats.sweeps.joint import cumulative, joint_sweep
@@ -175,19 +175,12 @@ def _task(
         raise DataError("no prompts were given")
     encoded, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     batches, right = [], 0
-    for batch in encoded:
-        fits = (batch.targets[:, -1] & (batch.targets.sum(1) == 1)).tolist()
-        report.kept -= fits.count(False)
-        for text, fit in zip(batch.texts, fits, strict=True):
-            if not fit:
-                report.drop("answer is not the last token alone", repr(text.key or text.text))
-        if any(fits):
-            tokens = batch.select([place for place, fit in enumerate(fits) if fit]).tokens
-            prompts, answer = tokens[:, :-1], tokens[:, -1]
-            # A zero ablation of clean runs reads neither corrupted prompts nor distractors.
-            batches.append(PromptBatch.from_tokens(prompts, prompts.clone(), answer, (answer + 1) % model.d_vocab))
-            predicted = [model.logits(part).argmax(-1).cpu() for part in prompts.split(_PROMPTS_AT_ONCE)]
-            right += int((torch.cat(predicted) == answer).sum())
+    for batch in with_one_token_answers(encoded, report):
+        prompts, answer = batch.tokens[:, :-1], batch.tokens[:, -1]
+        # A zero ablation of clean runs reads neither corrupted prompts nor distractors.
+        batches.append(PromptBatch.from_tokens(prompts, prompts.clone(), answer, (answer + 1) % model.d_vocab))
+        predicted = [model.logits(part).argmax(-1).cpu() for part in prompts.split(_PROMPTS_AT_ONCE)]
+        right += int((torch.cat(predicted) == answer).sum())
     if not batches:
         raise DataError(f"no usable prompt ({report.summary()})")
     accuracy = right / sum(map(len, batches))

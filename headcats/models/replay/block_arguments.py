@@ -56,15 +56,7 @@ class FixedPrefix:
 
 
 class BlockArguments:
-    """What one block got beside the residual stream in a run of `[prompt, pos]` tokens.
-
-    Args:
-        block: The block of the bridge.
-        args: Positional arguments, the residual stream first if it is among them.
-        kwargs: Keyword arguments.
-        cache: The key-value cache among them.
-        shape: Prompts and positions of the run.
-    """
+    """What one block got beside the residual stream in a run of `shape` (prompts, positions); `cache` is among it."""
 
     def __init__(
         self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, shape: tuple[int, int]
@@ -82,17 +74,10 @@ class BlockArguments:
             raise Unreplayable(f"its blocks get an attention mask shaped {tuple(self._mask.shape)}")
 
     def call(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice, one_sequence: bool) -> Tensor:
-        """Run the block.
+        """Run the block on rows that stand at `positions` of the recorded run, after the keys and values of `prefix`.
 
-        Args:
-            residual: `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row, d_model]`: rows that all
-                stand at the position that `positions` names, and do not see each other.
-            prefix: Keys and values before `positions`.
-            positions: Where in the recorded run the rows stand.
-            one_sequence: Whether rows are along the sequence axis.
-
-        Returns:
-            The residual stream after the block, shaped as before it.
+        `residual` is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row, d_model]`: rows that all
+        stand at one position and do not see each other. So is what comes back.
         """
         args, kwargs = self.adapted(residual, prefix=prefix, positions=positions, one_sequence=one_sequence)
         output = self._block(*args, **kwargs)
@@ -119,11 +104,7 @@ class BlockArguments:
         return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
 
     def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice) -> tuple[Tensor, Tensor]:
-        """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run.
-
-        Raises:
-            Unreplayable: The block does not ask the cache for its keys and values.
-        """
+        """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run."""
         stopping = FixedPrefix(prefix.keys, prefix.values, stop=True)
         try:
             self.call(residual, prefix=stopping, positions=positions, one_sequence=False)

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import hook_z
+from headcats.models.hooks import forward_options, hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.fused_activations import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
@@ -25,11 +25,7 @@ _FINAL = "ln_final.hook_in"
 
 @torch.no_grad()
 def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> "BridgeRecording":
-    """As `record`, for a TransformerBridge.
-
-    Raises:
-        Unreplayable: The blocks cannot be called on their own.
-    """
+    """As `record`, for a TransformerBridge."""
     bridge = model.model
     if _FINAL not in bridge.hook_dict:
         raise Unreplayable(f"it has no hook {_FINAL!r}")
@@ -41,7 +37,7 @@ def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> "BridgeR
             fwd_hooks=[*((hook_z(layer), run.keep_z(layer)) for layer in model.layers), (_FINAL, run.keep_final)],
             return_type="logits",
             past_key_values=run.cache,
-            **model.forward_options(tokens),
+            **forward_options(bridge, tokens),
         )
     return BridgeRecording(model, run, output[:, -1].to(torch.float32, copy=True))
 
@@ -62,17 +58,12 @@ class _Run:
 
     The last position goes through the last block alone: of the others only keys, values and z are made there. So the
     numbers of the last position are the same, to the bit, whatever `first` is.
-
-    Attributes:
-        cache: The key-value cache of the pass.
-        arguments: What each block got.
-        z: Layer -> head outputs at positions `first` and later.
-        final: Residual stream after the last block, at the last position.
     """
 
     def __init__(self, blocks: Sequence[Any], tokens: Tensor, first: int) -> None:
         self.cache = DynamicCache()
         self.arguments: list[BlockArguments] = []
+        # Layer -> head outputs at positions `first` and later; residual stream after the last block at the last one.
         self.z: dict[int, Tensor] = {}
         self.final: Tensor
         self.tokens, self.first = tokens, first
@@ -110,11 +101,7 @@ class _Run:
         return value
 
     def prefixes(self) -> list[tuple[Tensor, Tensor]]:
-        """Keys and values before `first`, layer by layer.
-
-        Raises:
-            Unreplayable: The cache does not hold those of every block and position.
-        """
+        """Keys and values before `first`, layer by layer."""
         layers = [(layer.keys, layer.values) for layer in self.cache.layers if layer.is_initialized]
         if self._ahead is not None:
             layers.append((self._ahead.keys, self._ahead.values))

@@ -30,11 +30,7 @@ class Positions(NamedTuple):
 
 
 class HookedBlock:
-    """One block; `rows` are residual streams `[prompt, row, pos, d_model]`, heads `[prompt, row, pos, head, d_head]`.
-
-    Raises:
-        Unreplayable: The block or its attention is of a class that is not known here.
-    """
+    """A block; `rows` are residual streams `[prompt, row, pos, d_model]`, heads `[prompt, row, pos, head, d_head]`."""
 
     def __init__(self, block: Any, layer: int) -> None:
         _check_class(block, ("TransformerBlock",), layer)

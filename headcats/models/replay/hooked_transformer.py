@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import checked_edit, hook_z
+from headcats.models.hooks import checked_edit, forward_options, hook_z
 from headcats.models.replay.fused_layers import apply_norm, is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice
@@ -30,12 +30,7 @@ _READ_CHUNK = 512
 def record_hooked_transformer(
     model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int
 ) -> "HookedTransformerRecording":
-    """As `record`, for a HookedTransformer.
-
-    Raises:
-        DataError: See `HookedModel.check_tokens`.
-        Unreplayable: The model has a part that is not known here.
-    """
+    """As `record`, for a HookedTransformer."""
     model.check_tokens(tokens)
     wrapped = model.model
     if not is_from_transformer_lens(wrapped, "HookedTransformer"):
@@ -51,7 +46,7 @@ def record_hooked_transformer(
     blocks = [HookedBlock(block, layer) for layer, block in enumerate(wrapped.blocks)]
     layers, z = list[RecordedLayer](), dict[int, Tensor]()
     with model.lock:
-        residual = wrapped(tokens, stop_at_layer=0, **model.forward_options(tokens))
+        residual = wrapped(tokens, stop_at_layer=0, **forward_options(wrapped, tokens))
         for layer, block in enumerate(blocks):
             recorded, z[layer], residual = _computed(block, residual, first, is_last=block is blocks[-1])
             layers.append(recorded)

@@ -36,12 +36,7 @@ def is_replayable(model: HookedModel) -> bool:
 
 
 def check_replayable(model: HookedModel) -> None:
-    """Refuse models that a replay is known to get wrong.
-
-    Raises:
-        Unreplayable: Hooks of the user, train mode, blocks without attention, or blocks that depend on each other by
-            more than the residual stream and their own keys and values.
-    """
+    """Raise Unreplayable for models that a replay is known to get wrong."""
     # Another thread's hooks for its forward pass are gone once it releases the lock.
     with model.lock:
         if any(module.training for module in model.model.modules()):

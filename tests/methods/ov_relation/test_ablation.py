@@ -163,7 +163,7 @@ def test_relations_that_cannot_be_ablated_are_listed(copier):
     assert "answers 0%" in dropped["hard"]
     assert "above 0" in dropped["nothing"]
     assert "no prompts" in dropped["absent"]
-    assert "last token alone" in dropped["long"]
+    assert "several tokens" in dropped["long"]
     with pytest.raises(DataError, match=r"No relation .* hard:"):
         relation_ablation(copier, scored.sel(task=["hard"]), prompts)
 
