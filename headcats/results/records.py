@@ -18,7 +18,8 @@ class Record:
     @classmethod
     def from_dict(cls: type[R], stored: Mapping[str, Any]) -> R:
         """From the entry on disk; lists become tuples, and keys without a field are left out."""
-        return cls(**{each.name: _restored(each, stored[each.name]) for each in fields(cls) if each.name in stored})
+        known = {each.name: each for each in fields(cls)}
+        return cls(**{name: _restored(known[name], value) for name, value in stored.items() if name in known})
 
     def to_dict(self) -> dict[str, Any]:
         """The entry on disk: fields that differ from their defaults, and those of `ALWAYS`."""
