@@ -163,10 +163,7 @@ class Preparation:
                 words,
                 self._words_of_rest(task),
                 n=study.n_prompts + REFERENCE_PROMPTS,
-                seed=study.seed,
-                template=study.template,
-                n_demos=study.n_demos,
-                corruption=study.corruption,
+                **self._writing,
             )
         except DataError as error:
             dropped = f" Word pairs: {report.summary()}." if report.dropped else ""
@@ -190,19 +187,21 @@ class Preparation:
 
     def _each_pair(self, task: Task, *, repeats: int) -> Iterator[PromptPair]:
         """The task's prompts in their order: the scored ones, the reference, and those after them."""
-        study, source = self.study, self._pairs[task.name]
+        source = self._pairs[task.name]
         if isinstance(source, list):
             return iter(source)
-        return each_pair(
-            task.name,
-            source[0],
-            self._words_of_rest(task),
-            seed=study.seed,
-            template=study.template,
-            n_demos=study.n_demos,
-            corruption=study.corruption,
-            repeats=repeats,
-        )
+        return each_pair(task.name, source[0], self._words_of_rest(task), repeats=repeats, **self._writing)
+
+    @property
+    def _writing(self) -> dict[str, Any]:
+        """How word pairs become prompt pairs."""
+        study = self.study
+        return {
+            "seed": study.seed,
+            "template": study.template,
+            "n_demos": study.n_demos,
+            "corruption": study.corruption,
+        }
 
 
 def choose_even(
