@@ -50,6 +50,12 @@ def test_equal_signs_reach_the_smallest_p_and_zeros_never_do() -> None:
     assert smallest_p(10, draws=9_999) == 2.0**-9
 
 
+def test_random_signs_that_never_reach_the_sum_give_the_smallest_p() -> None:
+    # The observed signs count as one of the draws, so p is never 0 (Phipson & Smyth 2010).
+    sums = np.stack([np.full(40, 0.3), np.zeros(40)], axis=1)
+    np.testing.assert_allclose(sign_flip_p(sums, draws=999, rng=stream(0)), [1 / 1000, 1.0], rtol=1e-12)
+
+
 def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(0).normal(0.3, 1, size=(12, 30))
     exact = sign_flip_p(sums, draws=1, rng=stream(0))
