@@ -16,7 +16,7 @@ from hypothesis import settings
 from headcats import registry
 from headcats.results import folder as results_folder
 
-N_EXAMPLES = 100 if "CI" in os.environ else 25  # .ci/run sets it
+N_EXAMPLES = 50 if "CI" in os.environ else 10  # .ci/run sets it
 settings.register_profile("deterministic", derandomize=True, deadline=None, print_blob=True, max_examples=N_EXAMPLES)
 settings.load_profile("deterministic")
 

@@ -1,4 +1,4 @@
-"""Fewer combinations of parameters: the others are marked slow, so that `pytest -m slow` runs the full product."""
+"""Fewer combinations of parameters: most are left to CI (`ci`) or to `pytest -m slow`, which runs the full product."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -8,29 +8,39 @@ import pytest
 
 
 def pairwise(*factors: Sequence[Any]) -> list[Any]:
-    """The product of the factors; those not needed to have every pair of values of two factors once are slow."""
+    """The product of the factors: every value runs always, every pair of values of two factors in CI."""
     rows = list(itertools.product(*factors))
-    missing = {pair for row in rows for pair in _pairs(row)}
-    chosen = set()
-    while missing:
-        row = max(rows, key=lambda candidate: len(missing.intersection(_pairs(candidate))))
-        chosen.add(row)
-        missing.difference_update(_pairs(row))
-    return [_param(row, slow=row not in chosen) for row in rows]
+    pairs = _covering(rows, 2)
+    singles = _covering(pairs, 1)
+    return [_param(row, always=row in singles, in_ci=row in pairs) for row in rows]
 
 
-def spread(names: Sequence[str], cases: Sequence[tuple[Any, ...]], *, per_name: int) -> list[Any]:
-    """Every name with every case; all but `per_name` cases of a name are slow, and other ones of the next name."""
-    return [
-        _param((name, *case), slow=(place - shift) * 5 % len(cases) >= per_name)
+def spread(names: Sequence[Any], cases: Sequence[tuple[Any, ...]], *, per_name: int) -> list[Any]:
+    """Every name with every case: one case of a name runs always, `per_name` in CI, and other ones of the next name."""
+    turns = [
+        ((name, *case), (place - shift) * 5 % len(cases))
         for shift, name in enumerate(names)
         for place, case in enumerate(cases)
     ]
+    return [_param(row, always=turn == 0, in_ci=turn < per_name) for row, turn in turns]
 
 
-def _pairs(row: tuple[Any, ...]) -> Iterator[Any]:
-    return itertools.combinations(enumerate(row), 2)
+def _covering(rows: Sequence[tuple[Any, ...]], size: int) -> list[tuple[Any, ...]]:
+    """As few of the rows as hold every combination of values of `size` factors."""
+    missing = {values for row in rows for values in _combinations(row, size)}
+    chosen = []
+    while missing:
+        row = max(rows, key=lambda candidate: len(missing.intersection(_combinations(candidate, size))))
+        chosen.append(row)
+        missing.difference_update(_combinations(row, size))
+    return chosen
 
 
-def _param(row: tuple[Any, ...], *, slow: bool) -> Any:
-    return pytest.param(*row, marks=pytest.mark.slow) if slow else row
+def _combinations(row: tuple[Any, ...], size: int) -> Iterator[Any]:
+    return itertools.combinations(enumerate(row), size)
+
+
+def _param(row: tuple[Any, ...], *, always: bool, in_ci: bool) -> Any:
+    if always:
+        return row
+    return pytest.param(*row, marks=pytest.mark.ci if in_ci else pytest.mark.slow)

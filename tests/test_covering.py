@@ -5,23 +5,31 @@ import itertools
 from covering import pairwise, spread
 
 
-def fast(rows):
-    return [row for row in rows if isinstance(row, tuple) and not hasattr(row, "marks")]
+def split(rows):
+    """Rows that run always, and those of CI, the former among them."""
+    always = [row for row in rows if not hasattr(row, "marks")]
+    return always, always + [row.values for row in rows if hasattr(row, "marks") and row.marks[0].name == "ci"]
 
 
-def test_every_pair_of_two_values_is_there():
+def test_every_value_is_there_always_and_every_pair_of_two_in_ci():
     factors = (["a", "b", "c", "d"], [0, 1, 2], ["x", "y"])
-    rows, chosen = pairwise(*factors), fast(pairwise(*factors))
+    rows = pairwise(*factors)
+    always, in_ci = split(rows)
     assert len(rows) == 24
-    assert 12 <= len(chosen) < 16
+    assert len(always) == 4
+    assert 12 <= len(in_ci) < 16
+    assert [set(values) for values in zip(*always, strict=True)] == [set(factor) for factor in factors]
     for first, second in itertools.combinations(range(3), 2):
-        seen = {(row[first], row[second]) for row in chosen}
+        seen = {(row[first], row[second]) for row in in_ci}
         assert seen == set(itertools.product(factors[first], factors[second]))
 
 
 def test_every_name_and_every_case_are_there():
     names, cases = [f"n{n}" for n in range(16)], [(n,) for n in range(12)]
-    chosen = fast(spread(names, cases, per_name=4))
-    assert len(spread(names, cases, per_name=4)) == 16 * 12
-    assert {sum(row[0] == name for row in chosen) for name in names} == {4}
-    assert {sum(row[1:] == case for row in chosen) for case in cases} == {4, 5, 6}
+    rows = spread(names, cases, per_name=4)
+    always, in_ci = split(rows)
+    assert len(rows) == 16 * 12
+    assert [row[0] for row in always] == names
+    assert {row[1:] for row in always} == set(cases)
+    assert {sum(row[0] == name for row in in_ci) for name in names} == {4}
+    assert {sum(row[1:] == case for row in in_ci) for case in cases} == {4, 5, 6}

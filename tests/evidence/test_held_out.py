@@ -169,7 +169,7 @@ def test_one_task_of_each_category_has_no_exclusive_heads():
 
 def test_one_category_alone_has_nothing_to_be_compared_with():
     model, held, scores = study(tasks=tasks_of("Knowledge"))
-    found = examine(model, held, scores, options=Options())
+    found = examine(model, held, scores, options=Options(controls=5))
     assert "no other category" in found["specificity"]["why"].item()
     assert found["contrasts"].sizes == {"category": 1, "other": 1}
     assert found["contrasts"].attrs["why"].endswith("of Knowledge")
@@ -213,7 +213,7 @@ def test_tasks_without_a_gap_are_left_out_by_name(planted):
     batch = held.batches["knowledge0"][0]
     blind = hc.PromptBatch(**{**vars(batch), "clean": batch.corrupted})
     held = type(held)({**held.batches, "knowledge0": (blind,), "knowledge1": ()}, held.category_of, held.reference)
-    found = examine(model, held, scores, options=Options())
+    found = examine(model, held, scores, options=Options(controls=5))
     left = json.loads(found.attrs["left_out"])
     assert "no clear gap" in left["knowledge0"]
     assert "held-out" in left["knowledge1"]
@@ -248,7 +248,7 @@ def test_corrupted_prompts_that_show_no_task_leave_no_contrast(planted):
         )
         for task, batches in held.batches.items()
     }
-    found = examine(model, type(held)(shuffled, held.category_of, held.reference), scores, options=Options())
+    found = examine(model, type(held)(shuffled, held.category_of, held.reference), scores, options=Options(controls=5))
     assert "are shuffled" in found["contrasts"].attrs["why"]
     assert any(line.startswith("No contrast") for line in reading(found))
     assert (found["contrasts"]["note"].values[~np.eye(2, dtype=bool)] != "").all()
@@ -264,7 +264,7 @@ def test_the_time_is_said_before_anything_is_measured(caplog, planted):
 
 def test_as_many_tasks_as_min_tasks_asks_for_can_be_tested_and_it_is_said(planted):
     model, held, scores = planted
-    found = examine(model, held, scores, options=Options(min_tasks=3, positions="all", controls=20))
+    found = examine(model, held, scores, options=Options(min_tasks=3, positions="all", controls=5))
     assert found["specificity"]["n_tasks"].values.tolist() == [[3, 3], [3, 3]]
     (relaxed,) = (line for line in reading(found) if line.startswith("Knowledge has"))
     assert "min_tasks=3" in relaxed
@@ -281,7 +281,7 @@ def test_own_tasks_are_scored_without_themselves(planted):
         odd[name].loc[{"task": "knowledge0", "layer": 3, "head": 3}] = 5.0
     odd["p_value"].loc[{"task": "knowledge0", "layer": 3, "head": 3}] = 1e-4
     with pytest.warns(StatisticsWarning, match="min_tasks=1"):
-        found = examine(model, held, odd, options=Options(min_tasks=1))
+        found = examine(model, held, odd, options=Options(min_tasks=1, controls=5))
     heads = found["specificity"]["heads"].sel(category="Knowledge")
     assert "L3H3" not in heads.sel(task="knowledge0").item()
     assert heads.sel(task="knowledge1").item().startswith("L3H3")

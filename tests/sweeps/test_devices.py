@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from batches import random_batch
+from covering import pairwise
 from prefixes import prefixed_batch
 from toys import BACKENDS, LAYOUTS, Layout, tiny_model
 
@@ -36,14 +37,15 @@ def on_both(layout: Layout, backend: Any, device: str) -> tuple[HookedModel, Hoo
     return adapt(here.to(device)), adapt(there)
 
 
-@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation"])
-@pytest.mark.parametrize(("path", "positions"), [("last_position", "last"), ("suffix", "all"), ("hooked", "all")])
+@pytest.mark.parametrize(
+    ("path", "layout", "method"),
+    pairwise(["last_position", "suffix", "hooked"], LAYOUTS, ["denoising_patch", "mean_ablation"]),
+)
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_sweeps(layout: Any, backend: Any, path: str, positions: str, method: str, device: str) -> None:
+def test_sweeps(layout: Any, backend: Any, path: str, method: str, device: str) -> None:
     here, there = on_both(layout, backend, device)
     batch = prefixed_batch(3, 12, 5)
-    options: dict[str, Any] = {"metrics": METRICS, "positions": positions}
+    options: dict[str, Any] = {"metrics": METRICS, "positions": "last" if path == "last_position" else "all"}
     if method == "mean_ablation":
         options["reference"] = random_batch(4, 12, seed=50)
     found = sweep(here, batch, method, path=path, **options)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from batches import ROLES, random_batch, random_role_batch, with_second
+from covering import spread
 from toys import Toy, random_tokens, tiny_model
 
 from headcats import registry
@@ -150,8 +151,14 @@ def test_equals_the_patching_of_transformer_lens(layout: Any, n_prompts: int, re
     assert np.abs(logit_diff(clean_logits).numpy() - ds.clean[0].values).max() < 1e-5
 
 
-@pytest.mark.parametrize("method", ["denoising_patch", "mean_ablation", "resample_ablation"])
-@pytest.mark.parametrize(("prompts", "rows", "forwards"), [(3, 8, 1), (3, 3, 3), (2, 3, 6), (1, 1, 24)])
+@pytest.mark.parametrize(
+    ("method", "prompts", "rows", "forwards"),
+    spread(
+        ["denoising_patch", "mean_ablation", "resample_ablation"],
+        [(1, 1, 24), (3, 3, 3), (2, 3, 6), (3, 8, 1)],
+        per_name=4,
+    ),
+)
 def test_the_number_of_heads_and_prompts_in_a_forward_does_not_matter(
     toy: Toy, method: str, prompts: int, rows: int, forwards: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

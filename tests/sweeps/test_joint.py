@@ -9,7 +9,7 @@ import pytest
 import torch
 from architectures import hf_architecture, plain_logits, plain_z, tiny_bridge
 from batches import random_batch
-from covering import pairwise
+from covering import pairwise, spread
 from prefixes import prefixed_batch
 from toys import Toy
 
@@ -61,8 +61,10 @@ def values_for(method: str, clean: Mapping[int, Any], corrupted: Mapping[int, An
     }[method]
 
 
-@pytest.mark.parametrize("method", ["denoising_patch", "noising_patch", "zero_ablation"])
-@pytest.mark.parametrize("positions", ["last", "all", "t4"])
+@pytest.mark.parametrize(
+    ("method", "positions"),
+    spread(["denoising_patch", "noising_patch", "zero_ablation"], [("last",), ("all",), ("t4",)], per_name=3),
+)
 def test_equals_hooks_of_the_model(toy: Toy, method: str, positions: str) -> None:
     batch, model = prefixed_batch(3, 8, 2), adapt(toy.model)
     where = {"last": [-1], "all": slice(None), "t4": [4]}[positions]

@@ -147,9 +147,8 @@ class TestPaths:
             sweep(tiny_bridge("llama"), prefixed_batch(), "denoising_patch", path="sufix")
 
     @pytest.mark.filterwarnings("ignore:Clean and corrupted prompts are the same")
-    @pytest.mark.parametrize("name", ["gpt2", "mistral"])
-    @pytest.mark.parametrize("n_shared", [0, 1, 9, 10])
-    def test_wherever_the_prompts_part(self, name: str, n_shared: int) -> None:
+    @pytest.mark.parametrize(("n_shared", "name"), spread([0, 1, 9, 10], [("gpt2",), ("mistral",)], per_name=2))
+    def test_wherever_the_prompts_part(self, n_shared: int, name: str) -> None:
         for method in ("denoising_patch", "noising_patch", "second_corruption_patch"):
             fast, _, differences = both(tiny_bridge(name), prefixed_batch(3, 10, n_shared), method, "all")
             assert agree(differences)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from batches import random_batch
+from covering import spread
 from prefixes import prefixed_batch
 from toys import tiny_model
 
@@ -85,8 +86,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Any], None]:
     return break_it
 
 
-@pytest.mark.parametrize(("positions", "path"), MODES)
-@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize(("how", "positions", "path"), spread(BROKEN, MODES, per_name=2))
 def test_a_broken_path_is_caught(how: Any, positions: str, path: str, breaking: Any) -> None:
     model, batch = tiny_model("llama").model, prefixed_batch(3, 9, 3)
     options: dict[str, Any] = {"metrics": ["logit_diff", "log_prob"], "positions": positions}
@@ -157,10 +157,9 @@ def test_the_reference_path_is_not_checked() -> None:
     assert "passed" not in ds.attrs.get("self_check", "")
 
 
-@pytest.mark.parametrize(("positions", "path"), MODES)
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("dtype", "positions", "path"), spread([torch.bfloat16, torch.float16], MODES, per_name=2))
 def test_a_wrong_path_is_noticed_in_16_bits_too(
-    positions: str, path: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    dtype: torch.dtype, positions: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, batch = tiny_model("gpt2", n_layers=3).model.to(dtype), random_batch()
     assert sweep(model, batch, "denoising_patch", positions=positions).attrs["path"] == path

@@ -100,7 +100,7 @@ steps = st.fixed_dictionaries(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     entries=st.lists(st.fixed_dictionaries({"question": words, "generated": st.lists(steps, min_size=1)}), min_size=1)
 )
@@ -125,7 +125,7 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=json_values)
 def test_junk_is_refused_as_data(tmp_path: Path, content: Any) -> None:
     try:
@@ -135,7 +135,7 @@ def test_junk_is_refused_as_data(tmp_path: Path, content: Any) -> None:
     assert texts
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=30))
 def test_any_bytes_are_refused_as_data(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "junk").write_bytes(content)
