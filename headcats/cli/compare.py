@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import typer
@@ -19,12 +19,15 @@ from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.evidence.comparison.models import category_structure
 from headcats.evidence.comparison.protocols import judge_protocols
-from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings, scored
-from headcats.reports.text.methods import method_findings
-from headcats.reports.text.plans import differences, plan_findings
-from headcats.reports.text.replicates import replicates
-from headcats.reports.text.robustness import Robustness, robustness_folder, save_robustness
-from headcats.reports.text.structure import structure_findings
+from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness
+from headcats.reports.text.agreement import (
+    agreement_findings,
+    half_findings,
+    judged_sizes,
+    replicate_findings,
+    replicates,
+)
+from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.folder import load
 from headcats.results.tree import drop_untried_categories, manifest_of, suite_blocks, task_nodes
@@ -151,34 +154,19 @@ def _compare_protocols(
     answer.say(agreement_findings(table, protocols.left_out))
     answer.say(replicate_findings(protocols.members, sign=reading.sign))
     answer.numbers |= {
-        "protocols": _sizes(table),
+        "protocols": [
+            {"protocol": name, "heads": {category: sizes.get(name) for category, sizes in judged_sizes(table).items()}}
+            for name in table["protocol"].values.tolist()
+        ],
         "left_out": protocols.left_out,
         "pairs": compared,
-        "replicated": [
-            {"category": category.category, "judged_by": category.judged, **category.heads}
-            for category in replicates(protocols.members, sign=reading.sign)
-        ],
+        "replicated": replicates(protocols.members, sign=reading.sign),
     }
     if len(results) == 1 and halves:
         split = _compare_halves(next(iter(results.values())), reading, answer, splits=halves)
         if not reading.options.keys() & {"method", "positions", "metric"}:
             _save(Robustness(table, protocols.members, protocols.left_out, split), reading, folder, answer)
     return compared
-
-
-def _sizes(table: xr.Dataset) -> list[dict[str, Any]]:
-    sizes = table["size"].transpose("protocol", "category").values
-    categories = table["category"].values.tolist()
-    return [
-        {
-            "protocol": str(name),
-            "heads": {
-                category: int(size) if is_scored else None
-                for category, size, is_scored in zip(categories, row, row_scored, strict=True)
-            },
-        }
-        for name, row, row_scored in zip(table["protocol"].values, sizes, scored(table), strict=True)
-    ]
 
 
 def _save(robustness: Robustness, reading: Reading, folder: Path, answer: Answer) -> None:

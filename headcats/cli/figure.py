@@ -17,9 +17,9 @@ from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup, unknown_name_message
 from headcats.reports.page.saved import saved_evidence
-from headcats.reports.text.joint_blocks import joint_block, suite_title
+from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
-from headcats.reports.text.suggestions import check_scored
+from headcats.reports.text.suggestions import check_scored, joint_block
 from headcats.results.folder import load
 from headcats.results.label import Label
 from headcats.results.tree import drop_untried_categories, manifest_of
@@ -114,12 +114,12 @@ def _evidence_table(
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}
     criteria |= {"positions": positions} if positions is not None else {}
-    for saved in saved_evidence(folder):
-        options = json.loads(saved.tree.attrs["options"])
+    for evidence in saved_evidence(folder).values():
+        options = json.loads(evidence.attrs["options"])
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
             by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
-            return saved.tree[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
+            return evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(
         f"Figure {name!r} reads what `headcats evidence {folder}` saves, and {folder} holds none with these options "

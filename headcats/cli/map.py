@@ -15,10 +15,9 @@ from headcats.cli import arguments
 from headcats.cli.console import Answer, note_control, note_unfinished, warn
 from headcats.errors import OptionError, StorageError
 from headcats.registry import lookup
-from headcats.reports.text.joint_blocks import joint_block, suite_title
+from headcats.reports.text.joint_blocks import relation_map, suite_title, threshold_of
 from headcats.reports.text.maps import map_findings
-from headcats.reports.text.relations import relation_map, threshold_of
-from headcats.reports.text.suggestions import check_scored, figure_file, quoted_figure_commands
+from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
 from headcats.results.folder import load
 from headcats.results.label import Label

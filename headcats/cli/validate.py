@@ -45,7 +45,7 @@ def validate_command(
     """
     options = settings(None, run_options(locals()))
     check_names(options)
-    from headcats.reports.text.validation import validation_findings
+    from headcats.reports.text.tasks import validation_findings
     from headcats.study.loading import load_study
     from headcats.study.validation import validate
 

@@ -21,15 +21,11 @@ _STATUS = {1: "in", 0: "undecided", -1: "out"}
 
 @dataclass(frozen=True)
 class ShownHead:
-    """A head and its numbers in a category.
+    """A head and its numbers in a category; low, high and q are NaN where there are none.
 
     Attributes:
-        head: The head.
         status: "in", "undecided" or "out".
         effect: Of the category, in shares of the gap; by weights, its largest score.
-        low: Lower end of the 95 % interval; NaN where there is none.
-        high: Upper end.
-        q: Corrected p value; NaN where there is none.
         tasks: Tasks of the category in which it is in on its own.
     """
 
@@ -47,9 +43,8 @@ class Chosen:
     """Heads and tasks of one category.
 
     Attributes:
-        category: Its name.
-        heads: The heads, that with the largest effect first.
-        tasks: Its tasks that have numbers, those first that most of the heads pass.
+        heads: That with the largest effect first.
+        tasks: Those that have numbers, those first that most of the heads pass.
         why: Why these heads.
     """
 
@@ -66,8 +61,7 @@ class Choice:
     Attributes:
         by: Method, metric and rule in a line.
         measure: What `effect` is.
-        categories: Those with heads to show.
-        left_out: Category -> why it has none.
+        left_out: Category without heads to show -> why it has none.
     """
 
     by: str
@@ -77,13 +71,10 @@ class Choice:
 
 
 def choose(results: xr.DataTree, reading: Reading, *, heads: int) -> Choice:
-    """The heads with the largest effect in each category: its members, or else undecided ones.
+    """At most so many heads with the largest effect in each category: its members, or else undecided ones.
 
-    Args:
-        results: As `hc.load` returns them.
-        reading: By what; a joint method that sorts heads is possible. Without a method, the first exact one that was
-            scored task by task, or else the first that sorts heads.
-        heads: How many of each category at most.
+    The method of the reading may be a joint one that sorts heads. Without a method, it is the first exact one that was
+    scored task by task, or else the first joint one that sorts heads.
 
     Raises:
         DataError: No results that say which heads a category has, or no category with a head to show.

@@ -1,5 +1,6 @@
 """Example prompts of a task: what heads attend to in the clean and in the corrupted one, and what the model says."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,14 +22,11 @@ _VISIBLE = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The clean or the corrupted prompt of a pair.
+    """The clean or the corrupted prompt of a pair, and the token that the model finds most likely next.
 
     Attributes:
-        text: The prompt.
-        tokens: Its tokens as text, line ends and blanks made visible.
+        tokens: As text, line ends and blanks made visible.
         roles: What each of them is, such as `y1`; () where that is unknown.
-        says: The token that the model finds most likely next.
-        p: Its probability.
         patterns: Head -> `[from, to]`, each row summing to 1.
     """
 
@@ -42,18 +40,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A clean prompt and its corrupted twin.
-
-    Attributes:
-        task: Name of the task.
-        item: The query.
-        distractor_task: What the corrupted prompt shows.
-        answer: What continues the clean prompt rightly, as text.
-        distractor: What the corrupted prompt suggests instead.
-        right: Whether the model finds the answer most likely after the clean prompt.
-        clean: The clean prompt.
-        corrupted: The corrupted prompt, of as many tokens.
-    """
+    """A clean prompt and its corrupted twin, of as many tokens; `right`: whether the model answers the clean one."""
 
     task: str
     item: str
@@ -68,21 +55,12 @@ class Example:
 def examples(model: HookedModel, batches: Sequence[PromptBatch], heads: Sequence[Head], *, n: int) -> list[Example]:
     """The first prompts of a task that the model answers rightly, and others where there are too few of these.
 
-    Of the first 16 prompts of the commonest length. Fewer than `n` where there are fewer.
-
-    Args:
-        model: The model, with a tokenizer.
-        batches: Prompts of the task.
-        heads: Whose patterns are kept.
-        n: How many prompts.
+    Of the first 16 prompts of the commonest length; fewer than `n` where there are fewer. Patterns are of `heads`.
     """
     largest = max(batches, key=len)
     batch = largest.select(range(min(_LOOKED_AT, len(largest))))
-    right: list[int] = []
-    for place, is_right in enumerate(_answered_rightly(model, batch)):
-        right += [place] if is_right else []
-        if len(right) == n:
-            break
+    answered = enumerate(_answered_rightly(model, batch))
+    right = list(itertools.islice((place for place, is_right in answered if is_right), n))
     wrong = [place for place in range(len(batch)) if place not in right]
     return [_example(model, batch, place, heads, right=place in right) for place in [*right, *wrong][:n]]
 

@@ -18,8 +18,7 @@ from headcats.prompts.role_meanings import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
-from headcats.reports.text.finding import line
-from headcats.reports.text.wording import interval_text, number_text
+from headcats.reports.text.finding import interval_text, line, number_text
 
 GENERATOR = "headcats views"
 """What tells our pages from other files in the folder."""
@@ -35,9 +34,6 @@ class Shared:
     """What all pages of a folder share.
 
     Attributes:
-        model: Name of the model.
-        suite: Name of the suite.
-        choice: Heads and tasks of every category.
         files: Category -> file name, in the order of the categories.
         notes: Warnings about the categories.
     """
@@ -50,14 +46,6 @@ class Shared:
 
 
 @dataclass(frozen=True)
-class _Look:
-    """Where a head looks in one prompt: its pictures, clean and corrupted, and the rows of the table."""
-
-    pictures: tuple[Pattern, Pattern]
-    rows: Sequence[tuple[str, Sequence["_Weight"]]]
-
-
-@dataclass(frozen=True)
 class _Weight:
     """What the last token gives to another one, or to all others together; `where` is position and role."""
 
@@ -67,35 +55,27 @@ class _Weight:
 
 
 def view_page(chosen: Chosen, shown: Sequence[Example], shared: Shared) -> str:
-    """The page of one category as HTML, with everything in it that it needs.
-
-    Args:
-        chosen: Heads and tasks.
-        shown: Example prompts with the patterns of these heads.
-        shared: What all pages share.
+    """The page of one category as HTML, with everything in it that it needs; `shown` are its example prompts.
 
     Raises:
         HeadcatsError: A version of circuitsvis whose pictures cannot be used.
     """
     n_pictures = 2 * len(shown) * len(chosen.heads)
     n_tokens = tokens_that_fit(max(len(example.clean.tokens) for example in shown), pictures=n_pictures)
-    heads = [shown_head.head for shown_head in chosen.heads]
-    looks = [
-        [_look(number, example, head, n_tokens) for head in heads] for number, example in enumerate(shown, start=1)
+    prompts = [
+        (example, [(head, *_look(number, example, head.head, n_tokens)) for head in chosen.heads])
+        for number, example in enumerate(shown, start=1)
     ]
-    drawn = draw([picture for of_prompt in looks for look in of_prompt for picture in look.pictures])
+    drawn = draw([picture for _, looks in prompts for _, pictures, _ in looks for picture in pictures])
     roles = list(dict.fromkeys(role for example in shown for role in example.clean.roles))
     return _template().render(
         generator=GENERATOR,
         version=headcats.__version__,
-        style=_plain("view.css"),
+        style=Markup((_HERE / "view.css").read_text(encoding="utf-8")),
         chosen=chosen,
         shared=shared,
         roles=explained_prompt_roles(roles),
-        prompts=[
-            (example, list(zip(chosen.heads, of_prompt, strict=True)))
-            for example, of_prompt in zip(shown, looks, strict=True)
-        ],
+        prompts=prompts,
         n_tokens=n_tokens,
         # Scripts of ours and of circuitsvis, whose texts are made safe where they are put together.
         bundle=Markup(drawn.bundle),
@@ -103,20 +83,17 @@ def view_page(chosen: Chosen, shown: Sequence[Example], shared: Shared) -> str:
     )
 
 
-def _look(number: int, example: Example, head: Head, n_tokens: int) -> _Look:
+def _look(number: int, example: Example, head: Head, n_tokens: int) -> tuple[list[Pattern], list[Any]]:
+    """Where a head looks in one prompt: the pictures, clean and corrupted, and the rows of the table."""
     # Not the largest of all: the first token can look at nothing but itself, with weight 1.
     last = [float(side.patterns[head][-1].max()) for side in (example.clean, example.corrupted)]
     darkest = max(_LEAST_DARKEST, *last)
-    clean, corrupted = (
-        Pattern(
-            f"prompt-{number}-{head}-{name}",
-            side.tokens[-n_tokens:],
-            side.patterns[head][-n_tokens:, -n_tokens:],
-            darkest,
-        )
+    shown = slice(-n_tokens, None)
+    pictures = [
+        Pattern(f"prompt-{number}-{head}-{name}", side.tokens[shown], side.patterns[head][shown, shown], darkest)
         for name, side in (("clean", example.clean), ("corrupted", example.corrupted))
-    )
-    return _Look((clean, corrupted), _strongest(example, head))
+    ]
+    return pictures, _strongest(example, head)
 
 
 def _strongest(example: Example, head: Head) -> list[tuple[str, list[_Weight]]]:
@@ -147,8 +124,3 @@ def _template() -> jinja2.Template:
     environment.filters |= {"number": number_text}
     environment.globals |= {"line": line, "interval": interval_text, "known": math.isfinite, "pluralize": pluralize}
     return environment.get_template("view.html.jinja")
-
-
-def _plain(name: str) -> Any:
-    """A file of this package as it is."""
-    return Markup((_HERE / name).read_text(encoding="utf-8"))

@@ -20,26 +20,14 @@ _COLOUR = "#08306b"  # the dark end of the scale Blues
 
 
 class Pictures(NamedTuple):
-    """What a page needs to draw patterns.
-
-    Attributes:
-        bundle: The script of circuitsvis; "" without pictures.
-        calls: One statement per picture.
-    """
+    """What a page needs to draw patterns: the script of circuitsvis ("" without pictures), and a call per picture."""
 
     bundle: str
     calls: tuple[str, ...]
 
 
 class Pattern(NamedTuple):
-    """One picture.
-
-    Attributes:
-        element: Id of the element of the page that it is drawn into.
-        tokens: Texts of the tokens.
-        weights: `[from, to]`.
-        darkest: Weight that has the full colour.
-    """
+    """One picture, drawn into an `element` of the page; the weight `darkest` and those above have the full colour."""
 
     element: str
     tokens: Sequence[str]
@@ -48,20 +36,12 @@ class Pattern(NamedTuple):
 
 
 def tokens_that_fit(length: int, *, pictures: int) -> int:
-    """How many of the last tokens of prompts are drawn, so that all pictures of a page have a size that opens.
-
-    Args:
-        length: Tokens of the longest prompt.
-        pictures: How many there are on the page.
-    """
+    """How many of the last tokens of prompts of this length are drawn, so that a page with its pictures opens."""
     return min(length, max(_LEAST_TOKENS, math.isqrt(_MOST_NUMBERS // max(1, pictures))))
 
 
 def draw(patterns: Sequence[Pattern]) -> Pictures:
-    """The scripts that draw patterns.
-
-    Args:
-        patterns: In the order of the page.
+    """The scripts that draw patterns, in their order.
 
     Raises:
         HeadcatsError: A version of circuitsvis whose pages have another form.

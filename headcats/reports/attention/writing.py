@@ -211,13 +211,8 @@ def _save(pages: Mapping[str, bytes], written: Views) -> None:
     write_whole(written.folder / INDEX, json.dumps(index, indent=1, ensure_ascii=False).encode("utf-8"))
     for path in written.folder.glob(TEMPORARY):
         path.unlink(missing_ok=True)
+    ours = f'name="generator" content="{GENERATOR}"'.encode()  # other files are left alone
     for path in written.folder.glob("*.html"):
-        if path.name not in pages and _is_ours(path):
+        if path.name not in pages and ours in path.read_bytes()[:2000]:
             path.unlink(missing_ok=True)
             _log.info("Removed %s, which shows heads that are not shown any more.", path)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a page was made by this module: others are left alone."""
-    with path.open("rb") as file:
-        return f'name="generator" content="{GENERATOR}"'.encode() in file.read(2000)

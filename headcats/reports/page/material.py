@@ -13,9 +13,8 @@ import xarray as xr
 from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
-from headcats.reports.page.saved import Evidence, View, incomplete_evidence, saved_evidence, saved_views
+from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
 from headcats.results.declaration import Declaration
-from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
 
@@ -25,9 +24,7 @@ class Material:
     """Results, what was made of them, and what else lies in their folder.
 
     Attributes:
-        results: As `hc.load` returns them.
         tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
-        reading: What the map is of.
         folder: The results folder; None for results in memory.
         target: Where the page goes.
         cautions: Warnings of the statistics, in the order in which they came.
@@ -42,7 +39,7 @@ class Material:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The manifest."""
+        """That of the results."""
         return manifest_of(self.results)
 
     @cached_property
@@ -51,15 +48,14 @@ class Material:
         return suite_blocks(self.results)
 
     @cached_property
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[xr.DataTree]:
         """Saved tests of the very categories that are mapped: ablated at the last position, and at all."""
-        tests = {test.folder: test for test in self._saved}
-        return [tests[name] for name in self._evidence_names if name in tests]
+        return [self._saved[name] for name in self._evidence_names if name in self._saved]
 
     @cached_property
-    def other_evidence(self) -> list[Evidence]:
-        """Saved tests of categories that were made in another way."""
-        return [test for test in self._saved if test.folder not in self._evidence_names]
+    def other_evidence(self) -> dict[str, xr.DataTree]:
+        """Saved tests of categories that were made in another way, by the name of their folder."""
+        return {name: tree for name, tree in self._saved.items() if name not in self._evidence_names}
 
     @cached_property
     def incomplete_evidence(self) -> dict[str, list[str]]:
@@ -67,8 +63,8 @@ class Material:
         return {} if self.folder is None else incomplete_evidence(self.folder)
 
     @cached_property
-    def _saved(self) -> list[Evidence]:
-        return [] if self.folder is None else saved_evidence(self.folder)
+    def _saved(self) -> dict[str, xr.DataTree]:
+        return {} if self.folder is None else saved_evidence(self.folder)
 
     @cached_property
     def _evidence_names(self) -> list[str]:
@@ -100,23 +96,18 @@ class Material:
     @property
     def scores(self) -> dict[str, xr.Dataset]:
         """Scores of every method that is no control, in the map's metric, the mapped one first."""
-        return self._scored[0]
+        return {label: scores for label, scores in self._scored.items() if not isinstance(scores, str)}
 
     @property
     def not_scored(self) -> dict[str, str]:
         """Method@positions that has no scores in the map's metric -> why."""
-        return self._scored[1]
-
-    def title_of(self, label: str) -> str:
-        """One line on what scores of a method@positions are of."""
-        reading = Reading(Label.parse(label), self.reading.metric)
-        return f"{reading.scores_title}, model {self.manifest.model.name}"
+        return {label: reason for label, reason in self._scored.items() if isinstance(reason, str)}
 
     @cached_property
-    def _scored(self) -> tuple[dict[str, xr.Dataset], dict[str, str]]:
+    def _scored(self) -> dict[str, xr.Dataset | str]:
         if not self.tables:
-            return {}, {}
-        scores, problems = {self.mapped: self.tables["scores"]}, dict[str, str]()
+            return {}
+        scores: dict[str, xr.Dataset | str] = {self.mapped: self.tables["scores"]}
         for label in scored_labels(self.results):
             if str(label) in scores or self.declared[str(label)].control_of:
                 continue
@@ -125,8 +116,8 @@ class Material:
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
                     scores[str(label)] = read_scores(self.results, Reading(label, self.reading.metric))
             except HeadcatsError as error:  # measured in other metrics alone, for example
-                problems[str(label)] = str(error)
-        return scores, problems
+                scores[str(label)] = str(error)
+        return scores
 
     @cached_property
     def strengths(self) -> xr.Dataset | None:
@@ -151,19 +142,11 @@ class Material:
         """Why the rule can judge no head; "" where it can, and where no task was scored."""
         return str(self.tables["members"].attrs.get("not_judged", "")) if self.tables else ""
 
-    @property
-    def named_folder(self) -> str:
-        """The results folder as a command names it."""
-        return "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
-
-    def options(self, *names: str) -> str:
-        """What a command on the folder needs to speak of the same categories: options that are not the default.
-
-        Args:
-            names: Those that the command has.
-        """
-        options = self.reading.options_for(self.results)
-        return "".join(f" --{name} {options[name]}" for name in names if name in options)
+    def command(self, name: str, *options: str) -> str:
+        """A command on the folder that speaks of the same categories, with those `options` that are not the default."""
+        folder = "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
+        values = self.reading.options_for(self.results) if self.tables else {}
+        return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 
     def address(self, path: Path) -> str:
         """A file of the results folder, as the page links it."""

@@ -1,4 +1,7 @@
-"""The numbers of every head over tasks and methods, packed so that a page can hold them for 80 x 64 heads."""
+"""What the page's script knows of every head: categories, verdicts, tasks, and numbers over tasks and methods.
+
+The numbers are packed so that a page can hold them for 80 x 64 heads.
+"""
 
 import base64
 import json
@@ -8,25 +11,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import plotly.colors
 import xarray as xr
 from jaxtyping import Float, Int16, Shaped
 
-EFFECT_FIELDS = ("effect", "low", "high", "q_value")
+from headcats.figures.colours import DIVERGING
+from headcats.reports.page.material import Material
+from headcats.reports.text.finding import by_category
+
+_EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.
 _STEP, _LARGEST, _MISSING = 1e-4, 32000, -32768
 # q as thousandths of its decimal logarithm: to a quarter of a percent, down to 1e-32.
 _PER_DECADE = 1000
+_DESCRIPTIONS = 20_000
+"""Characters for the names of what is packed."""
+_SEQUENTIAL = "Viridis"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """One number or four of every head in a row: a task, a category or a function.
+    """Numbers of every head in each row: a task, a category or a group, as `dim` says.
 
     Attributes:
         label: What gave the numbers, such as "denoising_patch@last".
-        dim: What one row is: "task", "category", "function".
-        unit: What the numbers are, in words.
-        names: Of the rows.
         groups: Category of every row.
         values: Name of a number -> `(row, layer, head)`; "effect", "low", "high" and "q_value", or "score" alone.
     """
@@ -41,35 +49,31 @@ class Rows:
 
 @dataclass
 class Packed:
-    """What the page's script unpacks: a description, and the numbers it describes in one run of bytes."""
+    """What the page's script unpacks: a description, the numbers it describes in one run of bytes, and what is not in.
+
+    `left_out` holds the labels of the rows for which there was no room.
+    """
 
     about: list[dict[str, Any]] = field(default_factory=list)
     data: bytes = b""
     left_out: list[str] = field(default_factory=list)
-    """Labels of the rows for which there was no room."""
 
 
-def effect_rows(scores: xr.Dataset, *, dim: str, label: str, grid: tuple[int, int]) -> Rows:
-    """Effects with interval and q as rows of a page.
-
-    Args:
-        scores: `effect, low, high, q_value` over (task or category, layer, head).
-        dim: The row dimension, "task" or "category".
-        label: What gave the numbers.
-        grid: Layers and heads, counted from 0.
-    """
-    names = tuple(str(name) for name in scores[dim].values)
-    groups = names if dim == "category" else tuple(str(name) for name in scores["category"].values)
-    values = {name: on_grid(scores[name].astype(float), grid) for name in EFFECT_FIELDS}
-    return Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values)
-
-
-def on_grid(
-    values: xr.DataArray, grid: tuple[int, int], *, fill: Any = np.nan
-) -> Shaped[np.ndarray, "*row layer head"]:
-    """Values with every layer and head from 0 on; `fill` where one is absent."""
-    bare = values.reset_coords(drop=True).transpose(..., "layer", "head")
-    return bare.reindex(layer=range(grid[0]), head=range(grid[1]), fill_value=fill).to_numpy()
+def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]:
+    """The description that becomes JSON, and the bytes that it describes; both take `room` characters at most."""
+    model = material.manifest.model
+    per_layer = [0] * (max(model.layers) + 1)
+    for layer, n in zip(model.layers, model.heads, strict=True):
+        per_layer[layer] = n
+    grid = (len(per_layer), max(per_layer))
+    about = {
+        "grid": grid,
+        "per_layer": per_layer,
+        "scales": {"effect": _scale(DIVERGING), "score": _scale(_SEQUENTIAL)},
+        **_categories(material, grid),
+    }
+    packed = pack(_rows(material, grid), room=room - len(deflated_json(about)) - _DESCRIPTIONS)
+    return about | {"blocks": packed.about, "left_out": packed.left_out}, packed.data
 
 
 def pack(blocks: Sequence[Rows], *, room: int) -> Packed:
@@ -79,15 +83,14 @@ def pack(blocks: Sequence[Rows], *, room: int) -> Packed:
         blocks: The most important first; the first is taken whatever its size.
         room: Characters that the packed bytes may take on the page.
     """
-    packed, raw = Packed(), b""
+    packed = Packed()
     for rows in blocks:
-        about, data = _encoded(rows, start=len(raw))
-        if packed.about and len(deflated(raw + data)) > room:
+        about, data = _encoded(rows, start=len(packed.data))
+        if packed.about and len(deflated(packed.data + data)) > room:
             packed.left_out.append(rows.label)
             continue
         packed.about.append(about)
-        raw += data
-    packed.data = raw
+        packed.data += data
     return packed
 
 
@@ -101,6 +104,64 @@ def deflated_json(content: Any) -> str:
     return deflated(json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8"))
 
 
+def _rows(material: Material, grid: tuple[int, int]) -> list[Rows]:
+    """The mapped method by task and by category, then the joint methods, which are small, then all others."""
+    tables = [(label, "task", table) for label, table in material.scores.items()]
+    if material.tables:
+        tables.insert(1, (material.mapped, "category", material.tables["members"]))
+    rows = []
+    for label, dim, table in tables:
+        names, groups = (tuple(map(str, table[coordinate].values)) for coordinate in (dim, "category"))
+        values = {name: _on_grid(table[name].astype(float), grid) for name in _EFFECT_FIELDS}
+        rows.append(Rows(label, dim, "effect, in shares of the clean-corrupted gap", names, groups, values))
+    if material.strengths is None:
+        return rows
+    for label in material.strengths["method"].values.tolist():
+        table = material.strengths.sel({"method": label})
+        names = tuple(map(str, table["group"].values))
+        values = {"score": _on_grid(table["strength"].astype(float), grid)}
+        rows.insert(min(2, len(rows)), Rows(label, "group", str(table["reduction"].item()), names, names, values))
+    return rows
+
+
+def _categories(material: Material, grid: tuple[int, int]) -> dict[str, Any]:
+    """Categories, and of each one the verdict on every head and the tasks that heads pass in."""
+    about: dict[str, Any] = {"in_letter": "i", "categories": [], "verdicts": [], "tasks": []}
+    if not material.tables:
+        return about
+    overlap = material.tables["overlap"]
+    colours = {entry["name"]: entry["colour"] for entry in json.loads(overlap.attrs["categories"])}
+    if overlap.attrs.get("sign") == "suppressing":
+        about["in_letter"] = "s"
+    for category, table in by_category(overlap):
+        about["categories"].append({"name": category, "colour": colours[category]})
+        about["verdicts"].append(_verdicts(table, about["in_letter"], grid))
+        # Place of a head, layer by layer -> its tasks; heads without any are left out.
+        texts = _on_grid(table["tasks"].astype(object), grid, fill="").ravel().tolist()
+        about["tasks"].append({place: str(text) for place, text in enumerate(texts) if text})
+    return about
+
+
+def _verdicts(category: xr.Dataset, letter: str, grid: tuple[int, int]) -> str:
+    """A letter for every head, layer by layer: in, suppressing, undecided, out, or "-" where there is no number."""
+    member, effect = (_on_grid(category[name].astype(float), grid) for name in ("member", "effect"))
+    suppressing = _on_grid(category.get("suppressing", 0 * category["member"]).astype(float), grid, fill=0.0)
+    cases = [~np.isfinite(effect), member == 1, suppressing == 1, member == 0]
+    return "".join(np.select(cases, ["-", letter, "s", "u"], "o").ravel().tolist())
+
+
+def _scale(name: str) -> list[list[Any]]:
+    return [[float(place), colour] for place, colour in plotly.colors.get_colorscale(name)]
+
+
+def _on_grid(
+    values: xr.DataArray, grid: tuple[int, int], *, fill: Any = np.nan
+) -> Shaped[np.ndarray, "*row layer head"]:
+    """Values with every layer and head from 0 on; `fill` where one is absent."""
+    bare = values.reset_coords(drop=True).transpose(..., "layer", "head")
+    return bare.reindex(layer=range(grid[0]), head=range(grid[1]), fill_value=fill).to_numpy()
+
+
 def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
     """Description and bytes; `low` and `high` are kept as distances from the effect, which compress better."""
     sizes = {name: array for name, array in rows.values.items() if name != "q_value"}
@@ -108,7 +169,7 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
     # Twice, as the distance of an end from its effect has to fit too.
     step = max(_STEP if "effect" in sizes else 0.0, 2 * float(largest) / _LARGEST) or _STEP
     steps = {name: _counts(array, step) for name, array in sizes.items()}
-    data, fields = b"", []
+    data = b""
     for name, array in rows.values.items():
         if name == "q_value":
             with np.errstate(divide="ignore"):
@@ -119,13 +180,12 @@ def _encoded(rows: Rows, *, start: int) -> tuple[dict[str, Any], bytes]:
             counts = np.where(missing, _MISSING, distance).astype(np.int16)
         else:
             counts = steps[name]
-        fields.append(name)
         # All low bytes, then all high bytes: the latter hardly differ, and take next to no room.
         data += counts.astype("<i2").view(np.uint8).reshape(-1, 2).T.tobytes()
-    shape = next(iter(rows.values.values())).shape
     about = {
         "label": rows.label, "what": rows.dim, "unit": rows.unit, "names": list(rows.names),
-        "groups": list(rows.groups), "fields": fields, "step": step, "start": start, "shape": list(shape),
+        "groups": list(rows.groups), "fields": list(rows.values), "step": step, "start": start,
+        "shape": list(next(iter(sizes.values())).shape),
     }  # fmt: skip
     return about, data
 

@@ -15,7 +15,6 @@ class Drawn:
 
     Attributes:
         name: Names it within the page.
-        figure: As a function of `hc.figures` returns it.
         alt: What it shows, for those who do not see it; the numbers stand in the tables beside it.
         heads: What its axes count where its cells are heads: "layer-head" or "head-layer" (x, then y), or "".
     """
@@ -74,13 +73,7 @@ Part = Finding | Drawn | Facts | Code | Link | Heading | Explorer | Folded
 
 @dataclass(frozen=True)
 class Section:
-    """One section of the page.
-
-    Attributes:
-        name: Its address in the page.
-        title: Its heading.
-        parts: From top to bottom; a section without parts is left out.
-    """
+    """One section of the page; `name` is its address. A section without parts is left out."""
 
     name: str
     title: str

@@ -1,40 +1,43 @@
 """What other commands have saved in a results folder: evidence, robustness and attention views."""
 
+import functools
 import json
+import os
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import xarray as xr
 
-from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES
+from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import StorageError
 from headcats.evidence.verdicts import in_current_words
-from headcats.results.folder import read_table
+from headcats.results.folder import read_table, slug, table_bytes
+from headcats.results.whole_file import write_whole
+
+_AGREEMENT, _HALVES, _PROTOCOLS = "agreement.nc", "halves.nc", "protocols"
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One test of the categories.
+class Robustness:
+    """How far the categories of one run depend on the protocol and on the prompts.
 
     Attributes:
-        folder: Name of its folder, such as "evidence".
-        tree: As `hc.run_evidence` returns it.
+        members: Protocol -> what `hc.categorize` returns.
+        left_out: Protocol -> why it is not compared.
+        halves: With the attribute `title`; None where prompts were not halved.
     """
 
-    folder: str
-    tree: xr.DataTree
+    agreement: xr.Dataset
+    members: Mapping[str, xr.Dataset]
+    left_out: Mapping[str, str]
+    halves: xr.Dataset | None
 
 
 @dataclass(frozen=True)
 class View:
-    """One page of attention patterns.
-
-    Attributes:
-        path: The file.
-        title: What it is of.
-        content: What it shows.
-        by: Method, metric and rule that its heads were chosen by.
-    """
+    """One page of attention patterns; `by` is the method, metric and rule that its heads were chosen by."""
 
     path: Path
     title: str
@@ -42,13 +45,13 @@ class View:
     by: str
 
 
-def saved_evidence(folder: Path) -> list[Evidence]:
-    """Every complete test in a results folder, by name.
+def saved_evidence(folder: Path) -> dict[str, xr.DataTree]:
+    """Name of its folder -> every complete test of categories in a results folder, as `hc.run_evidence` returns it.
 
     Raises:
         StorageError: A damaged file.
     """
-    return [Evidence(path.name, _tree(path)) for path in sorted(folder.glob(f"{EVIDENCE}*")) if not _lacking(path)]
+    return {path.name: _tree(path) for path in sorted(folder.glob(f"{EVIDENCE}*")) if not _lacking(path)}
 
 
 def incomplete_evidence(folder: Path) -> dict[str, list[str]]:
@@ -68,6 +71,48 @@ def _tree(test: Path) -> xr.DataTree:
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree
+
+
+def robustness_folder(reading: Reading) -> str:
+    """Where it lies within a results folder."""
+    return f"{EVIDENCE}/robustness{reading.judging_suffix}"
+
+
+def save_robustness(folder: str | os.PathLike[str], subfolder: str, robustness: Robustness) -> None:
+    """Write it into a subfolder of a results folder, in place of what an earlier call wrote there.
+
+    Raises:
+        StorageError: The folder cannot be written.
+    """
+    files = {} if robustness.halves is None else {_HALVES: robustness.halves}
+    for place, (name, members) in enumerate(robustness.members.items()):
+        means = members.drop_dims([dim for dim in ("resample", "flip") if dim in members.dims])
+        files[f"{_PROTOCOLS}/{place:03}-{slug(name)}.nc"] = means.assign_attrs(protocol=name)
+    # Last, since it says that the others are there: a call that is stopped leaves nothing that looks whole.
+    files[_AGREEMENT] = robustness.agreement.assign_attrs(
+        left_out=json.dumps(dict(robustness.left_out), ensure_ascii=False)
+    )
+    contents = {name: table_bytes(table) for name, table in files.items()}
+    shutil.rmtree(Path(folder) / subfolder, ignore_errors=True)
+    for name, data in contents.items():
+        write_whole(Path(folder) / subfolder / name, data)
+
+
+def saved_robustness(folder: str | os.PathLike[str], subfolder: str) -> Robustness | None:
+    """What was saved there; None where nothing was.
+
+    Raises:
+        StorageError: A damaged file.
+    """
+    home = Path(folder) / subfolder
+    if not (home / _AGREEMENT).is_file():
+        return None
+    open_table = functools.partial(read_table, again=f"`headcats compare {folder}`")
+    agreement = open_table(home / _AGREEMENT)
+    halves = open_table(home / _HALVES) if (home / _HALVES).is_file() else None
+    protocols = [open_table(path) for path in sorted((home / _PROTOCOLS).glob("*.nc"))]
+    members = {str(protocol.attrs["protocol"]): protocol for protocol in protocols}
+    return Robustness(agreement, members, json.loads(agreement.attrs["left_out"]), halves)
 
 
 def saved_views(folder: Path) -> list[View]:

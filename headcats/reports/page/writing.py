@@ -10,8 +10,7 @@ import xarray as xr
 from headcats.categories.argument_checks import RESULTS, check_is, check_rule
 from headcats.categories.reading import Reading, map_tables
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.reports.page.head_store import head_store
-from headcats.reports.page.markup import Head, document
+from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
 from headcats.results.folder import load
@@ -94,8 +93,7 @@ def write_report(
     target = _target(path, folder, reading.file_suffix(tree) if tables else "")
     material = Material(tree, tables, reading, folder=folder, target=target, cautions=cautions)
     sections = [section for make in SECTIONS if (section := make(material)).parts]
-    content = document(_head(material), sections, lambda room: head_store(material, room=room))
-    write_whole(target, content.encode("utf-8"))
+    write_whole(target, document(material, sections).encode("utf-8"))
     return target
 
 
@@ -119,13 +117,11 @@ def _read_tables(tree: xr.DataTree, reading: Reading) -> tuple[dict[str, xr.Data
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
         tables = map_tables(tree, reading)
-    cautions: dict[str, None] = {}
     for warning in caught:
-        if issubclass(warning.category, StatisticsWarning):
-            cautions[str(warning.message)] = None
-        else:
+        if not issubclass(warning.category, StatisticsWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return tables, tuple(cautions)
+    cautions = [str(warning.message) for warning in caught if issubclass(warning.category, StatisticsWarning)]
+    return tables, tuple(dict.fromkeys(cautions))
 
 
 def _target(path: str | os.PathLike[str] | None, folder: Path | None, suffix: str) -> Path:
@@ -139,14 +135,3 @@ def _target(path: str | os.PathLike[str] | None, folder: Path | None, suffix: st
             "These results lie in no folder, so the report needs a file: hc.report(results, 'report.html')."
         )
     return folder / f"{FILE}{suffix}.html"
-
-
-def _head(material: Material) -> Head:
-    manifest = material.manifest
-    model, suite, begun = manifest.model.name, manifest.plan.suite, manifest.created[:10]
-    return Head(
-        title=f"{model}, {suite}: headcats report",
-        heading=f"Attention heads of {Path(model).name}",
-        under=f"headcats report on suite {suite}{begun and f', results of {begun}'}",
-        example=f"L{manifest.model.layers[0]}H0",
-    )

@@ -1,45 +1,48 @@
 """Findings of a comparison of protocols, halves and replicates of one model."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from jaxtyping import Bool, Shaped
 
-from headcats.evidence.comparison.agreement import pairs
-from headcats.reports.text.finding import Finding, Table, line, paragraph, table
-from headcats.reports.text.replicates import replicates
-from headcats.reports.text.wording import first_names, number_text
+from headcats.categories.replicates import replicated
+from headcats.evidence.comparison.agreement import SIGNS, pairs
+from headcats.reports.text.finding import (
+    Finding,
+    Table,
+    by_category,
+    first_names,
+    interval_text,
+    line,
+    number_text,
+    paragraph,
+    table,
+    with_interval,
+)
 
 WIDEST_MATRIX = 18  # more columns do not fit beside each other
 NAMED_HEADS = 12  # more heads are counted, not named
-NOT_JUDGED = "-"
 _COLUMNS = {"always": "in all", "half": "in at least half", "any": "in any"}
 
 
 def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> Iterator[Finding]:
     """The protocols, how far each two agree, what the disagreement is about, and a verdict for each category.
 
-    Args:
-        agreement: What `hc.evidence.agreement` returns.
-        left_out: Protocol -> why it is not compared.
+    `agreement` is what `hc.evidence.agreement` returns; `left_out` says of a protocol why it is not compared.
     """
-    protocols = [str(name) for name in agreement["protocol"].values]
-    categories = agreement["category"].values.tolist()
-    sizes = agreement["size"].transpose("protocol", "category").values
-    has_numbers = scored(agreement)
-    size_texts = np.where(has_numbers, sizes.astype(str), NOT_JUDGED)
+    protocols, judged = agreement["protocol"].values.tolist(), judged_sizes(agreement)
     rows = [
-        [str(number), protocol, *texts]
-        for number, (protocol, texts) in enumerate(zip(protocols, size_texts.tolist(), strict=True), start=1)
+        [str(number), protocol, *(str(sizes.get(protocol, "-")) for sizes in judged.values())]
+        for number, protocol in enumerate(protocols, start=1)
     ]
     rule = str(agreement["rule"].values[0]) if "rule" in agreement.coords else None
     yield table(
-        "agreement.protocols", ["", "protocol", *categories], rows, numeric=categories,
+        "agreement.protocols", ["", "protocol", *judged], rows, numeric=judged,
         sign=agreement.attrs["sign"], rule=rule and line("agreement.rule", rule=rule),
     )  # fmt: skip
-    if not has_numbers.all():
+    if any(len(sizes) < len(protocols) for sizes in judged.values()):
         yield line("map.category_not_judged")
     for protocol, reason in left_out.items():
         yield line("agreement.left_out", name=protocol, reason=reason)
@@ -48,9 +51,9 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
         yield paragraph("agreement.single")
         return
     compared = pairs(agreement)
-    with_numbers = [name for name, column in zip(categories, has_numbers.T, strict=True) if column.any()]
+    with_numbers = [category for category, sizes in judged.items() if sizes]
     if len(protocols) == 2:
-        yield _pair(compared, size_texts)
+        yield _pair(compared, judged, protocols)
     elif len(protocols) <= WIDEST_MATRIX:
         for category in with_numbers:
             yield _matrix(agreement.sel(category=category), category)
@@ -58,35 +61,55 @@ def agreement_findings(agreement: xr.Dataset, left_out: Mapping[str, str]) -> It
         yield paragraph("agreement.too_many", n=len(protocols))
     if len(protocols) > 2:
         yield _differences(compared[compared["category"].isin(with_numbers)])
-    for place, category in enumerate(categories):
-        judged_sizes = {
-            name: size
-            for name, size, with_number in zip(protocols, sizes[:, place].tolist(), has_numbers[:, place], strict=True)
-            if with_number
-        }
-        finding = _verdict(category, compared[compared["category"] == category], judged_sizes, n=len(protocols))
+    for place, (category, sizes) in enumerate(judged.items()):
+        finding = _verdict(category, compared[compared["category"] == category], sizes, n=len(protocols))
         yield finding if place else paragraph(finding.id, **finding.fields)
 
 
-def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Iterator[Finding]:
-    """Which heads are in a category under all protocols, at least half of them, or any; where they share categories.
+def judged_sizes(agreement: xr.Dataset) -> dict[str, dict[str, int]]:
+    """Category -> protocol with the number of any head in it -> how many heads it has in the category."""
+    protocols = agreement["protocol"].values.tolist()
+    sizes = agreement["size"].transpose("category", "protocol").values.tolist()
+    n_heads = np.diagonal(agreement["n_heads"].transpose("category", "protocol", "other").values, axis1=1, axis2=2)
+    return {
+        category: {name: size for name, size, n in zip(protocols, of_category, numbers, strict=True) if n}
+        for category, of_category, numbers in zip(agreement["category"].values.tolist(), sizes, n_heads, strict=True)
+    }
 
-    Of two protocols, half is any: that column is left out. Protocols without numbers in a category do not count there.
 
-    Args:
-        members: Protocol -> what `hc.categorize` returns.
-        sign: "helping" or "suppressing" heads.
+def replicates(members: Mapping[str, xr.Dataset], *, sign: str) -> list[dict[str, Any]]:
+    """Heads that are in a category under all protocols, at least half of them (of three or more), or any.
+
+    Returns:
+        One per category: `category`, `judged_by` how many protocols with numbers in it, and the names of the heads that
+        `always`, `half` or `any` of these have in it. None for a single protocol, or protocols of different categories.
     """
+    categories = [table["category"].values.tolist() for table in members.values()]
+    if len(members) < 2 or any(names != categories[0] for names in categories):
+        return []
+    outcome, _ = SIGNS[sign]
+    by_category: list[dict[str, Any]] = []
+    for category in categories[0]:
+        rows = {protocol: table.sel(category=[category]) for protocol, table in members.items()}
+        rows = {protocol: row for protocol, row in rows.items() if row["effect"].notnull().any()}
+        entry: dict[str, Any] = {"category": category, "judged_by": len(rows)}
+        for by in ("always", "half", "any") if len(members) > 2 else ("always", "any"):
+            entry[by] = _head_names(replicated(rows, by=by)[outcome].sel(category=category) == 1) if rows else []
+        by_category.append(entry)
+    return by_category
+
+
+def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Iterator[Finding]:
+    """`replicates`, which has the same arguments, as a table."""
     by_category = replicates(members, sign=sign)
     if not by_category:
         return
-    columns = [name for name in _COLUMNS if name in by_category[0].heads]
+    columns = [name for name in _COLUMNS if name in by_category[0]]
     rows = []
-    for replicate in by_category:
-        partly = 0 < replicate.judged < len(members)
-        count = f" (judged by {replicate.judged} of {len(members)})" if partly else ""
-        cells = [_head_list(replicate.heads[name]) if replicate.judged else NOT_JUDGED for name in columns]
-        rows.append([f"{replicate.category}{count}", *cells])
+    for entry in by_category:
+        n = entry["judged_by"]
+        count = f" (judged by {n} of {len(members)})" if 0 < n < len(members) else ""
+        rows.append([f"{entry['category']}{count}", *(_head_list(entry[name]) if n else "-" for name in columns)])
     headings = ["category", *(_COLUMNS[name] for name in columns)]
     yield table("agreement.replicates", headings, rows, n=len(members), sign=sign)
     if any(table_of.attrs.get("effect") == "task_specific" for table_of in members.values()):
@@ -94,27 +117,16 @@ def replicate_findings(members: Mapping[str, xr.Dataset], *, sign: str) -> Itera
 
 
 def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
-    """Agreement between halves of the prompts, mean and range over splits.
-
-    Args:
-        halves: What `hc.evidence.half_agreement` returns.
-        title: Method, positions and metric.
-    """
+    """What `hc.evidence.half_agreement` returns: mean and range over splits; `title` names the method."""
     splits, reasons = halves.sizes["split"], halves["reason"].values.tolist()
     rows = []
-    for category in halves["category"].values.tolist():
-        cell = halves.sel(category=category)
+    for category, cell in by_category(halves):
         sizes = [
-            NOT_JUDGED if reason else "|".join(map(str, split))
+            "-" if reason else "|".join(map(str, split))
             for split, reason in zip(cell["size"].values, reasons, strict=True)
         ]
-        ranges = [
-            f"{number_text(cell[name])} ({number_text(cell[f'{name}_min'])} to {number_text(cell[f'{name}_max'])})"
-            if np.isfinite(cell[name])
-            else "-"
-            for name in ("jaccard", "spearman")
-        ]
-        size_text = " ".join(sizes) if cell["n_heads"] else NOT_JUDGED
+        ranges = [with_interval(cell, name, ("_min", "_max")) for name in ("jaccard", "spearman")]
+        size_text = " ".join(sizes) if cell["n_heads"] else "-"
         rows.append([category, size_text, str(int(cell["n_splits"])), *ranges, number_text(cell["expected"])])
     columns = [
         "category", "heads per half", "compared", "Jaccard (range)", "Spearman of effects (range)", "Jaccard by chance",
@@ -128,11 +140,7 @@ def half_findings(halves: xr.Dataset, *, title: str) -> Iterator[Finding]:
 
 
 def approximation_findings(labels: Sequence[str]) -> list[Finding]:
-    """A warning where effects are first-order approximations; nothing where all are exact.
-
-    Args:
-        labels: Of each protocol or model, what its effects are; "" for exact ones.
-    """
+    """A warning where effects are approximations; `labels` say of each protocol or model which, "" for exact ones."""
     if not any(labels):
         return []
     if len(set(labels)) == 1:
@@ -144,34 +152,22 @@ def approximation_findings(labels: Sequence[str]) -> list[Finding]:
     return [paragraph("agreement.mixed", kinds=kinds)]
 
 
-def scored(agreement: xr.Dataset) -> Bool[np.ndarray, "protocol category"]:
-    """Where a protocol has the number of any head in a category."""
-    heads = agreement["n_heads"].transpose("category", "protocol", "other").values
-    return np.diagonal(heads, axis1=1, axis2=2).T > 0
-
-
-def _pair(compared: pd.DataFrame, size_texts: Shaped[np.ndarray, "protocol category"]) -> Table:
+def _pair(compared: pd.DataFrame, judged: Mapping[str, Mapping[str, int]], protocols: Sequence[str]) -> Table:
     columns = ["heads in first", "heads in second", "in both", "Jaccard", "Spearman of effects", "by chance"]
-    rows = [
-        [
-            row.category,
-            *sizes,
-            NOT_JUDGED if NOT_JUDGED in sizes else str(row.both),
-            *map(number_text, (row.jaccard, row.spearman, row.expected)),
-        ]
-        for row, sizes in zip(compared.itertuples(), size_texts.T.tolist(), strict=True)
-    ]
+    rows = []
+    for row in compared.itertuples():
+        sizes = [str(judged[row.category].get(name, "-")) for name in protocols]
+        both = "-" if "-" in sizes else str(row.both)
+        rows.append([row.category, *sizes, both, *map(number_text, (row.jaccard, row.spearman, row.expected))])
     return table("agreement.pair", ["category", *columns], rows, numeric=columns)
 
 
 def _matrix(agreement: xr.Dataset, category: str) -> Table:
-    n = agreement.sizes["protocol"]
     above, below = (agreement[name].transpose("protocol", "other").values for name in ("jaccard", "spearman"))
-    rows = [
-        [str(i + 1), *("" if i == j else number_text(above[i, j] if j > i else below[i, j]) for j in range(n))]
-        for i in range(n)
-    ]
-    columns = ["", *(str(place + 1) for place in range(n))]
+    numbers = np.triu(above, 1) + np.tril(below, -1)
+    places = range(len(numbers))
+    rows = [[str(i + 1), *("" if i == j else number_text(numbers[i, j]) for j in places)] for i in places]
+    columns = ["", *(str(place + 1) for place in places)]
     return table("agreement.matrix", columns, rows, numeric=columns[1:], category=category)
 
 
@@ -181,13 +177,11 @@ def _differences(compared: pd.DataFrame) -> Table:
     for parts in sorted(set(differing), key=lambda parts: (parts.count(","), parts)):
         group = compared[differing == parts]
         numbers = group[["jaccard", "expected", "spearman"]].astype(float)
-        jaccard = numbers["jaccard"].dropna()
-        spread = f" ({number_text(jaccard.min())} to {number_text(jaccard.max())})" if len(jaccard) else ""
-        n_pairs = len(group[["first", "second"]].drop_duplicates())
-        mean = f"{number_text(numbers['jaccard'].mean())}{spread}"
-        rows.append(
-            [parts, str(n_pairs), mean, *(number_text(numbers[name].mean()) for name in ("expected", "spearman"))]
-        )
+        jaccard, expected, spearman = map(number_text, numbers.mean())
+        lowest, highest = numbers["jaccard"].agg(["min", "max"])
+        spread = "" if jaccard == "-" else f" ({interval_text(lowest, highest)})"
+        n_pairs = str(len(group[["first", "second"]].drop_duplicates()))
+        rows.append([parts, n_pairs, f"{jaccard}{spread}", expected, spearman])
     columns = ["protocols that differ in", "pairs", "mean Jaccard (range)", "by chance", "mean Spearman"]
     return table("agreement.differences", columns, rows, numeric=columns[1:])
 
@@ -200,36 +194,33 @@ def _verdict(category: str, compared: pd.DataFrame, sizes: Mapping[str, int], *,
     if not sizes:
         return line("agreement.not_judged", category=category)
     finders = [name for name, size in sizes.items() if size]
-    empty = [name for name in sizes if name not in finders]
-    unjudged = n - len(sizes)
-    fields = {
-        "category": category,
-        "unjudged": line("agreement.unjudged_by", n=unjudged, of=n) if unjudged else None,
-        "empty": line(
-            f"agreement.empty{'_named' if len(empty) <= 2 else ''}", n=len(empty), of=len(sizes), names=empty
-        )
-        if empty
-        else None,
-    }  # fmt: skip
+    names = [name for name in sizes if name not in finders]
+    empty, unjudged = None, None
+    if names:
+        id = "agreement.empty_named" if len(names) <= 2 else "agreement.empty"
+        empty = line(id, n=len(names), of=len(sizes), names=names)
+    if len(sizes) < n:
+        unjudged = line("agreement.unjudged_by", n=n - len(sizes), of=n)
     if not finders:
-        return line("agreement.no_finder", **fields | {"empty": None})
+        return line("agreement.no_finder", category=category, unjudged=unjudged)
+    fields = {"category": category, "unjudged": unjudged, "empty": empty}
     if len(finders) == 1:
         return line("agreement.one_finder", **fields, name=finders[0], n=sizes[finders[0]])
     among_finders = compared[compared["first"].isin(finders) & compared["second"].isin(finders)]
     lowest = among_finders.sort_values(["jaccard", "spearman"], kind="stable").iloc[0]
-    several = len(among_finders) > 1
     median = line("agreement.median", n=len(among_finders), jaccard=among_finders["jaccard"].median())
     return line(
-        f"agreement.lowest{'_of_finders' if empty or unjudged else ''}",
+        "agreement.lowest_of_finders" if empty or unjudged else "agreement.lowest",
         **fields,
-        jaccard=lowest["jaccard"],
-        median=median if several else None,
-        first=lowest["first"],
-        n_first=sizes[lowest["first"]],
-        second=lowest["second"],
-        n_second=sizes[lowest["second"]],
-        spearman=lowest["spearman"],
+        **{name: lowest[name] for name in ("first", "second", "jaccard", "spearman")},
+        **{f"n_{place}": sizes[lowest[place]] for place in ("first", "second")},
+        median=median if len(among_finders) > 1 else None,
     )
+
+
+def _head_names(inside: xr.DataArray) -> list[str]:
+    cells = inside.stack(cell=("layer", "head"))
+    return [f"L{layer}H{head}" for layer, head in cells["cell"].values[cells.values]]
 
 
 def _head_list(heads: Sequence[str]) -> str:

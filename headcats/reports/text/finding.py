@@ -1,10 +1,20 @@
-"""What results say: findings with an identifier and fields, and tables. `str` of a finding is its sentence."""
+"""What results say: findings with an identifier and fields, and tables. `str` of a finding is its sentence.
 
-from collections.abc import Iterable, Mapping, Sequence
+Sentences are templates in `wording.toml`, one for each identifier.
+"""
+
+import functools
+import string
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Literal
 
-from headcats.reports.text.wording import sentence
+import numpy as np
+import xarray as xr
+
+from headcats.errors import pluralize
 
 Place = Literal["line", "item", "paragraph", "note"]
 
@@ -26,16 +36,15 @@ class Finding:
 
     def __str__(self) -> str:
         """One line of plain text; commands and names in it stand in backticks."""
-        return sentence(self.id, self.fields)
+        return _FORMATTER.vformat(templates()[self.id], (), self.fields)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Finding):
-    r"""Texts in rows and columns; the sentence is its title, "" where the line before is the title.
+    """Texts in rows and columns; the sentence is its title, "" where the line before is the title.
 
     Attributes:
         columns: Heads of the columns; several may be "".
-        rows: Cells as they are shown, as many in every row as there are columns; lines within a cell end with "\n".
         numeric: Columns of numbers, flush right.
     """
 
@@ -74,3 +83,69 @@ def table(
 ) -> Table:
     """A table of lists; `fields` are those of its title."""
     return Table(id, fields, columns=tuple(columns), rows=tuple(map(tuple, rows)), numeric=frozenset(numeric))
+
+
+@functools.cache
+def templates() -> dict[str, str]:
+    """Identifier, such as "map.chance" -> template with named fields."""
+    groups = tomllib.loads(files("headcats.reports.text").joinpath("wording.toml").read_text(encoding="utf-8"))
+    return {f"{group}.{name}": text for group, part in groups.items() for name, text in part.items()}
+
+
+def by_category(results: xr.Dataset) -> Iterator[tuple[str, xr.Dataset]]:
+    """Every category with its part of a dataset."""
+    for name in results["category"].values.tolist():
+        yield name, results.sel(category=name)
+
+
+def number_text(value: Any, digits: int = 2) -> str:
+    """A number with so many decimals; "-" where there is none (None, NaN)."""
+    return "-" if value is None or not np.isfinite(float(value)) else f"{float(value):z.{digits}f}"
+
+
+def interval_text(low: Any, high: Any, digits: int = 2) -> str:
+    """An interval with so many decimals; "-" where there is none."""
+    texts = [number_text(end, digits) for end in (low, high)]
+    return "-" if "-" in texts else " to ".join(texts)
+
+
+def with_interval(cell: xr.Dataset, name: str, ends: Sequence[str] = ("_low", "_high"), *, digits: int = 2) -> str:
+    """A number of a dataset with its interval, or range, in parentheses; the number alone where there is none."""
+    low, high = (cell.get(f"{name}{end}") for end in ends)
+    number, interval = number_text(cell[name], digits), interval_text(low, high, digits)
+    return number if "-" in (number, interval) else f"{number} ({interval})"
+
+
+def first_names(names: Sequence[str], n: int, separator: str = ", ") -> str:
+    """The first `n` names, and how many more there are."""
+    more = f" and {len(names) - n} more" if len(names) > n else ""
+    return f"{separator.join(names[:n])}{more}"
+
+
+class _Formatter(string.Formatter):
+    """`{names:first 8}`, `{names:and}`, `{n:count head}`, `{n:plural was|were}`, `{effect:number 2}`.
+
+    None is empty; `{more: }` puts a space before what is there.
+    """
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        spec, _, argument = format_spec.partition(" ")
+        if value is None:
+            return ""
+        if format_spec == " ":
+            return f" {value}"
+        if spec == "count":
+            return pluralize(value, *argument.split("|"))
+        if spec == "plural":
+            n = value if isinstance(value, int) else len(value)
+            return argument.split("|")[n != 1]
+        if spec == "number":
+            return number_text(value, int(argument or 2))
+        if isinstance(value, list | tuple):
+            if spec == "first":
+                return first_names(value, int(argument))
+            return {"": ", ", "and": " and ", "or": " or ", "semicolon": "; "}[spec].join(map(str, value))
+        return str(format(value, format_spec)) if format_spec else str(value)
+
+
+_FORMATTER = _Formatter()

@@ -1,54 +1,22 @@
-"""Blocks of joint methods: their findings, and which of them a figure shows."""
+"""Findings on blocks of joint methods: what a run says of them, and the map of relations in the weights."""
 
 import json
+import warnings
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import xarray as xr
 
-from headcats.errors import OptionError, UnknownNameError
+from headcats.categories.by_relation import relation_members
+from headcats.categories.head_list import head_table
+from headcats.categories.shared import overlap
+from headcats.errors import OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import lookup
-from headcats.reports.text.finding import Finding, line
-from headcats.reports.text.suggestions import how_to_add
-from headcats.results.declaration import registered, registered_declarations
-from headcats.results.label import Label
-from headcats.results.tree import declarations, manifest_of, suite_blocks
-
-
-def joint_block(
-    results: xr.DataTree, figure: str, *, method: str | None = None, any_method: bool = False
-) -> xr.Dataset | None:
-    """The block of a joint method that a figure shows; None where the figure shows something else.
-
-    Args:
-        results: As `hc.load` returns them.
-        figure: Name of the figure.
-        method: Which of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one.
-        any_method: Whether the figure also shows blocks of methods that declare another one.
-
-    Raises:
-        OptionError: The results hold none, or several and none was named.
-    """
-    blocks, declared = suite_blocks(results), declarations(results)
-    if method is None:
-        labels = [label for label in blocks if declared[label].figure == figure]
-        of_figure = [name for name, about in registered_declarations().items() if about.figure == figure]
-        missing = [name for name in of_figure if not labels and registered(name).kind == "joint"]
-    else:
-        name = Label.parse(method).name
-        labels = [label for label in blocks if Label.parse(label).name == name]
-        labels = [label for label in labels if any_method or declared[label].figure == figure]
-        about = registered(name)
-        missing = [name] if not labels and about.kind == "joint" and (any_method or about.figure == figure) else []
-    if missing:
-        advice = how_to_add(missing[0], manifest_of(results))
-        raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))
-    if not labels:
-        return None
-    if method in labels:
-        return blocks[str(method)]
-    if len(labels) > 1 or (method is not None and method != Label.parse(labels[0]).name):
-        absent = "" if method is None else f", and not {method!r}"
-        raise OptionError(f"These results hold {' and '.join(labels)}{absent}: choose one with --method.")
-    return blocks[labels[0]]
+from headcats.reports.text.finding import Finding, Table, line, number_text, table
+from headcats.reports.text.maps import count_findings, head_names
+from headcats.rules.rule import Rule
+from headcats.rules.text import rule_text
+from headcats.study.defaults import DEFAULT_RULE
 
 
 def suite_title(block: xr.Dataset) -> str:
@@ -60,15 +28,79 @@ def suite_findings(block: xr.Dataset) -> list[Finding]:
     """The findings that a run ends with, on one block.
 
     They are in the attribute `summary`; of a block written by an earlier version, the registered method is asked.
+    """
+    try:
+        summary = block.attrs.get("summary")
+        sentences = json.loads(summary) if summary else lookup("method", str(block.attrs["method"])).summary(block)
+    except UnknownNameError:
+        return []
+    return [line("methods.summary", text=text) for text in sentences]
+
+
+def relation_map(
+    block: xr.Dataset, *, threshold: str | float, tried: Mapping[str, Sequence[str]]
+) -> tuple[xr.Dataset, list[Finding]]:
+    """What `hc.overlap` returns of the categories of heads by their weights, and the findings.
 
     Args:
-        block: One of `hc.suite_blocks(results)`.
+        block: The relations, as `ov_relation` gives them.
+        threshold: As in `hc.categories.relation_members`.
+        tried: Category that the method was run for -> relations of it that were skipped.
     """
-    if "summary" in block.attrs:
-        sentences = json.loads(block.attrs["summary"])
-    else:
-        try:
-            sentences = lookup("method", str(block.attrs["method"])).summary(block)
-        except UnknownNameError:
-            return []
-    return [line("methods.summary", text=text) for text in sentences]
+    categories, suite = set(block["category"].values.tolist()), json.loads(block.attrs["categories"])
+    entries = [entry for entry in suite if entry["name"] in categories]  # chance is asked of these alone
+    block = block.assign_attrs(categories=json.dumps(entries, ensure_ascii=False))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # the finding "saturates" says the same
+        members = relation_members(block, threshold=threshold)
+    shared, order = overlap(members), [entry["name"] for entry in suite if entry["name"] in {*categories, *tried}]
+    return shared, [
+        _heads(members, order, f"{suite_title(block)}, {members.attrs['rule']}", tried=tried),
+        line("relations.saturates"),
+        *count_findings(shared),
+        _relations(block, threshold),
+        line("relations.null"),
+    ]
+
+
+def threshold_of(rule: Rule, *, method: str) -> str | float:
+    """The threshold of `hc.categories.relation_members` that a rule stands for; the default one, the calibrated one.
+
+    Raises:
+        OptionError: A rule other than a threshold.
+    """
+    if rule_text(rule) == DEFAULT_RULE:
+        return "calibrated"
+    if set(rule.options) == {"value"}:
+        return float(rule.options["value"])
+    raise OptionError(
+        f"{method} has scores without p-values: --rule threshold:value=0.15, or none for the calibrated threshold; "
+        f"got {rule_text(rule)!r}."
+    )
+
+
+def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried: Mapping[str, Sequence[str]]) -> Table:
+    heads, rows = head_table(members), []
+    for category in categories:
+        if category not in members["category"].values:
+            rows.append([category, "0", "-", f"skipped: {', '.join(tried[category]) or 'all'}", "-"])
+            continue
+        cell = members.sel(category=category)
+        rows.append([category, str(int(cell["n_tasks"])), str(int(cell["size"])), *head_names(heads, category)])
+    columns = ["category", "relations", "heads", "implementing (largest score first)", "suppressing"]
+    return table("relations.heads", columns, rows, numeric=("relations", "heads"), title=title)
+
+
+def _relations(block: xr.Dataset, threshold: str | float) -> Table:
+    rows = []
+    for place, task in enumerate(block["task"].values.tolist()):
+        relation = block.isel(task=place)
+        least = float(relation["threshold"]) if threshold == "calibrated" else float(threshold)
+        score = relation["score"]
+        layer, head = np.unravel_index(np.nanargmax(score.values), score.shape)
+        name = f"L{int(score['layer'][layer])}H{int(score['head'][head])}"
+        numbers = [str(int(relation["n"])), number_text(relation["null"]), number_text(least)]
+        largest = f"{name} {float(score[layer, head]):.2f}"
+        rows.append([str(task), str(relation["category"].item()), *numbers, str(int((score >= least).sum())), largest])
+    columns = ["relation", "category", "pairs", "null", "threshold", "heads", "largest score"]
+    return table("relations.scores", columns, rows, numeric=columns[2:6])

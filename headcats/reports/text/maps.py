@@ -10,15 +10,17 @@ from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.head_list import head_table
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
-from headcats.reports.text.finding import Finding, line, note, paragraph, table
-from headcats.reports.text.wording import number_text
+from headcats.reports.text.finding import Finding, by_category, line, note, number_text, paragraph, table, with_interval
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.scores.reach import POWER, detectable_above, over_tasks
 
 LARGE_EFFECT = 0.1
 SETTLED = 0.8
 """A head that is in a category in fewer resamples than this is named."""
-NOT_JUDGED = "-"
+_CONTROLS = {
+    "task_share": ("the right task", "the other wrong task"),
+    "item_share": ("the right query item", "the other item"),
+}
 
 
 def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
@@ -47,41 +49,27 @@ def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Itera
 
 
 def not_judged(tables: Mapping[str, xr.Dataset]) -> list[Finding]:
-    """A note where the rule could judge no head, with its reason; none otherwise.
-
-    Args:
-        tables: What `headcats.categories.reading.map_tables` returns.
-    """
+    """A note where the rule could judge no head, with its reason; none otherwise."""
     reason = str(tables["members"].attrs.get("not_judged", ""))
     return [note("map.not_judged", reason=reason)] if reason else []
 
 
 def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
-    """The heads of every category, and which of them the data do not settle.
-
-    Args:
-        tables: What `headcats.categories.reading.map_tables` returns.
-        reading: What they are of.
-    """
-    members = tables["members"]
-    heads = head_table(members)
-    suppressing = reading.sign == "suppressing"
-    kind, prefix = ("suppressing", "suppressing_") if suppressing else ("helping", "")
+    """The heads of every category, and which of them the data do not settle; arguments as in `map_findings`."""
+    members, kind = tables["members"], reading.sign
+    heads, prefix = head_table(members), "suppressing_" if kind == "suppressing" else ""
+    counted, outcome = ("suppressing heads", "suppressing") if prefix else ("heads", "member")
     rows = []
-    for category in members["category"].values.tolist():
-        cell = members.sel(category=category)
-        tasks = f"{int(cell['min_tasks'])} of {int(cell['n_tasks'])}"
-        if not cell["effect"].notnull().any():
-            rows.append([category, tasks, *[NOT_JUDGED] * 5])
-            continue
-        undecided = int((cell["suppressing" if suppressing else "member"] == 0).where(cell["effect"].notnull()).sum())
-        expected = float(cell["size_expected"]) if "size_expected" in cell else float("nan")
-        size = str(int(cell[f"{prefix}size"]))
-        rows.append([category, tasks, size, number_text(expected, 1), *head_names(heads, category), str(undecided)])
-    counted = "suppressing heads" if suppressing else "heads"
-    columns = ["category", "tasks needed", counted, "without effect", "helping (largest effect first)", "suppressing"]
-    columns.append("undecided")
-    numeric = (counted, "without effect", "undecided")
+    for category, cell in by_category(members):
+        has_number = cell["effect"].notnull()
+        cells = ["-"] * 5
+        if has_number.any():
+            expected = number_text(cell.get("size_expected"), 1)
+            undecided = int(((cell[outcome] == 0) & has_number).sum())
+            cells = [str(int(cell[f"{prefix}size"])), expected, *head_names(heads, category), str(undecided)]
+        rows.append([category, f"{int(cell['min_tasks'])} of {int(cell['n_tasks'])}", *cells])
+    numeric = [counted, "without effect", "undecided"]
+    columns = ["category", "tasks needed", *numeric[:2], "helping (largest effect first)", "suppressing", "undecided"]
     yield table("map.heads", columns, rows, numeric=numeric, reading=reading.title)
     if members["effect"].isnull().all(("layer", "head")).any():
         yield line("map.category_not_judged")
@@ -107,13 +95,9 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     if not int(shared["observed"].sum()):
         yield paragraph("map.nothing_shared", kind=shared.attrs.get("sign", "helping"))
         return
-    numbers = (("expected", 1), ("p", 4), ("expected_within_layers", 1), ("p_within_layers", 4))
+    digits = {"observed": 0, "expected": 1, "p": 4, "expected_within_layers": 1, "p_within_layers": 4}
     counts = [
-        [
-            pluralize(k, "category", "categories"),
-            str(int(shared["observed"].sel(k=k))),
-            *(f"{float(shared[name].sel(k=k)):.{digits}f}" for name, digits in numbers),
-        ]
+        [pluralize(k, "category", "categories"), *(number_text(shared[name].sel(k=k), n) for name, n in digits.items())]
         for k in shared["k"].values.tolist()
     ]
     columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
@@ -126,8 +110,8 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     if len(names) < 2 or not shared["jaccard"].notnull().any():
         return
     rows = []
-    for place, name in enumerate(names):
-        cells = [_with_bounds(shared.sel(category=name, other=column), "jaccard") for column in names[:place]]
+    for place, (name, row) in enumerate(by_category(shared)):
+        cells = [with_interval(row.sel(other=column), "jaccard") for column in names[:place]]
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
     yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names)
 
@@ -144,8 +128,8 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         return
     sizes = tables["members"]["size"]
     rows = [
-        [name, str(int(sizes.sel(category=name))), _with_bounds(equal.sel(category=name), "size", 1)]
-        for name in equal["category"].values.tolist()
+        [name, str(int(sizes.sel(category=name))), with_interval(row, "size", digits=1)]
+        for name, row in by_category(equal)
     ]
     subsets, n_judged, n_tasks = equal.attrs["subsets"], equal.attrs["judged"], int(equal["n_tasks"])
     columns = ["category", "heads, all tasks", "heads, equal tasks"]
@@ -153,7 +137,7 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         "map.equal_tasks", columns, rows, numeric=columns[1:],
         n=n_tasks, subsets=subsets, judged=None if n_judged == subsets else line("map.judged_subsets", n=n_judged),
     )  # fmt: skip
-    means = [line("map.heads_in_k", n=float(equal["observed"].sel(k=k)), k=k) for k in equal["k"].values.tolist()]
+    means = [line("map.heads_in_k", n=n, k=k) for k, n in equal["observed"].to_series().items()]
     yield line("map.equal_tasks_mean", means=means)
     if min_tasks != "half":
         yield line("map.equal_tasks_needed", min_tasks=min_tasks, n=n_tasks)
@@ -181,14 +165,7 @@ def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:
 def _controls(scores: xr.Dataset) -> Iterator[Finding]:
     if not (controls := controls_of(scores.attrs["method"])) or scores.attrs.get("effect") == "task_specific":
         return
-    shares = [
-        share_finding(scores[name].values, needed=needed, control=control)
-        for name, needed, control in (
-            ("task_share", "the right task", "the other wrong task"),
-            ("item_share", "the right query item", "the other item"),
-        )
-        if name in scores
-    ]
+    shares = [_share(scores[name].values, *texts) for name, texts in _CONTROLS.items() if name in scores]
     if shares:
         option = line("map.task_specific_option") if "task_share" in scores else None
         yield paragraph("map.shares", first=shares[0], second=shares[1] if len(shares) > 1 else None, option=option)
@@ -196,13 +173,10 @@ def _controls(scores: xr.Dataset) -> Iterator[Finding]:
         yield paragraph("map.no_controls", controls=list(controls.values()))
 
 
-def share_finding(shares: np.ndarray, *, needed: str, control: str) -> Finding:
-    """What share of the effects a control does not bring back.
+def _share(shares: np.ndarray, needed: str, control: str) -> Finding:
+    """What share of the effects on every task (NaN where not known) a control does not bring back.
 
-    Args:
-        shares: Of every task; NaN where it is not known.
-        needed: What the control lacks.
-        control: What the control has in its place.
+    `needed` is what the control lacks, `control` what it has in its place.
     """
     percent = 100 * shares[np.isfinite(shares)]
     if not len(percent):
@@ -211,11 +185,3 @@ def share_finding(shares: np.ndarray, *, needed: str, control: str) -> Finding:
     negative = line("map.share_negative", control=control) if least < 0 else None
     id = "map.share" if median >= 0 else "map.share_none"
     return line(id, needed=needed, median=median, least=least, most=most, negative=negative)
-
-
-def _with_bounds(cell: xr.Dataset, name: str, digits: int = 2) -> str:
-    value = float(cell[name])
-    if np.isnan(value) or f"{name}_low" not in cell or np.isnan(float(cell[f"{name}_low"])):
-        return number_text(value, digits)
-    low, high = (float(cell[f"{name}_{end}"]) for end in ("low", "high"))
-    return f"{value:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"

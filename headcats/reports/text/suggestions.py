@@ -1,4 +1,4 @@
-"""Suggest the command that produces a missing result, or repeats a run."""
+"""Suggest the command that produces a missing result, or repeats a run; refuse what the results do not hold."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -10,12 +10,12 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
 from headcats.reports.text.finding import Finding, line
-from headcats.results.declaration import default_methods, registered, suite_methods
+from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.tree import declarations, scored_labels, suite_blocks
+from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
@@ -35,22 +35,22 @@ def repeat_command(manifest: Manifest) -> str:
     """
     plan, run_tasks, methods = manifest.plan, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(plan.suite).tasks] if plan.suite in names("suite") else []
-    tasks = None if run_tasks in (set(), set(suite_tasks)) else [name for name in suite_tasks if name in run_tasks]
-    if not run_tasks <= set(suite_tasks) or not _can_be_named(manifest.model):
-        if tasks is not None and suite_tasks:
-            tasks += sorted(run_tasks - set(suite_tasks))
-        return _run_call(manifest, methods=methods, tasks=tasks if suite_tasks else None)
-    usual = suite_methods(plan.suite) or _default_labels()
-    return f"headcats run{_run_options(manifest, methods=None if _same(methods, usual) else methods, tasks=tasks)}"
+    by_command = run_tasks <= set(suite_tasks) and _can_be_named(manifest.model)
+    tasks = None
+    if suite_tasks and run_tasks not in (set(), set(suite_tasks)):
+        tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
+    usual = [MethodSpec.parse(name).label for name in default_methods(plan.suite if by_command else "")]
+    # The first is the one that is mapped where none is named; the order of the others says nothing.
+    is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
+    named_methods = None if is_usual else methods
+    if by_command:
+        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=tasks)}"
+    arguments = _changed(plan.complete() | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY)
+    return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in arguments.items())])})"
 
 
 def how_to_add(name: str, manifest: Manifest) -> Finding:
-    """How to get the results of a method that a folder lacks: the command that adds them, or makes another folder.
-
-    Args:
-        name: The method.
-        manifest: That of the results.
-    """
+    """How to get the results of a method that a folder lacks: the command that adds them, or makes another folder."""
     plan, repeat = manifest.plan, line("suggestion.repeat", method=name)
     if plan.suite not in names("suite"):
         return repeat
@@ -79,10 +79,7 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
 def quoted_figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> str:
     """The commands that draw the blocks of joint methods in a results folder, in backticks, joined by "or".
 
-    Args:
-        results: What is in the folder.
-        folder: The folder.
-        method: The method, with or without options; None for all of them.
+    `method` may have options; None is for all of them.
     """
     declared = declarations(results)
     return " or ".join(
@@ -92,16 +89,48 @@ def quoted_figure_commands(results: xr.DataTree, folder: Path, method: str | Non
     )
 
 
+def joint_block(
+    results: xr.DataTree, figure: str, *, method: str | None = None, any_method: bool = False
+) -> xr.Dataset | None:
+    """The block of a joint method that a figure shows; None where the figure shows something else.
+
+    Args:
+        results: As `hc.load` returns them.
+        figure: Name of the figure.
+        method: Which of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one.
+        any_method: Whether the figure also shows blocks of methods that declare another one.
+
+    Raises:
+        OptionError: The results hold none, or several and none was named.
+    """
+    blocks, declared, name = suite_blocks(results), declarations(results), method and Label.parse(method).name
+
+    def is_shown(candidate: str, about: Declaration) -> bool:
+        return name in (None, candidate) and (about.figure == figure or (any_method and name is not None))
+
+    labels = [label for label in blocks if is_shown(Label.parse(label).name, declared[label])]
+    registered_methods = registered_declarations().items()
+    missing = [each for each, about in registered_methods if about.kind == "joint" and is_shown(each, about)]
+    if missing and not labels:
+        advice = how_to_add(missing[0], manifest_of(results))
+        raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))
+    if not labels:
+        return None
+    if method in labels:
+        return blocks[str(method)]
+    if len(labels) > 1 or (method is not None and method != Label.parse(labels[0]).name):
+        absent = "" if method is None else f", and not {method!r}"
+        raise OptionError(f"These results hold {' and '.join(labels)}{absent}: choose one with --method.")
+    return blocks[labels[0]]
+
+
 def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
     Results that hold nothing at all pass: whoever reads them says so.
 
-    Args:
-        results: As `hc.load` returns them.
-        folder: Where they lie, for the commands that are named.
-        method: The method to read, with or without options and positions; None for any.
-        by: What reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
+    `method` is the one to read, with or without options and positions; None for any. `folder` is for the commands that
+    are named; `by` is what reads scores of tasks, as the beginning of a sentence: "`headcats evidence`".
 
     Raises:
         OptionError: A joint method, or no scored task.
@@ -135,24 +164,6 @@ def _run_tasks(manifest: Manifest) -> set[str]:
 def _can_be_named(model: ModelRecord) -> bool:
     """Whether the name of a model is enough to load it: a bundled one, or one of the hub, whose commit is known."""
     return model.revision is not None or model.name in {options["model"] for options in OF_SUITE.values()}
-
-
-def _default_labels() -> list[str]:
-    """The methods of a run that names none, as results list them."""
-    return [MethodSpec.parse(name).label for name in default_methods()]
-
-
-def _same(methods: Sequence[str], usual: Sequence[str]) -> bool:
-    """The first is the one that is mapped where none is named; the order of the rest says nothing."""
-    return set(methods) == set(usual) and list(methods[:1]) == list(usual[:1])
-
-
-def _run_call(manifest: Manifest, *, methods: list[str], tasks: list[str] | None) -> str:
-    named_methods = None if _same(methods, _default_labels()) else methods
-    arguments = _changed(
-        manifest.plan.complete() | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY
-    )
-    return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in arguments.items())])})"
 
 
 def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:

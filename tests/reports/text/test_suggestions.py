@@ -12,8 +12,7 @@ import xarray as xr
 from headcats.cli.run import run_command
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
-from headcats.reports.text.joint_blocks import joint_block
-from headcats.reports.text.suggestions import check_scored, quoted_figure_commands, repeat_command
+from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord, PlanRecord, TaskRecord

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import headcats
-from headcats.reports.text.finding import line
-from headcats.reports.text.wording import first_names, number_text, templates
+from headcats.reports.text.finding import first_names, line, number_text, templates
 
 PACKAGE = Path(headcats.__file__).parent
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for kind in ("*.py", "*.jinja") for path in PACKAGE.rglob(kind))

@@ -1,4 +1,4 @@
-"""What a reader must know before believing the page."""
+"""What a reader must know: what weakens the page, and what its words mean."""
 
 import json
 from collections import Counter
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from headcats.evidence.verdicts import LEAST_CONTROLS
 from headcats.reports.page.material import Material
-from headcats.reports.page.parts import Part, section
-from headcats.reports.text.finding import Finding, line, note
+from headcats.reports.page.parts import Facts, Folded, Part, section
+from headcats.reports.text.finding import Finding, line, note, templates
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.label import Label
 
@@ -20,6 +20,13 @@ def caution(material: Material) -> Iterator[Part]:
     """Everything that weakens what follows, in plain words; says so where there is nothing."""
     notes = [*_of_run(material), *_of_map(material)]
     yield from notes or [line("caution.nothing")]
+
+
+@section("Words")
+def words(material: Material) -> Iterator[Part]:
+    """A glossary, folded."""
+    terms = {id.partition(".")[2]: text for id, text in templates().items() if id.startswith("glossary.")}
+    yield Folded(line("words.title"), (Facts(tuple(terms.items())),))
 
 
 def _of_run(material: Material) -> Iterator[Finding]:
@@ -72,7 +79,7 @@ def _of_map(material: Material) -> Iterator[Finding]:
     total = int(members["effect"].notnull().sum())
     if total and undecided > total / 2 and not material.not_judged:
         yield note("caution.undecided", n=undecided, total=total)
-    if material.evidence and (left_out := json.loads(material.evidence[0].tree.attrs["left_out"])):
+    if material.evidence and (left_out := json.loads(material.evidence[0].attrs["left_out"])):
         yield note("caution.left_out", tasks=list(left_out))
     if min(material.manifest.model.heads, default=0) < LEAST_CONTROLS + 1:
         yield note("caution.few_heads", least=LEAST_CONTROLS + 1)

@@ -1,4 +1,4 @@
-"""Whether the categories are real: what `headcats evidence` saved, or how to get it."""
+"""Whether the categories are real, and what the map depends on: what is saved of that, or how to get it."""
 
 import json
 from collections.abc import Iterator
@@ -9,46 +9,64 @@ from headcats.categories.reading import EVIDENCE
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
+from headcats.reports.page.saved import robustness_folder, saved_robustness
+from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
-from headcats.reports.text.finding import line, note
+from headcats.reports.text.finding import Finding, line, note
 
 
 @section("Evidence: are the categories real?")
 def evidence(material: Material) -> Iterator[Part]:
-    """The saved test of these categories, or the command that makes one; tests of other choices folded."""
+    """What `headcats evidence` saved on these categories, or the command; tests of other choices folded."""
     if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
     categories = json.dumps(material.manifest.category_entries())
-    for place, test in enumerate(material.evidence):
-        yield from _test(test.tree, f"own_{place}", categories)
+    for place, tree in enumerate(material.evidence):
+        yield from _test(tree, f"own_{place}", categories)
     if not material.evidence:
-        yield from _missing(material)
+        if material.reading.sign == "suppressing":
+            yield line("evidence.helping_only")
+        else:
+            command = material.command("evidence", "method", "metric", "effect", "rule", "min-tasks")
+            yield from _missing(material, command, line("evidence.not_judged"), line("evidence.missing"))
     for folder, files in material.incomplete_evidence.items():
         yield note("evidence.incomplete", folder=folder, files=files)
-    for place, test in enumerate(material.other_evidence):
-        name = test.folder.removeprefix(f"{EVIDENCE}-") if test.folder != EVIDENCE else "the default"
-        yield Folded(line("evidence.other_choice", name=name), tuple(_test(test.tree, f"other_{place}", categories)))
+    for place, (folder, tree) in enumerate(material.other_evidence.items()):
+        name = folder.removeprefix(f"{EVIDENCE}-") if folder != EVIDENCE else "the default"
+        yield Folded(line("evidence.other_choice", name=name), tuple(_test(tree, f"other_{place}", categories)))
 
 
-def _missing(material: Material) -> Iterator[Part]:
-    if material.tables["overlap"].attrs.get("sign") == "suppressing":
-        yield line("evidence.helping_only")
-    elif material.not_judged:
-        yield line("evidence.not_judged")
+@section("Robustness: what does the map depend on?")
+def robustness(material: Material) -> Iterator[Part]:
+    """What `headcats compare` saved on protocols and on halves of the prompts, or the command."""
+    if not material.tables:
+        return
+    saved = material.folder and saved_robustness(material.folder, robustness_folder(material.reading))
+    if not saved:
+        command = material.command("compare", "rule", "min-tasks", "sign")
+        yield from _missing(material, command, line("robustness.not_judged"), line("robustness.missing"))
+        return
+    yield from agreement_findings(saved.agreement, saved.left_out)
+    yield from replicate_findings(saved.members, sign=material.reading.sign)
+    if saved.halves is not None:
+        yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
+
+
+def _missing(material: Material, command: str, not_judged: Finding, missing: Finding) -> Iterator[Part]:
+    if material.not_judged:
+        yield not_judged
     else:
-        yield line("evidence.missing")
-        options = material.options("method", "metric", "effect", "rule", "min-tasks")
-        yield Code(f"headcats evidence {material.named_folder}{options}")
+        yield missing
+        yield Code(command)
 
 
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     """The curves, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
     curves = tree["curves"].to_dataset().assign_attrs(categories=categories)  # for the colours of the suite
     if bool(curves["damage"].notnull().any()):
-        yield Drawn(
-            f"ablation_curves_{name}", lookup("figure", "ablation_curves")(curves), line("evidence.curves_figure")
-        )
+        figure = lookup("figure", "ablation_curves")(curves)
+        yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
     tested, *findings, verdicts = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield tested

@@ -3,44 +3,40 @@
 import warnings
 from collections.abc import Iterator
 
-import xarray as xr
-
+from headcats.categories.reading import Reading
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
+from headcats.reports.text.comparison import method_findings
 from headcats.reports.text.finding import Table, line
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
-from headcats.reports.text.methods import method_findings
-from headcats.results.declaration import Declaration
+from headcats.results.label import Label
 
 
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each, then all of them on one grid."""
-    for place, (label, block) in enumerate(material.blocks.items()):
+    metric, model = material.reading.metric, material.manifest.model.name
+    parts = [(label, block, suite_title(block), suite_findings(block)) for label, block in material.blocks.items()]
+    for label, scores in material.scores.items():
+        if material.declared[label].figure:
+            parts.append((label, scores, Reading(Label.parse(label), metric, model=model).scores_title, []))
+    for place, (label, table, title, findings) in enumerate(parts):
         yield Heading(label)
-        yield from suite_findings(block)
-        if material.declared[label].figure:
-            yield from _figure(label, block, suite_title(block), material.declared[label], place=place)
-    for place, (label, scores) in enumerate(material.scores.items(), len(material.blocks)):
-        if material.declared[label].figure:
-            yield Heading(label)
-            yield from _figure(label, scores, material.title_of(label), material.declared[label], place=place)
+        yield from findings
+        declared = material.declared[label]
+        if name := declared.figure:
+            try:
+                figure = lookup("figure", name)(table, title=title)
+            except (DataError, UnknownNameError) as error:  # a probe at chance, or a package that is not installed
+                yield line("methods.not_drawn", reason=error)
+            else:
+                shown = line("methods.figure", label=label, name=name)
+                yield Drawn(f"{name}_{place}", figure, shown, declared.figure_heads)
     yield from _together(material)
-
-
-def _figure(label: str, table: xr.Dataset, title: str, declared: Declaration, *, place: int) -> Iterator[Part]:
-    """The figure that a method declares: of the block of a joint method, of the scores of another one."""
-    name = declared.figure
-    try:
-        figure = lookup("figure", name)(table, title=title)
-    except (DataError, UnknownNameError) as error:
-        yield line("methods.not_drawn", reason=error)  # a probe at chance, or a package that is not installed
-        return
-    yield Drawn(f"{name}_{place}", figure, line("methods.figure", label=label, name=name), declared.figure_heads)
 
 
 def _together(material: Material) -> Iterator[Part]:

@@ -2,13 +2,15 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+from headcats.categories.reading import Reading
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Facts, Heading, Part, section
+from headcats.reports.text.comparison import value_text
 from headcats.reports.text.finding import line, table
-from headcats.reports.text.plans import value_text
 from headcats.reports.text.suggestions import repeat_command
 
 
@@ -18,36 +20,34 @@ def run(material: Material) -> Iterator[Part]:
     manifest = material.manifest
     model = manifest.model
     yield Heading("Model")
-    heads = sorted(set(model.heads))
-    facts = {
-        "name": model.name,
-        "revision": model.revision,
-        "layers with heads": f"{len(model.layers)} ({model.layers[0]} to {model.layers[-1]})",
-        "heads per layer": " to ".join(map(str, dict.fromkeys((heads[0], heads[-1])))),
-        "class": model.model_class,
-        "weight processing": model.weight_processing,
-        "number type": model.dtype,
-        "device": model.device,
-        "hash of the weights": model.weights_hash,
-    }
-    yield Facts(tuple((name, str(value)) for name, value in facts.items() if value not in (None, "")))
+    yield _facts(
+        {
+            "name": model.name,
+            "revision": model.revision,
+            "layers with heads": f"{len(model.layers)} ({model.layers[0]} to {model.layers[-1]})",
+            "heads per layer": " to ".join(map(str, sorted({min(model.heads), max(model.heads)}))),
+            "class": model.model_class,
+            "weight processing": model.weight_processing,
+            "number type": model.dtype,
+            "device": model.device,
+            "hash of the weights": model.weights_hash,
+        }
+    )
     yield Heading("Plan")
     plan = manifest.plan.complete()
     yield Facts(tuple((name.replace("_", " "), value_text(value)) for name, value in plan.items()))
     yield from _methods(material)
     yield Heading("Versions")
-    versions = {**manifest.versions, "git commit": manifest.git_commit, "begun": manifest.created}
-    yield Facts(tuple((name, str(value)) for name, value in versions.items() if value))
+    yield _facts({**manifest.versions, "git commit": manifest.git_commit, "begun": manifest.created})
     yield Heading("Again")
     command = repeat_command(manifest)
     yield line("run.in_python" if command.startswith("hc.run(") else "run.command")
     yield Code(command)
     if material.folder is not None:
         yield line("run.page")
-        options = material.options("method", "metric", "effect", "rule", "min-tasks", "sign") if material.tables else ""
-        yield Code(f"headcats report {material.named_folder}{options}")
+        yield Code(material.command("report", "method", "metric", "effect", "rule", "min-tasks", "sign"))
         yield line("run.python")
-        yield Code(_python(material))
+        yield Code(_python(material, material.folder))
 
 
 def _methods(material: Material) -> Iterator[Part]:
@@ -67,32 +67,33 @@ def _counts(counter: Counter[str]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in counter.items()) if len(counter) > 1 else "".join(counter)
 
 
-def _python(material: Material) -> str:
-    folder = json.dumps("" if material.folder is None else material.folder.as_posix(), ensure_ascii=False)
-    lines = ["import headcats as hc", "", f"results = hc.load({folder})"]
+def _facts(values: Mapping[str, object]) -> Facts:
+    return Facts(tuple((name, str(value)) for name, value in values.items() if value not in (None, "")))
+
+
+def _python(material: Material, folder: Path) -> str:
+    lines = ["import headcats as hc", "", f"results = hc.load({json.dumps(folder.as_posix(), ensure_ascii=False)})"]
     if material.tables:
-        reading = material.reading
-        alpha = reading.rule.options.get("alpha", 0.05)  # as many sign draws as the level of the rule needs
-        arguments = _arguments(
-            {
-                "method": (reading.label.method, ""),
-                "positions": (reading.label.positions, ""),
-                "metric": (reading.metric, ""),
-                "effect": (reading.effect, "total"),
-                "alpha": (alpha, 0.05),
-            }
-        )
-        lines.append(f"scores = hc.score(results{arguments})")
+        reading, default = material.reading, Reading()
+        scoring = {
+            "method": (reading.label.method, ""),
+            "positions": (reading.label.positions, ""),
+            "metric": (reading.metric, ""),
+            "effect": (reading.effect, default.effect),
+            # As many sign draws as the level of the rule needs.
+            "alpha": (reading.rule.options.get("alpha", 0.05), 0.05),
+        }
+        lines.append(f"scores = hc.score(results{_arguments(scoring)})")
         if not material.not_judged:
-            min_tasks = _arguments({"min_tasks": (reading.min_tasks, "half")})
+            min_tasks = _arguments({"min_tasks": (reading.min_tasks, default.min_tasks)})
+            sign = _arguments({"sign": (reading.sign, default.sign)})
             lines.append(f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})")
-            lines.append(f"overlap = hc.overlap(members{_arguments({'sign': (reading.sign, 'helping')})})")
-            lines.append("hc.categories.head_table(overlap)")
+            lines += [f"overlap = hc.overlap(members{sign})", "hc.categories.head_table(overlap)"]
     if material.blocks:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)
 
 
-def _arguments(values: dict[str, tuple[Any, Any]]) -> str:
+def _arguments(values: Mapping[str, tuple[Any, Any]]) -> str:
     """Arguments of a call whose value is not the default: name -> value, default."""
     return "".join(f", {name}={json.dumps(value)}" for name, (value, default) in values.items() if value != default)

@@ -9,8 +9,7 @@ from headcats.errors import pluralize
 from headcats.evidence.verdicts import SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
-from headcats.reports.text.finding import Finding, item, line
-from headcats.reports.text.wording import first_names
+from headcats.reports.text.finding import Finding, by_category, first_names, item, line
 
 NAMED = 8
 """Heads of a category that are named before the rest is counted."""
@@ -49,12 +48,11 @@ def _heads(material: Material) -> Iterator[Finding]:
     if material.not_judged:
         yield line("map.not_judged", reason=material.not_judged)
         return
-    kind = "suppressing" if overlap.attrs.get("sign") == "suppressing" else "helping"
-    heads = head_table(overlap)
+    heads, kind = head_table(overlap), material.reading.sign
     heads = heads[heads["kind"] == kind]
     yield line(f"summary.{kind}", reading=material.reading.title)
-    for category in members["category"].values.tolist():
-        has_numbers = bool(members["effect"].sel(category=category).notnull().any())
+    for category, row in by_category(members):
+        has_numbers = bool(row["effect"].notnull().any())
         names = heads[heads["category"] == category]["head"].tolist()
         listing = f"{len(names)} ({first_names(names, NAMED)})" if names else "none"
         yield item("summary.category", category=category, heads=listing if has_numbers else "not judged")
@@ -65,12 +63,10 @@ def _heads(material: Material) -> Iterator[Finding]:
 
 
 def _verdicts(material: Material) -> Iterator[Finding]:
-    specificity, exclusive = (material.evidence[0].tree[name].to_dataset() for name in ("specificity", "exclusive"))
+    specificity, exclusive = (material.evidence[0][name].to_dataset() for name in ("specificity", "exclusive"))
     yield line("summary.tested")
-    for category in specificity["category"].values.tolist():
-        verdict, by_exclusive = (
-            str(tests["verdict"].sel(category=category).item()) for tests in (specificity, exclusive)
-        )
+    for category, row in by_category(specificity):
+        verdict, by_exclusive = (tests["verdict"].item() for tests in (row, exclusive.sel(category=category)))
         targets = damaged_more(specificity, category)
         but = "though" if verdict == SUPPORTED else "and"
         yield item(

@@ -21,5 +21,4 @@ def views(material: Material) -> Iterator[Part]:
         yield line("views.no_categories")
     else:
         yield line("views.missing")
-        options = material.options("method", "metric", "rule", "min-tasks") if material.tables else ""
-        yield Code(f"headcats views {material.named_folder}{options}")
+        yield Code(material.command("views", "method", "metric", "rule", "min-tasks"))

@@ -11,8 +11,8 @@ from simulated import block, tree
 import headcats as hc
 from headcats.categories.reading import Reading
 from headcats.errors import HeadcatsWarning, StorageError
-from headcats.reports.text import robustness
-from headcats.reports.text.robustness import Robustness, robustness_folder, save_robustness, saved_robustness
+from headcats.reports.page import saved
+from headcats.reports.page.saved import Robustness, robustness_folder, save_robustness, saved_robustness
 from headcats.results.whole_file import write_whole
 
 WHERE = "evidence/robustness"
@@ -87,7 +87,7 @@ def test_a_call_that_is_stopped_leaves_nothing_that_looks_whole(found: Robustnes
         write_whole(path, data)
 
     with monkeypatch.context() as patched:
-        patched.setattr(robustness, "write_whole", stopped)
+        patched.setattr(saved, "write_whole", stopped)
         with pytest.raises(KeyboardInterrupt):
             save_robustness(tmp_path, WHERE, found)
     assert saved_robustness(tmp_path, WHERE) is None

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headcats.reports.text.replicates import replicates
+from headcats.reports.text.agreement import replicates
 
 
 def members(*inside, known=True, category="Knowledge"):
@@ -24,20 +24,20 @@ def members(*inside, known=True, category="Knowledge"):
 
 def test_heads_of_all_of_half_and_of_any():
     (found,) = replicates({"a": members(0, 1), "b": members(0, 2), "c": members(0, 1)}, sign="helping")
-    assert found.heads == {"always": ["L2H0"], "half": ["L2H0", "L2H1"], "any": ["L2H0", "L2H1", "L2H2"]}
-    assert (found.category, found.judged) == ("Knowledge", 3)
+    heads = {"always": ["L2H0"], "half": ["L2H0", "L2H1"], "any": ["L2H0", "L2H1", "L2H2"]}
+    assert found == {"category": "Knowledge", "judged_by": 3} | heads
 
 
 def test_of_two_protocols_half_is_any():
     (found,) = replicates({"a": members(0), "b": members(1)}, sign="helping")
-    assert found.heads == {"always": [], "any": ["L2H0", "L2H1"]}
+    assert found == {"category": "Knowledge", "judged_by": 2, "always": [], "any": ["L2H0", "L2H1"]}
 
 
 def test_protocols_without_numbers_do_not_count():
     (found,) = replicates({"a": members(0), "b": members(0, known=False)}, sign="helping")
-    assert (found.judged, found.heads["always"]) == (1, ["L2H0"])
+    assert (found["judged_by"], found["always"]) == (1, ["L2H0"])
     (none,) = replicates({"a": members(known=False), "b": members(known=False)}, sign="helping")
-    assert (none.judged, none.heads) == (0, {"always": [], "any": []})
+    assert (none["judged_by"], none["always"], none["any"]) == (0, [], [])
 
 
 def test_protocols_of_other_categories_are_not_counted_together():

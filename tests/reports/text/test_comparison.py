@@ -4,8 +4,8 @@ import json
 
 import xarray as xr
 
+from headcats.reports.text.comparison import differences, plan_findings
 from headcats.reports.text.finding import line
-from headcats.reports.text.plans import differences, plan_findings
 
 
 def results(*tasks, **plan):

@@ -2,7 +2,7 @@
 
 from reports.by_id import by_id
 
-from headcats.reports.text.validation import validation_findings
+from headcats.reports.text.tasks import validation_findings
 
 
 def entry(*, right=0, wrong=0, refusal=""):

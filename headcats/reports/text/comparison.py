@@ -1,0 +1,137 @@
+"""Findings of a comparison of methods on one grid, of the plans of several results, and of different models."""
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headcats.evidence.comparison.method_agreement import disagreements
+from headcats.evidence.comparison.protocols import scored_tasks
+from headcats.reports.text.agreement import approximation_findings
+from headcats.reports.text.finding import Finding, Table, first_names, line, number_text, paragraph, table
+from headcats.results.tree import manifest_of
+
+NAMED_HEADS = 3
+NAMED_TASKS = 5  # more tasks are counted, not named
+TASKS = "tasks"
+
+
+def method_findings(agreement: xr.Dataset) -> Iterator[Finding]:
+    """What `hc.evidence.method_agreement` returns: rank correlation and overlap of the strongest heads, by group."""
+    methods = zip(agreement["method"].values, agreement["reduction"].values, strict=True)
+    rows = [[str(number), str(name), str(strength)] for number, (name, strength) in enumerate(methods, start=1)]
+    yield table("methods.grid", ["", "method", "strength of a head"], rows)
+    for label, reason in json.loads(agreement.attrs["left_out"]).items():
+        yield line("agreement.left_out", name=label, reason=reason)
+    yield paragraph("methods.matrices", top=agreement.attrs["top"])
+    for group in agreement["group"].values:
+        yield _method_matrix(agreement.sel(group=group), str(group))
+    heads = disagreements(agreement, n=NAMED_HEADS)
+    if len(heads):
+        rows = [
+            [head.group, head.head, f"{head.high} ({head.high_rank:g})", f"{head.low} ({head.low_rank:g})"]
+            for head in heads.itertuples()
+        ]
+        yield table("methods.disagreements", ["group", "head", "highest by (rank)", "lowest by (rank)"], rows)
+    for place, text in enumerate(str(agreement.attrs["reading"]).splitlines()):
+        yield line("methods.statement", text=text) if place else paragraph("methods.statement", text=text)
+
+
+def _method_matrix(agreement: xr.Dataset, group: str) -> Table:
+    n = agreement.sizes["method"]
+    rows = [
+        [
+            str(row + 1),
+            *(_method_cell(agreement.isel(method=row, other=column)) for column in range(row)),
+            *[""] * (n - 1 - row),
+        ]
+        for row in range(1, n)
+    ]
+    columns = ["", *map(str, range(1, n))]
+    return table("methods.matrix", columns, rows, numeric=columns[1:], group=group)
+
+
+def _method_cell(pair: xr.Dataset) -> str:
+    if not pair["rank_correlation"].notnull():
+        return "-"
+    significant = "*" if float(pair["q_value"]) <= 0.05 else ""
+    correlation, overlap, chance = (
+        number_text(pair[name]) for name in ("rank_correlation", "top_overlap", "top_chance")
+    )
+    return f"{correlation}{significant} / {overlap} ({chance})"
+
+
+def plan_findings(results: Mapping[str, xr.DataTree]) -> Iterator[Finding]:
+    """What the plans, the models and the scored tasks of results differ in."""
+    differing = differences(results)
+    rows = [[part, *map(value_text, values)] for part, values in differing.items() if part != TASKS]
+    if TASKS in differing:
+        rows.append([TASKS, *_task_texts(differing[TASKS])])
+    yield table("plans.differences", ["", *results], rows) if rows else line("plans.same")
+
+
+def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
+    """What the results differ in, such as "plan seed", "model name" or "tasks" -> its value in each."""
+    manifests = [manifest_of(tree) for tree in results.values()]
+    parts = {
+        "plan": [manifest.plan.complete() for manifest in manifests],
+        "model": [manifest.model.complete() for manifest in manifests],
+    }
+    values = {
+        f"{part} {name}": [record[name] for record in records]
+        for part, records in parts.items()
+        for name in (records[0] if records else ())
+    } | {TASKS: [scored_tasks(tree) for tree in results.values()]}
+    return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
+
+
+def value_text(value: object) -> str:
+    """A value of a plan; lists with commas."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _task_texts(tasks: Sequence[list[str]]) -> list[str]:
+    """How many tasks each run has, and which of all it lacks."""
+    union = sorted({task for names in tasks for task in names})
+    lacking = [[task for task in union if task not in names] for names in tasks]
+    return [
+        f"{len(names)}{f', without {first_names(absent, NAMED_TASKS)}' if absent else ''}"
+        for names, absent in zip(tasks, lacking, strict=True)
+    ]
+
+
+def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
+    """What `hc.evidence.category_structure` returns: the categories of different models side by side."""
+    models, categories = structure["model"].values.tolist(), structure["category"].values.tolist()
+    protocol = [structure.attrs[part] for part in ("method", "positions", "metric") if structure.attrs[part]]
+    yield paragraph("structure.models", protocol=protocol, sign=structure.attrs["sign"])
+    yield from approximation_findings(structure["approximation"].values.tolist())
+    rows = []
+    for category, model in itertools.product(categories, models):
+        cell = structure.sel(category=category, model=model)
+        size = number_text(cell["size"] if np.isfinite(cell["share"]) else None, 0)
+        rows.append([category, model, size, *(number_text(cell[name]) for name in ("share", "mean_layer", "depth"))])
+    columns = ["category", "model", "heads", "share of heads", "mean layer", "depth (0 first, 1 last)"]
+    yield table("structure.categories", columns, rows, numeric=columns[2:])
+    rows = []
+    for model in models:
+        cells = [structure.sel(model=model, k=k) for k in structure["k"].values]
+        counts = [
+            f"{int(cell['in_k'])}: {number_text(cell['share_k'])} ({number_text(cell['expected_k'])})" for cell in cells
+        ]
+        rows.append([model, str(int(structure["n_heads"].sel(model=model))), *counts])
+    yield table("structure.counts", ["model", "heads", *(f"in exactly {k}" for k in structure["k"].values)], rows)
+    rows = []
+    for first, second in itertools.combinations(categories, 2):
+        cells = [structure.sel(model=model, category=first, other=second) for model in models]
+        texts = [f"{number_text(cell['jaccard'])} ({number_text(cell['expected'])})" for cell in cells]
+        rows.append([f"{first} and {second}", *texts])
+    yield table("structure.jaccard", ["", *models], rows, numeric=models)
+    for first, second in itertools.combinations(models, 2):
+        cell = structure.sel(model=first, other_model=second)
+        yield line(
+            "structure.correlation", first=first, second=second, correlation=cell["correlation"], n=int(cell["n_pairs"])
+        )

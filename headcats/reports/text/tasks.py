@@ -1,0 +1,95 @@
+"""Findings on tasks, of a run or of a check before it: what is used, dropped and skipped, and what can be judged."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from headcats.reports.text.finding import Finding, Table, interval_text, line, number_text, paragraph, table
+from headcats.results.records import DropCounts, TaskRecord
+
+
+def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list[list[str]]:
+    """Name, category and the numbers of `columns` of every task."""
+    rows = []
+    for task, record in records.items():
+        counts = (record.word_pairs, record.prompts)
+        numbers = {
+            "pairs": number_text(record.word_pairs.kept, 0),
+            "prompts": number_text(record.prompts.kept, 0),
+            "dropped": str(sum(sum(count.dropped.values()) for count in counts)),
+            "queries": number_text(record.n_items, 0),
+            "accuracy": number_text(record.accuracy),
+            "corrupted": number_text(record.corrupted_accuracy),
+            "gap": number_text(record.gap),
+            "95 % interval": interval_text(record.low, record.high),
+        }
+        rows.append([task, record.category, *(numbers[column] for column in columns)])
+    return rows
+
+
+def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
+    """Why anything of a task is dropped, or the task is skipped; `answers` are counts of other things than prompts."""
+    parts = {name: getattr(record, name) for name in ("word_pairs", "prompts", "reference_prompts")} | answers
+    for name, count in parts.items():
+        for reason, number in count.dropped.items():
+            example = f" (such as {count.examples[reason]})" if reason in count.examples else ""
+            yield task, f"{number} {name.replace('_', ' ')} dropped: {reason}{example}"
+    if record.refusal:
+        yield task, f"skipped: {record.refusal}"
+
+
+def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:
+    """What `validate` returns: tasks with prompts, those that are answered in sentences, and what is dropped.
+
+    `title` names model and suite, `corruption` how prompts are corrupted.
+    """
+    records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
+    prompted = {name: record for name, record in records.items() if "word_pairs" in entries[name]}
+    spoken = {name: entry for name, entry in entries.items() if name not in prompted}
+    answers = {name: DropCounts.from_dict(entry.get("questions", {})) for name, entry in spoken.items()}
+    if prompted:
+        metric = next((record.metric for record in prompted.values() if record.metric), "no metric")
+        columns = ["pairs", "prompts", "dropped", "queries", "accuracy", "corrupted", "gap", "95 % interval"]
+        yield table(
+            "validation.prompts", ["task", "category", *columns], task_rows(prompted, columns), numeric=columns,
+            title=title, corruption=corruption, metric=metric,
+        )  # fmt: skip
+    if spoken:
+        yield _spoken(spoken, answers, title=title)
+        yield line("validation.right")
+    reasons = [
+        row
+        for name, record in records.items()
+        for row in dropped_rows(name, record, **({"answers": answers[name]} if name in answers else {}))
+    ]
+    if reasons:
+        yield table("validation.dropped", ["task", "why"], reasons)
+    if prompted:
+        usable = sum(not record.refusal for record in prompted.values())
+        yield paragraph("validation.scored", usable=usable, n=len(prompted))
+    if spoken:
+        yield _conclusion(spoken)
+
+
+def _spoken(entries: Mapping[str, Mapping[str, Any]], answers: Mapping[str, DropCounts], *, title: str) -> Table:
+    numeric = ["answers", "left out", "right", "95 % interval"]
+    rows = []
+    for name, entry in entries.items():
+        numbers = ["-"] * 4
+        if not entry["refusal"]:
+            counts = (answers[name].kept, sum(answers[name].dropped.values()))
+            numbers = [*map(str, counts), number_text(entry["right"]), interval_text(entry["low"], entry["high"])]
+        rows.append([name, entry["category"], *numbers])
+    return table("validation.answers", ["task", "category", *numeric], rows, numeric=numeric, title=title)
+
+
+def _conclusion(entries: Mapping[str, Mapping[str, Any]]) -> Finding:
+    usable = [entry for entry in entries.values() if not entry["refusal"]]
+    counts = {"usable": len(usable), "n": len(entries)}
+    if not usable:
+        return paragraph("validation.no_answers", **counts)
+    right, wrong = (sum(entry[f"n_{side}"] for entry in usable) for side in ("right", "wrong"))
+    least = usable[0]["needed"]
+    return paragraph(
+        "validation.probe_can_run" if min(right, wrong) >= least else "validation.probe_needs_more",
+        **counts, answers=right + wrong, right=right, wrong=wrong, least=least,
+    )  # fmt: skip
