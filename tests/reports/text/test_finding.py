@@ -5,8 +5,19 @@ import subprocess
 import sys
 
 import pytest
+import xarray as xr
 
-from headcats.reports.text.finding import Table, line, note, paragraph, table
+from headcats.reports.text.finding import (
+    Table,
+    first_names,
+    interval_text,
+    line,
+    note,
+    number_text,
+    paragraph,
+    table,
+    with_interval,
+)
 
 ALONE = """
 import importlib, json, pkgutil, sys
@@ -34,3 +45,18 @@ def test_findings_differ_by_identifier_fields_and_place():
     assert line("map.reach", text="a") == line("map.reach", text="a")
     assert len({repr(make("map.reach", text="a")) for make in (line, note, paragraph)}) == 3
     assert line("map.reach", text="a") != line("map.reach", text="b")
+
+
+def test_numbers_and_names():
+    assert [number_text(value) for value in (float("nan"), -0.001, 0.126)] == ["-", "0.00", "0.13"]
+    assert first_names(["a", "b", "c"], 2) == "a, b and 1 more"
+    assert first_names(["a", "b"], 2) == "a, b"
+
+
+def test_intervals_where_there_are_any():
+    assert interval_text(0.1, -0.001) == "0.10 to 0.00"
+    assert interval_text(None, 1) == interval_text(float("nan"), 1) == number_text(None) == "-"
+    cell = xr.Dataset({"size": 3.0, "size_low": 2.0, "size_high": 4.0})
+    assert with_interval(cell, "size", digits=1) == "3.0 (2.0 to 4.0)"
+    assert with_interval(cell.drop_vars("size_low"), "size") == "3.00"
+    assert with_interval(cell.assign(size=float("nan")), "size") == "-"

@@ -1,8 +1,9 @@
-"""What a check concludes of tasks that are answered in sentences."""
+"""What a run and a check say of tasks."""
 
 from reports.by_id import by_id
 
-from headcats.reports.text.tasks import validation_findings
+from headcats.reports.text.tasks import task_rows, validation_findings
+from headcats.results.records import TaskRecord
 
 
 def entry(*, right=0, wrong=0, refusal=""):
@@ -27,3 +28,16 @@ def test_what_a_probe_needs_is_that_of_its_settings():
     counts = {"usable": 1, "n": 2, "answers": 56, "right": 31, "wrong": 25, "least": 30}
     assert said["validation.probe_needs_more"].fields == counts
     assert "validation.probe_can_run" in findings(entry(right=31, wrong=30))
+
+
+def test_a_run_and_a_check_say_the_same_of_a_task():
+    counts = {"kept": 3, "dropped": {"long": 2}, "examples": {"long": "x"}}
+    measured = {"accuracy": 0.5, "corrupted_accuracy": 0.25, "metric": "prob", "gap": 1.0, "low": 0.5, "high": 1.5}
+    entry = {"category": "c", "refusal": "", "word_pairs": counts, "prompts": {"kept": 4}, "n_items": 3} | measured
+    (table, dropped, _) = validation_findings({"t": entry}, "m: s", corruption="other_task")
+    assert table.fields["metric"] == "prob"
+    assert table.rows == (("t", "c", "3", "4", "2", "3", "0.50", "0.25", "1.00", "0.50 to 1.50"),)
+    assert dropped.rows == (("t", "2 word pairs dropped: long (such as x)"),)
+    record = TaskRecord.from_dict(entry)
+    assert task_rows({"t": record}, ["gap", "dropped"]) == [["t", "c", "1.00", "2"]]
+    assert task_rows({"t": TaskRecord()}, ["gap", "pairs", "95 % interval"]) == [["t", "", "-", "-", "-"]]

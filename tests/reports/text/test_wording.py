@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import headcats
-from headcats.reports.text.finding import first_names, line, number_text, templates
+from headcats.reports.text.finding import line, templates
 
 PACKAGE = Path(headcats.__file__).parent
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for kind in ("*.py", "*.jinja") for path in PACKAGE.rglob(kind))
@@ -59,9 +59,3 @@ def test_every_identifier_has_a_template():
 )  # fmt: skip
 def test_sentences(id, fields, text):
     assert str(line(id, **fields)) == text
-
-
-def test_numbers_and_names():
-    assert [number_text(value) for value in (float("nan"), -0.001, 0.126)] == ["-", "0.00", "0.13"]
-    assert first_names(["a", "b", "c"], 2) == "a, b and 1 more"
-    assert first_names(["a", "b"], 2) == "a, b"
