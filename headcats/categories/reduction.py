@@ -124,17 +124,12 @@ def sizes_without_effect(
 
     Null data keep the size of every item's effect, with a random sign (the same in all tasks with this item).
     """
-    draws = [reduction.of_draws("flipped") for reduction in reductions]
-    dims = ("category", "layer", "head")
-    flipped = {name: np.stack([grids[name] for grids in draws], axis=1) for name in draws[0]}
-    table = table.assign({name: (dims, grids[0].copy()) for name, grids in flipped.items()})
-    counts = []
-    for draw in range(len(flipped["effect"])):
-        for name, grids in flipped.items():
-            table[name].values[...] = grids[draw]  # in place: a new table takes longer than the rule
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", StatisticsWarning)  # warned once, about the data
-            outcome = rule(table)
-        counts.append((outcome.values == 1).sum(axis=(1, 2)))
-    drawable = [not np.isnan(grids["effect"]).all() for grids in draws]
-    return np.where(drawable, np.mean(counts, axis=0), np.nan)
+    reduced = [reduction.of_draws("flipped") for reduction in reductions]
+    dims = ("draw", "category", "layer", "head")
+    draws = table.assign({name: (dims, np.stack([grids[name] for grids in reduced], axis=1)) for name in reduced[0]})
+    tables = [draws] if rule.takes_draws else [draws.isel(draw=place) for place in range(draws.sizes["draw"])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # warned once, about the data
+        outcomes = np.concatenate([rule(of_draw).values.reshape(-1, *table["effect"].shape) for of_draw in tables])
+    drawable = draws["effect"].notnull().any(("draw", "layer", "head")).values
+    return np.where(drawable, (outcomes == 1).sum(axis=(2, 3)).mean(axis=0), np.nan)

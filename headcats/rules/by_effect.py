@@ -45,7 +45,7 @@ def threshold(*, value: float | int) -> Rule:
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
         return effect_cutoffs(np.full(scores.sizes[_row(scores["effect"])], float(value)))
 
-    return Rule(lambda scores: _in_or_out(scores["effect"] >= value), cutoffs)
+    return Rule(lambda scores: _in_or_out(scores["effect"] >= value), cutoffs, takes_draws=True)
 
 
 @rule
@@ -131,7 +131,7 @@ def sd_above_mean(*, k: float | int = 3) -> Rule:
             )
         return _above_cut(cut).judge(scores)
 
-    return Rule(judge)
+    return Rule(judge, takes_draws=True)
 
 
 @rule
@@ -231,14 +231,15 @@ def _above_cut(cut: Callable[[np.ndarray], float]) -> Rule:
         effect = scores["effect"]
         return _in_or_out((effect >= _cuts(effect, cut)) & (effect > 0))
 
-    return Rule(judge)
+    return Rule(judge, takes_draws=True)
 
 
 def _cuts(effect: xr.DataArray, cut: Callable[[np.ndarray], float]) -> xr.DataArray:
-    """One cut per row, from its finite values; infinite where it has none."""
-    row = _row(effect)
-    rows = [values[np.isfinite(values)] for values in effect.transpose(row, ...).values]
-    return xr.DataArray([cut(values) if values.size else math.inf for values in rows], dims=row)
+    """One cut per row (of every draw), from its finite values; infinite where it has none."""
+    effect = effect.transpose(..., "layer", "head")
+    rows = [values[np.isfinite(values)] for values in effect.values.reshape(-1, math.prod(effect.shape[-2:]))]
+    cuts = [cut(values) if values.size else math.inf for values in rows]
+    return xr.DataArray(np.reshape(cuts, effect.shape[:-2]), dims=effect.dims[:-2])
 
 
 def _row(effect: xr.DataArray) -> str:

@@ -50,11 +50,13 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         raise OptionError(f"fdr(min_effect) must be 0 or more (suppressing heads are judged apart), got {min_effect}.")
 
     def judge(scores: xr.Dataset) -> xr.DataArray:
-        _refuse_unreachable(scores, alpha=alpha)
-        effect = scores["effect"]
-        # Plain arrays: a rule is called hundreds of times on data without effects.
+        # Draws differ in numbers, not in which heads have them.
+        _refuse_unreachable(scores.isel(draw=0, missing_dims="ignore"), alpha=alpha)
+        effect = scores["effect"].transpose("draw", ..., missing_dims="ignore")
         p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
-        called = (benjamini_hochberg(p_value) <= alpha) & (low >= min_effect)
+        by_draw = p_value if "draw" in effect.dims else p_value[None]
+        q_value = np.reshape([benjamini_hochberg(of_draw) for of_draw in by_draw], effect.shape)
+        called = (q_value <= alpha) & (low >= min_effect)
         return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
 
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
@@ -65,7 +67,7 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
         return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
 
-    return Rule(judge, cutoffs)
+    return Rule(judge, cutoffs, takes_draws=True)
 
 
 def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:

@@ -62,6 +62,8 @@ class Rule:
             numbers of all of them count.
         name: Its registered name; given by `rule`, like `options`.
         options: Name -> value, defaults included.
+        takes_draws: Whether `judge` also takes a table with a dim `draw` and judges each draw by itself. Not needed,
+            but faster: a rule is called on 100 draws without effects.
 
     Example:
         >>> import headcats as hc
@@ -78,6 +80,7 @@ class Rule:
     reads: tuple[str, ...] = ()
     name: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    takes_draws: bool = field(default=False, compare=False)
 
     def __call__(self, scores: xr.Dataset) -> xr.DataArray:
         """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out.

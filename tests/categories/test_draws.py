@@ -1,6 +1,7 @@
 """Membership probability, sizes without effect, and intervals of the overlap."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,6 +84,29 @@ def test_the_size_without_effect_of_a_rule_on_p_is_that_of_noise() -> None:
         observed.append((members["size"] + members["suppressing_size"]).sum().item() / 2)
         expected.append(members["size_expected"].sum().item())
     assert 0.6 < np.mean(expected) / np.mean(observed) < 1.7
+
+
+@pytest.mark.filterwarnings("ignore:sd_above_mean")
+@pytest.mark.parametrize(
+    "rule",
+    [
+        rules.fdr(alpha=0.99, min_effect=0),
+        rules.threshold(value=0.02),
+        rules.top_fraction(p=0.2),
+        rules.sd_above_mean(k=1),
+        rules.elbow(),
+    ],
+    ids=repr,
+)
+def test_draws_are_judged_at_once_as_one_by_one(rule: rules.Rule) -> None:
+    found = results({("Algorithmic", 0): 0.5})
+    task = found["Knowledge 0/denoising_patch@last"].to_dataset()
+    task["patched"][..., 3] = np.nan  # a head without numbers
+    found["Knowledge 0/denoising_patch@last"] = xr.DataTree(task)
+    scores = score(found, method="denoising_patch")
+    at_once = categorize(scores, rule=rule)
+    assert at_once["size_expected"].max() > 0
+    xr.testing.assert_identical(at_once, categorize(scores, rule=replace(rule, takes_draws=False)))
 
 
 class TestSingleItems:
