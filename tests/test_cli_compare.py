@@ -228,7 +228,6 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     ("options", "message"),
     [
         (("--sign", "helpful"), "sign must be 'helping' or 'suppressing'; got 'helpful'"),
-        (("--halves", "-1"), "--halves is a number of splits, 0 for none; got -1"),
         (("--min-tasks", "most"), "min_tasks is 'half' or a whole number"),
     ],
 )
@@ -236,6 +235,12 @@ def test_wrong_options_are_told_before_anything_is_scored(options, message, monk
     monkeypatch.setattr("headcats.cli.compare.load", lambda folder: pytest.fail("nothing is read"))
     with pytest.raises(OptionError, match=message):
         compare("r", *options)
+
+
+def test_fewer_than_no_halves_are_refused_by_the_parser():
+    refused = CliRunner().invoke(cli.app, ["compare", "r", "--halves", "-1"])
+    assert refused.exit_code == 2
+    assert "--halves" in refused.output
 
 
 def test_approximations_beside_exact_numbers_are_named():

@@ -110,7 +110,7 @@ def test_map_of_relations(capfd, monkeypatch, scored):
         ),
         (
             ["figure", "method_agreement", "--out", "x.html", "--method", "ov_relation"],
-            "between all methods of the results, so --method does not apply",
+            "Figure 'method_agreement', which shows all methods, does not read --method: leave that out.",
         ),
         (
             ["figure", "ov_map", "--out", "x.html", "--rule", "threshold:value=0.5", "--metric", "prob"],

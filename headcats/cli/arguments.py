@@ -70,14 +70,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar
 
 
 def refuse_unused(options: Iterable[str], *, by: str) -> None:
-    """Refuse options that would change nothing.
-
-    Args:
-        options: Options that were set, such as those of `Reading.options`.
-        by: What does not read them, for the message.
-
-    Raises:
-        OptionError: There are some.
-    """
+    """Raise `OptionError` for options (such as `Reading.options`) that would change nothing, as `by` reads none."""
     if unused := [f"--{name}" for name in sorted(options)]:
         raise OptionError(f"{by} does not read {' and '.join(unused)}: leave that out.")

@@ -13,7 +13,7 @@ from headcats.categories.shared import overlap
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Folders, MinTasks, RuleText, Sign
 from headcats.cli.console import Answer, warn
-from headcats.errors import DataError, OptionError, StorageError
+from headcats.errors import DataError, StorageError
 from headcats.evidence.comparison.agreement import agreement, half_agreement, pairs
 from headcats.evidence.comparison.method_agreement import method_agreement
 from headcats.evidence.comparison.method_grid import method_scores
@@ -31,7 +31,6 @@ from headcats.reports.text.comparison import differences, method_findings, plan_
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
 from headcats.results.folder import load
 from headcats.results.tree import drop_untried_categories, manifest_of, suite_blocks, task_nodes
-from headcats.results.whole_file import write_whole
 from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Only this method; default: all (models: the first)."
@@ -53,7 +52,7 @@ def compare_command(
     min_tasks: MinTasks = "half",
     sign: Sign = "helping",
     halves: Annotated[
-        int, typer.Option("--halves", help="Random splits of the prompts of a single folder; 0 for none.")
+        int, typer.Option("--halves", min=0, help="Random splits of the prompts of a single folder; 0 for none.")
     ] = 5,
     csv: Annotated[Path | None, typer.Option("--csv", help=_CSV)] = None,
     as_json: AsJson = False,
@@ -86,8 +85,6 @@ def compare_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    if halves < 0:
-        raise OptionError(f"--halves is a number of splits, 0 for none; got {halves}.")
     loaded = [load(folder) for folder in folders]
     for tree, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
         check_scored(tree, folder, method, by="`headcats compare` of several folders")
@@ -118,7 +115,10 @@ def compare_command(
         if alone is not None and suite_blocks(alone) and method is None:
             tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
-        _write({csv.with_name(f"{csv.stem}{suffix}{csv.suffix}"): table for suffix, table in tables.items()}, answer)
+        paths = {suffix: csv.with_name(f"{csv.stem}{suffix}{csv.suffix}") for suffix in tables}
+        message = f"Numbers: {' and '.join(map(str, paths.values()))}"
+        for suffix, path in paths.items():
+            answer.write_table(f"csv{suffix.replace('-', '_')}", tables[suffix], path, "" if suffix else message)
     answer.end()
 
 
@@ -127,14 +127,6 @@ def _labels(folders: list[Path]) -> list[str]:
     names = [str(folder) for folder in folders]
     before = [names[:place].count(name) for place, name in enumerate(names)]
     return [f"{name} ({times + 1})" if times else name for name, times in zip(names, before, strict=True)]
-
-
-def _write(tables: Mapping[Path, pd.DataFrame], answer: Answer) -> None:
-    for path, table in tables.items():
-        write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
-    message = f"Numbers: {' and '.join(map(str, tables))}"
-    for place, (name, path) in enumerate(zip(("csv", "csv_methods"), tables, strict=False)):
-        answer.wrote(name, path, "" if place else message)
 
 
 def _compare_protocols(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import typer
 import xarray as xr
 from rich.cells import cell_len
@@ -21,6 +22,7 @@ from headcats.reports.text.finding import Finding, Table, paragraph
 from headcats.results.declaration import registered
 from headcats.results.label import Label
 from headcats.results.tree import manifest_of
+from headcats.results.whole_file import write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
 PIPE_WIDTH = 140
@@ -63,16 +65,12 @@ def note_unfinished(results: xr.DataTree) -> None:
 
 
 class Answer:
-    """What a command says: printed as it comes, or collected and printed as one JSON value at the end.
-
-    Attributes:
-        as_json: Which of the two.
-        numbers: What is printed as JSON, with `said`, the sentences, and `files`.
-    """
+    """What a command says: printed as it comes, or collected and printed as one JSON value at the end."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         self.numbers: dict[str, Any] = {}
+        """What JSON has beside `said`, the sentences, and `files`."""
         self._sentences: list[str] = []
         self._files: dict[str, Path | None] = {}
 
@@ -88,16 +86,15 @@ class Answer:
                 self._sentences.append(str(finding))
 
     def wrote(self, name: str, path: Path | None, sentence: str = "") -> None:
-        """A file that was written.
-
-        Args:
-            name: Its key in `files`.
-            path: Where it is; None where it could not be written.
-            sentence: Names the file, for text.
-        """
+        """A file that was written: its key in `files`, where it is (None: it could not be), and how text names it."""
         self._files[name] = path
         if sentence and not self.as_json:
             tell([paragraph("text.plain", text=sentence)])
+
+    def write_table(self, name: str, table: pd.DataFrame, path: Path, sentence: str = "") -> None:
+        """Write a table as CSV."""
+        write_whole(path, table.to_csv(index=False, lineterminator="\n").encode("utf-8"))
+        self.wrote(name, path, sentence)
 
     def end(self) -> None:
         """Print the JSON value; as text, everything is printed already."""
@@ -111,12 +108,7 @@ def put(content: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Numbers, texts, lists and mappings as JSON has them; NaN, infinities and missing values are None.
-
-    Args:
-        value: Also arrays and scalars of numpy, tables of pandas (a list of rows), datasets of xarray (as
-            `xarray.Dataset.to_dict` gives them) and paths.
-    """
+    """A value as JSON has it; NaN, infinities and missing values are None, a pandas table is a list of rows."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str | Path):
@@ -128,13 +120,13 @@ def plain(value: Any) -> Any:
     # A dataset is a mapping, too.
     if isinstance(value, xr.Dataset):
         return plain(value.to_dict())
-    if hasattr(value, "columns"):
+    if isinstance(value, pd.DataFrame):
         return [plain(row) for row in value.to_dict("records")]
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if hasattr(value, "tolist"):
         return plain(value.tolist())
-    if type(value).__name__ == "NAType":
+    if value is pd.NA:
         return None
     if isinstance(value, Iterable):
         return [plain(entry) for entry in value]
@@ -147,11 +139,8 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_on_request() -> Iterator[None]:
-    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask.
-
-    A process that was started to ignore SIGTERM goes on ignoring it, and a handler that was not set from Python, which
-    could not be put back (None), stays.
-    """
+    """Within, SIGTERM stops a command as Ctrl-C does, with what is finished saved; only the main thread can ask."""
+    # A process that was started to ignore it goes on so, and a handler that Python cannot put back (None) stays.
     before = signal.getsignal(signal.SIGTERM)
     if threading.current_thread() is not threading.main_thread() or before in (signal.SIG_IGN, None):
         yield

@@ -10,7 +10,6 @@ from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import completion
 from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.console import note_unfinished, put, tell
-from headcats.errors import OptionError
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.finding import paragraph
@@ -21,7 +20,6 @@ from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
 _POSITIONS = "Where heads are ablated: last, or all (many times slower)."
-_ABLATED = ("last", "all")
 
 
 def evidence_command(
@@ -35,10 +33,12 @@ def evidence_command(
     rule: RuleText = DEFAULT_RULE,
     min_tasks: MinTasks = "half",
     positions: Annotated[
-        str, typer.Option("--positions", help=_POSITIONS, autocompletion=completion.one_of(*_ABLATED))
+        str, typer.Option("--positions", help=_POSITIONS, autocompletion=completion.one_of("last", "all"))
     ] = "last",
-    n_prompts: Annotated[int, typer.Option("--n-prompts", help="Held-out prompts per task.")] = 16,
-    controls: Annotated[int, typer.Option("--controls", help="Random sets, and relabellings, per tested set.")] = 100,
+    n_prompts: Annotated[int, typer.Option("--n-prompts", min=2, help="Held-out prompts per task.")] = 16,
+    controls: Annotated[
+        int, typer.Option("--controls", min=1, help="Random sets, and relabellings, per tested set.")
+    ] = 100,
     seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -54,11 +54,6 @@ def evidence_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
-    if positions not in _ABLATED:
-        raise OptionError(f"--positions must be {' or '.join(map(repr, _ABLATED))}; got {positions!r}.")
-    for option, value, least in (("--n-prompts", n_prompts, 2), ("--controls", controls, 1)):
-        if value < least:
-            raise OptionError(f"{option} must be at least {least}; got {value}.")
     results = load(folder)
     note_unfinished(results)
     check_scored(results, folder, method, by="`headcats evidence`")

@@ -76,7 +76,7 @@ def figure_command(
         arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         table, title = block, suite_title(block)
     elif kind == "agreement":
-        table, title = _agreement_table(results, name, reading, method=method)
+        table, title = _agreement_table(results, name, reading)
     elif kind in EVIDENCE_TABLES:
         table, title = _evidence_table(folder, kind, name, reading, method=method, positions=positions)
     else:
@@ -91,12 +91,8 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _agreement_table(results: xr.DataTree, name: str, reading: Reading, *, method: str | None) -> Table:
-    arguments.refuse_unused(
-        reading.options.keys() - {"method", "metric"}, by=f"Figure {name!r}, which shows all methods,"
-    )
-    if method is not None:
-        raise OptionError("Agreement is between all methods of the results, so --method does not apply: leave it out.")
+def _agreement_table(results: xr.DataTree, name: str, reading: Reading) -> Table:
+    arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {manifest_of(results).model.name}"
     return method_agreement(method_scores(results, metric=reading.metric or None)), title
 
@@ -104,11 +100,7 @@ def _agreement_table(results: xr.DataTree, name: str, reading: Reading, *, metho
 def _evidence_table(
     folder: Path, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Table:
-    """A table of the evidence that is saved in a results folder.
-
-    Raises:
-        OptionError: None is, or none for these options.
-    """
+    """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
     arguments.refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
     criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
     # `positions` are those at which heads were ablated.
@@ -142,12 +134,7 @@ def _map_table(results: xr.DataTree, table: str, name: str, reading: Reading) ->
 
 
 def _figure_options(draw: Callable[..., Any], name: str, texts: Sequence[str]) -> dict[str, Any]:
-    """`NAME=VALUE` texts as options of a figure, each of the kind that the figure's signature names.
-
-    Raises:
-        OptionError: No `=`, or no number where one is needed.
-        UnknownNameError: An option that the figure does not have.
-    """
+    """`NAME=VALUE` texts as options of a figure, each of the kind that the figure's signature names."""
     parameters = inspect.signature(draw).parameters.values()
     kinds = {option.name: option.annotation for option in parameters if option.kind is option.KEYWORD_ONLY}
     options = {}

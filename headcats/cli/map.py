@@ -22,7 +22,6 @@ from headcats.results.declaration import Declaration, registered
 from headcats.results.folder import load
 from headcats.results.label import Label
 from headcats.results.tree import declarations, drop_untried_categories, suite_blocks, task_nodes, tried_categories
-from headcats.results.whole_file import write_whole
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
@@ -76,36 +75,33 @@ def map_command(
     answer.say(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading)
     suffix = reading.file_suffix(results)
-    _draw(answer, "overlap_map", tables["overlap"], folder / f"overlap_map{suffix}.html", title=reading.title)
+    draw_map(answer, "overlap_map", tables["overlap"], folder / f"overlap_map{suffix}.html", title=reading.title)
     if csv:
         _write_heads(answer, tables["overlap"], folder / f"heads{suffix}.csv")
     answer.end()
 
 
-def _draw(answer: Answer, figure: str, table: xr.Dataset, page: Path, **options: Any) -> None:
+def draw_map(
+    answer: Answer, figure: str, table: xr.Dataset, page: Path, *, hint: str = "", **options: str | float
+) -> None:
     """The map as a page; where it cannot be written, as in results of others, a note, and the numbers all the same."""
     from headcats.figures.figure import write
 
     try:
-        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}")
+        answer.wrote("map", write(lookup("figure", figure)(table, **options), page), f"Map: {page}{hint}")
     except StorageError as error:
         warn(f"There is no page with the map: {error}")
         answer.wrote("map", None)
 
 
 def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
-    write_whole(path, head_table(shared).to_csv(index=False, lineterminator="\n").encode("utf-8"))
-    answer.wrote("heads", path, f"Head list: {path}")
+    answer.write_table("heads", head_table(shared), path, f"Head list: {path}")
 
 
 def _map_relations(
     results: xr.DataTree, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer
 ) -> None:
-    """The map of a joint method that sorts heads by their weights.
-
-    Raises:
-        OptionError: Another method, or an option that this map does not read.
-    """
+    """The map of a joint method that sorts heads by their weights."""
     declaration = _joint_declaration(results, method)
     if not declaration.sorts_heads:
         drawn_by = quoted_figure_commands(results, folder, method)
@@ -117,14 +113,14 @@ def _map_relations(
     assert block is not None  # it is held, or an error names how to get it
     # One relation of a category is enough: so the method is defined.
     met = {"method", "rule"} | ({"min-tasks"} if reading.min_tasks == 1 else set())
-    arguments.refuse_unused([name for name in reading.options if name not in met], by=f"The map of {method}")
+    arguments.refuse_unused(reading.options.keys() - met, by=f"The map of {method}")
     tried = tried_categories(results, str(block.attrs["label"]))
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)
     answer.say(findings)
-    answer.numbers = relation_numbers(block, shared, threshold=threshold, tried=tried)
+    answer.numbers = _relation_numbers(block, shared, threshold=threshold, tried=tried)
     stem = figure_file(block, declaration.figure).removesuffix(".html") + Reading(rule=reading.rule).judging_suffix
-    _draw(answer, declaration.figure, block, folder / f"{stem}.html", threshold=threshold, title=suite_title(block))
+    draw_map(answer, declaration.figure, block, folder / f"{stem}.html", threshold=threshold, title=suite_title(block))
     if csv:
         _write_heads(answer, shared, folder / f"heads-{stem}.csv")
     answer.end()
@@ -137,12 +133,7 @@ def _joint_declaration(results: xr.DataTree, method: str) -> Declaration:
 
 
 def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str, Any]:
-    """A map of scored tasks, as `headcats map --help` says.
-
-    Args:
-        tables: What `headcats.categories.reading.map_tables` returns.
-        reading: What they are of.
-    """
+    """A map of scored tasks (`map_tables`), as `headcats map --help` says."""
     members, shared = tables["members"], tables["overlap"]
     outcome, prefix = ("suppressing", "suppressing_") if reading.sign == "suppressing" else ("member", "")
     return {
@@ -172,17 +163,10 @@ def map_numbers(tables: Mapping[str, xr.Dataset], reading: Reading) -> dict[str,
     }
 
 
-def relation_numbers(
+def _relation_numbers(
     block: xr.Dataset, shared: xr.Dataset, *, threshold: str | float, tried: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
-    """A map of relations by weights, as `headcats map --help` says.
-
-    Args:
-        block: The relations.
-        shared: What `hc.overlap` returns of the categories that they make.
-        threshold: As in `hc.categories.relation_members`.
-        tried: Category that the method was asked for -> relations of it that were skipped.
-    """
+    """A map of relations by weights, as `headcats map --help` says; `tried`: category -> its skipped relations."""
     mapped = shared["category"].values.tolist()
     least = block["threshold"] if threshold == "calibrated" else xr.full_like(block["threshold"], float(threshold))
     relations = {

@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
-from headcats.cli.map import map_numbers
+from headcats.cli.map import draw_map, map_numbers
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
@@ -110,11 +110,7 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
 
 
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
-    """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that.
-
-    Raises:
-        OptionError: A method of the run corrupts demonstrations, and the suite's tasks have none.
-    """
+    """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that."""
     corrupting = [spec.name for spec in specs if not spec.is_joint]
     name = options["suite"]
     if not corrupting or options["n_demos"] or OF_SUITE.get(name, {}).get("n_demos") != 0:
@@ -138,12 +134,7 @@ def tell_run(
 ) -> None:
     """The heads of every category by the first method, a figure of every joint method, and what to open.
 
-    Args:
-        results: What the run returned.
-        specs: Methods of this run, in their order.
-        folder: Where the results lie.
-        answer: What is said goes here.
-        viewed: The model, for pages with the attention of the heads; None for none.
+    Attention of the heads is drawn where `viewed`, the model, is there.
     """
     manifest = manifest_of(results)
     results = drop_untried_categories(results)
@@ -177,9 +168,6 @@ def tell_run(
 def _tell_map(
     results: xr.DataTree, manifest: Manifest, specs: Sequence[MethodSpec], folder: Path, answer: Answer
 ) -> None:
-    from headcats.figures.figure import write
-    from headcats.figures.overlap_map import overlap_map
-
     first = next(spec for spec in specs if not spec.is_joint)
     scored = len(manifest.tasks) - len(manifest.skipped())
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
@@ -195,18 +183,11 @@ def _tell_map(
     not_judged = "not_judged" in tables["members"].attrs
     hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
     page = folder / f"overlap_map{reading.file_suffix(results)}.html"
-    answer.wrote("map", write(overlap_map(tables["overlap"], title=reading.title), page), f"Map: {page}.{hint}")
+    draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
 
 
 def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
-    """What else these results hold, and the commands that show it.
-
-    Args:
-        results: As they are now.
-        reading: What is mapped.
-        labels: Methods of this run, which are told by themselves.
-        folder: Where the results lie.
-    """
+    """What these results hold beside what is mapped and the methods of this run, and the commands that show it."""
     declared = declarations(results)
     scored = {
         str(label): approximation_label(approximation_of(results, label))

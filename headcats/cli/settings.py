@@ -39,11 +39,6 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     """Defaults, then those of the suite, then the preset, then the study file, then the command line.
 
     Where methods are named beside a preset, a note on stderr says what is left of the preset's.
-
-    Raises:
-        OptionError: The file cannot be read or is no TOML, a value is of another type than its option takes, or
-            methods that leave nothing of the preset.
-        UnknownNameError: A key of the file that is no option, an unknown preset, suite or task.
     """
     of_preset = preset(preset_name) if preset_name is not None else {}
     of_file = {} if study_file is None else _read_study(study_file)
@@ -59,11 +54,7 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
 
 
 def check_names(options: Mapping[str, Any]) -> None:
-    """A misspelt suite or task is refused before torch and a model are loaded.
-
-    Raises:
-        UnknownNameError: The message lists near matches.
-    """
+    """A misspelt suite or task is refused before torch and a model are loaded."""
     lookup("suite", options["suite"])().named(options["tasks"])
 
 
@@ -91,11 +82,7 @@ def _read_study(path: Path) -> dict[str, Any]:
 
 
 def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[str]) -> list[str]:
-    """The methods to run where a preset and the user name some: options of the same method are joined.
-
-    Raises:
-        OptionError: Nothing of the preset would be left.
-    """
+    """The methods to run where a preset and the user name some: options of the same method are joined."""
     preset_labels = {label.name: label for label in map(Label.parse, of_preset["methods"])}
     labels = [Label.parse(text) for text in methods]
     joined, overruled = [], list[str]()
@@ -110,8 +97,9 @@ def _beside_preset(name: str, of_preset: Mapping[str, Any], methods: Sequence[st
             f"leave out one of the two, or name both methods: --methods {','.join([*lost, *methods])}."
         )
     if lost:
-        rest = ", ".join(option for option in of_preset if option != "methods")
-        warn(f"{' and '.join(lost)} of preset {name} is not run: {', '.join(joined)} runs with the preset's {rest}.")
+        remaining = ", ".join(option for option in of_preset if option != "methods")
+        runs = f"{', '.join(joined)} runs with the preset's {remaining}"
+        warn(f"{' and '.join(lost)} of preset {name} is not run: {runs}.")
     elif joined != list(methods):
         warn(f"With the options of preset {name}: {', '.join(joined)}.")
     if overruled:

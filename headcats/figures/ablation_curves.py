@@ -67,9 +67,8 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
         curves,
         _VARIABLES,
         figure="ablation_curves",
-        source='hc.run_evidence(...)["curves"]',
         table='hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
-        counted=(),
+        counted=False,
     )
     sides, names = ([str(label) for label in curves[dim].values] for dim in ("side", "category"))
     if set(sides) != {OWN, OTHERS} or not names or not curves.sizes["k"]:

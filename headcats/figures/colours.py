@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError, UnknownNameError
@@ -69,6 +71,8 @@ DARK = {
 one of these keys has the figure in dark: colours of categories and scales are none of them."""
 
 
+NO_CATEGORY = "Unclassified"
+"""Legend entry of heads in no category."""
 # Name -> colours of categories in their order (None: those of the suite), and of counts.
 _PALETTES = {"headcats": (None, _COUNTS), COLOUR_BLIND: (_COLOUR_BLIND, _COLOUR_BLIND_COUNTS)}
 
@@ -81,8 +85,18 @@ class Palette:
     """Category name -> colour of a head in that category alone, in category order."""
     counts: dict[int, str]
     """Number of categories (2, 3, ...) -> colour of a head in that many."""
-    unclassified: str = UNCLASSIFIED
-    """Heads in no category."""
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """Legend entry -> colour, from top to bottom: most categories first, the categories from last to first."""
+        counts = {f"{k} categories": self.counts[k] for k in sorted(self.counts, reverse=True)}
+        single = {name: self.categories[name] for name in reversed(self.categories)}
+        return counts | single | {NO_CATEGORY: UNCLASSIFIED}
+
+
+def entry_of(n: pd.Series, category: Any) -> np.ndarray:
+    """Legend entry of heads in `n` categories: that of the category where it is one."""
+    return np.select([n == 0, n == 1], [NO_CATEGORY, category], n.astype(str) + " categories")
 
 
 def named_palette(name: str, categories: dict[str, str]) -> Palette:
@@ -95,9 +109,11 @@ def named_palette(name: str, categories: dict[str, str]) -> Palette:
 
     Raises:
         UnknownNameError: the message lists near matches and every palette.
-        DataError: more categories than there are colours for.
+        DataError: no category, or more than there are colours for.
     """
     check_palette(name)
+    if not categories:
+        raise DataError("Expected at least one category; got none. Draw a table of some that were judged.")
     if len(categories) > MOST_CATEGORIES:
         raise DataError(
             f"Expected at most {MOST_CATEGORIES} categories, the number that colours can tell apart; "
@@ -117,11 +133,23 @@ def check_palette(name: str) -> None:
 
 
 def category_colours(data: xr.Dataset) -> dict[str, str]:
-    """Name -> colour of every category in the attribute `categories`, in its order.
+    """Name -> colour of the categories in the coordinate `category`, in the order of the attribute `categories`.
 
     Raises:
-        DataError: the attribute is missing or is not a JSON list of `{"name": ..., "colour": ...}`.
+        DataError: the attribute is missing, is not a JSON list of `{"name": ..., "colour": ...}`, or lacks a category.
     """
+    suite = listed_colours(data)
+    names = {str(name) for name in np.atleast_1d(data["category"].values)}
+    if missing := sorted(names - set(suite)):
+        raise DataError(
+            f"Expected categories that the attribute `categories` lists with a colour ({', '.join(suite)}); got also "
+            f"{', '.join(missing)}. Add them to the attribute."
+        )
+    return {name: colour for name, colour in suite.items() if name in names}
+
+
+def listed_colours(data: xr.Dataset) -> dict[str, str]:
+    """Name -> colour of all categories in the attribute `categories`; errors are those of `category_colours`."""
     text: Any = data.attrs.get("categories")
     try:
         return {str(entry["name"]): str(entry["colour"]) for entry in json.loads(text)}
@@ -133,27 +161,12 @@ def category_colours(data: xr.Dataset) -> dict[str, str]:
 
 
 def suite_colours(data: xr.Dataset) -> dict[str, str]:
-    """Name -> colour of the categories along `category`: of the attribute `categories`, in its order.
-
-    Without the attribute, standard categories have their standard colour and others spare ones, as a suite gives them.
-
-    Raises:
-        DataError: there is no category, or the attribute lacks one.
-    """
-    names = [str(name) for name in data["category"].values]
-    if not names:
-        raise DataError("Expected at least one category; got none. Draw a table of some that were judged.")
-    if "categories" not in data.attrs:
-        standard = {category.name: category.colour for category in STANDARD_CATEGORIES}
-        spare = iter([*SPARE_COLOURS, *_COUNTS.values()])
-        return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in names}
-    suite = category_colours(data)
-    if missing := [name for name in names if name not in suite]:
-        raise DataError(
-            f"Expected categories that the attribute `categories` lists with a colour ({', '.join(suite)}); got also "
-            f"{', '.join(missing)}. Add them to the attribute, or drop the attribute."
-        )
-    return {name: colour for name, colour in suite.items() if name in names}
+    """As `category_colours`; without the attribute the colours that a suite gives: standard ones, and spare ones."""
+    if "categories" in data.attrs:
+        return category_colours(data)
+    standard = {category.name: category.colour for category in STANDARD_CATEGORIES}
+    spare = iter([*SPARE_COLOURS, *_COUNTS.values()])
+    return {name: standard.get(name) or next(spare, UNCLASSIFIED) for name in map(str, data["category"].values)}
 
 
 def ink_on(colour: str) -> str:

@@ -2,7 +2,6 @@
 
 import functools
 import html
-import importlib.util
 import inspect
 import os
 import textwrap
@@ -170,8 +169,8 @@ def _mark_approximation(grid: PanelGrid, table: Any) -> PanelGrid:
         # First: the end of a long title may not fit above a small figure.
         start = escaped(f"{label[0].upper()}{label[1:]}")
         title = f"{start}: {title}" if title else start
-    for trace in (trace for panel in grid.panels for plot in panel.plots for trace in plot.traces):
-        if trace is not None and trace.hovertemplate:
+    for trace in grid.traces:
+        if trace.hovertemplate:
             trace.hovertemplate = trace.hovertemplate.replace("<extra>", f"<br>{escaped(label)}: estimated<extra>")
     return replace(grid, title=title, frame=grid.frame.assign(approximation=kind))
 
@@ -186,17 +185,12 @@ def _page(fig: go.Figure) -> str:
 
 
 def _image(fig: go.Figure, image_format: str) -> bytes:
-    if importlib.util.find_spec("kaleido") is None:
-        raise OptionError(
-            f"Writing .{image_format} needs kaleido, which is not installed: pip install 'headcats[images]' "
-            "(and Chrome or Chromium). Or write .html, which needs neither."
-        )
     try:
         return fig.to_image(format=image_format, scale=2)
-    # plotly and kaleido raise ValueError, RuntimeError or their own classes, by version, when the browser is missing.
+    # plotly and kaleido raise ValueError, RuntimeError or their own classes, by version, when either part is missing.
     except Exception as problem:
         message = textwrap.shorten(" ".join(map(str, problem.args)), 160, placeholder=" …") or type(problem).__name__
         raise OptionError(
-            f"Writing .{image_format} failed: kaleido could not use Chrome or Chromium ({message}). "
-            "Install Chrome or Chromium (`plotly_get_chrome` fetches one), or write .html, which needs neither."
+            f"Writing .{image_format} failed ({message}). It needs kaleido (pip install 'headcats[images]') and Chrome "
+            "or Chromium (`plotly_get_chrome` fetches one). Or write .html, which needs neither."
         ) from problem

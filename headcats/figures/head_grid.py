@@ -84,33 +84,24 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
 def _row_dimension(scores: xr.Dataset) -> str:
     row = "category" if isinstance(scores, xr.Dataset) and "task" not in scores.dims else "task"
     variables = dict.fromkeys([*NUMBERS, *["member"] * (row == "category")], (row, "layer", "head"))
-    source, table = "hc.score(results) or hc.categorize(scores)", "hc.score(results)"
-    require(scores, variables, figure="head_grid", source=source, table=table)
+    require(scores, variables, figure="head_grid", table="hc.score(results)")
     if row == "task" and "category" not in scores.coords:
         raise DataError(
             "head_grid expects a coordinate `category` along `task`; "
             f"got the coordinates {', '.join(map(str, scores.coords))}. "
             "hc.score passes it on; set it again if an operation dropped it."
         )
+    if not scores.sizes[row]:
+        raise DataError(f"head_grid expects at least one {row}; got none.")
     return row
 
 
 def _groups(scores: xr.Dataset, row: str) -> dict[str, list[str]]:
     """Category -> names of its panels, in category order; memberships are one group without a heading."""
-    order = list(category_colours(scores))
-    panels = [str(name) for name in scores[row].values]
-    if not panels:
-        raise DataError(f"head_grid expects at least one {row}; got none.")
-    category_of = dict(zip(panels, np.broadcast_to(scores["category"].values, len(panels)).tolist(), strict=True))
-    if unknown := sorted(set(category_of.values()) - set(order)):
-        raise DataError(
-            f"head_grid expects categories that the attribute `categories` lists ({', '.join(order)}); "
-            f"got also {', '.join(unknown)}. Add them to the attribute."
-        )
+    categories = category_colours(scores)
     if row == "category":
-        return {"": [name for name in order if name in panels]}
-    groups = {category: [name for name in panels if category_of[name] == category] for category in order}
-    return {category: names for category, names in groups.items() if names}
+        return {"": list(categories)}
+    return {name: [str(task) for task in scores["task"].values[scores["category"] == name]] for name in categories}
 
 
 def _rows(table: xr.Dataset, row: str, *, alpha: float) -> pd.DataFrame:

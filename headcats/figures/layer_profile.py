@@ -59,8 +59,7 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
         >>> bool((numbers.n_in + numbers.n_undecided + numbers.n_out == numbers.n_heads).all())
         True
     """
-    table = "hc.categorize(hc.score(results))"
-    require(members, _VARIABLES, figure="layer_profile", source="hc.categorize(scores)", table=table)
+    require(members, _VARIABLES, figure="layer_profile", table="hc.categorize(hc.score(results))")
     colours = named_palette(palette, suite_colours(members)).categories
     frame = pd.concat([_profile(members.sel(category=name), name) for name in colours], ignore_index=True)
     layers = n_cells(members, "layer")

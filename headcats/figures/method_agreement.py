@@ -61,13 +61,12 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> Pane
     variables: dict[str, tuple[str, ...]] = {"rank_correlation": _PAIR, "top_overlap": _PAIR}
     variables |= {"rank": ("group", "method", "layer", "head"), "spread": ("group", "layer", "head")}
     table = "hc.evidence.method_agreement(hc.evidence.method_scores(results))"
-    require(agreement, variables, figure="method_agreement", source="hc.evidence.method_agreement", table=table)
+    require(agreement, variables, figure="method_agreement", table=table)
     if "top_chance" not in agreement or not set(agreement["top_chance"].dims) <= set(_PAIR):
         raise DataError(
-            f"method_agreement expects `top_chance` over ({', '.join(_PAIR)}) or fewer of these, as in what "
-            "hc.evidence.method_agreement returns: pass that."
+            f"method_agreement expects `top_chance` over ({', '.join(_PAIR)}) or fewer of these. Pass {table}."
         )
-    methods = panel_names(agreement["rank_correlation"], "method", figure="method_agreement")
+    methods = panel_names(agreement, "method", figure="method_agreement")
     if methods != [str(name) for name in agreement["other"].values]:
         raise DataError("method_agreement expects `method` and `other` to name the same methods in the same order.")
     frame = _frame(agreement, methods)
@@ -88,12 +87,9 @@ def _frame(agreement: xr.Dataset, methods: list[str]) -> pd.DataFrame:
     pairs = agreement[["rank_correlation", "top_overlap", *optional]].assign(
         top_chance=agreement["top_chance"].broadcast_like(agreement["rank_correlation"])
     )
-    groups = panel_names(
-        agreement["spread"], "group", categories=agreement.attrs.get("categories"), figure="method_agreement"
-    )
     labels = [str(label) for label in agreement["group"].values]
     names = head_rows(agreement, {})["name"].tolist()
-    for group in groups:
+    for group in panel_names(agreement, "group", figure="method_agreement"):
         group_rows = agreement.isel(group=labels.index(group))
         numbers = pairs.isel(group=labels.index(group)).transpose("method", "other")
         ranks = group_rows["rank"].transpose("method", "layer", "head").to_numpy().reshape(len(methods), -1)

@@ -6,17 +6,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headcats.errors import DataError
-from headcats.figures.colours import HATCH, Palette, category_colours, named_palette
+from headcats.errors import DataError, UnknownNameError
+from headcats.figures.colours import (
+    HATCH,
+    NO_CATEGORY,
+    UNCLASSIFIED,
+    Palette,
+    category_colours,
+    entry_of,
+    named_palette,
+)
 from headcats.figures.figure import figure
 from headcats.figures.panels.cells import layer_head_cells
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel
-from headcats.figures.panels.legend import AUTO, Entry, Legend, category_letters, check_letters, fits
+from headcats.figures.panels.legend import Entry, Legend, category_letters, fits
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import NUMBERS, head_rows, require
+from headcats.registry import unknown_name_message
 
-ALL, UNCLASSIFIED, UNDECIDED, SUPPRESSING = "All Categories", "Unclassified", "Undecided", "Suppressing"
+AUTO, NONE = "auto", "none"
+ALL, UNDECIDED, SUPPRESSING = "All Categories", "Undecided", "Suppressing"
 _OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
 _GRID = ("layer", "head")
 _VARIABLES = {
@@ -74,29 +84,21 @@ def overlap_map(
         >>> list(numbers.panel.unique())
         ['All Categories', 'Algorithmic', 'Knowledge', 'Linguistic', 'Translation']
     """
-    check_letters(letters, figure="overlap_map")
     overlap, colours = checked_overlap(overlap, palette)
     return overlap_grid(overlap, overlap_frame(overlap, colours), colours, title=title, letters=letters)
 
 
 def checked_overlap(overlap: xr.Dataset, palette: str) -> tuple[xr.Dataset, Palette]:
     """The overlap with its categories in order, and its colours; errors are those of `overlap_map`."""
-    table = "hc.overlap(hc.categorize(hc.score(results)))"
-    require(overlap, _VARIABLES, figure="overlap_map", source="hc.overlap(members)", table=table)
-    present, colours = [str(name) for name in overlap["category"].values], category_colours(overlap)
-    if not present or set(present) - set(colours):
-        raise DataError(
-            f"overlap_map expects categories that the attribute `categories` lists with a colour "
-            f"({', '.join(colours)}); got {', '.join(present) or 'none'}. Add the missing ones to the attribute."
-        )
-    order = [name for name in colours if name in present]
-    overlap = overlap.sel(category=order)
+    require(overlap, _VARIABLES, figure="overlap_map", table="hc.overlap(hc.categorize(hc.score(results)))")
+    colours = named_palette(palette, category_colours(overlap))
+    overlap = overlap.sel(category=list(colours.categories))
     if not ((overlap["member"] == 1).sum("category") == overlap["n_categories"]).all():
         raise DataError(
             "overlap_map expects `n_categories` to count the categories whose `member` is 1; they differ for some "
             "heads. Make both from the same memberships with hc.overlap(members)."
         )
-    return overlap, named_palette(palette, {name: colours[name] for name in order})
+    return overlap, colours
 
 
 def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
@@ -107,7 +109,7 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     exists = overlap["effect"].notnull().any("category")
     heads = head_rows(overlap, sets | {"hatched": overlap["undecided"].astype(bool), "exists": exists})
     n = heads["n_categories"]
-    label = np.select([n == 0, n == 1], [UNCLASSIFIED, names[inside.argmax(1)]], n.astype(str) + " categories")
+    label = entry_of(n, names[inside.argmax(1)])
     first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
     first["outcome"] = np.select([n > 0, heads["hatched"]], ["in", "undecided"], "out")
     panels = [first]
@@ -123,7 +125,7 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
                 panel=name,
                 set=heads["set"],
                 n_categories=n,
-                label=np.where(member == 1, name, UNCLASSIFIED),
+                label=np.where(member == 1, name, NO_CATEGORY),
                 hatched=member == 0,
                 outcome=member.map(_OUTCOMES),
                 exists=rows["effect"].notna(),
@@ -135,7 +137,7 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     frame["hatched"] &= exists
     frame["outcome"] = frame["outcome"].where(exists, MISSING)
     frame["label"] = frame["label"].where(exists, "")
-    frame["colour"] = frame["label"].map(_legend_colours(colours) | {"": ""})
+    frame["colour"] = frame["label"].map(colours.entries | {"": ""})
     return frame[[*_COLUMNS, "suppresses", *NUMBERS, "tasks"]]
 
 
@@ -158,16 +160,18 @@ def overlap_grid(
         frame: As `overlap_frame` returns it.
         colours: Of the categories.
         title: Written above everything.
-        letters: `"auto"`: letters on the cells of the first panel, where they fit; `"none"`.
+        letters: As in `overlap_map`.
         caption: Below the title.
         numbers: What the pointer shows for the category of that place, as `hover` takes it.
     """
-    entries = [Entry(name, colour) for name, colour in _legend_colours(colours).items()]
-    entries.append(Entry(UNDECIDED, colours.unclassified, hatch=HATCH))
+    if letters not in (AUTO, NONE):
+        raise UnknownNameError(unknown_name_message("choice of letters", letters, (AUTO, NONE)))
+    entries = [Entry(name, colour) for name, colour in colours.entries.items()]
+    entries.append(Entry(UNDECIDED, UNCLASSIFIED, hatch=HATCH))
     if frame["suppresses"].any():
         entries.append(Entry(SUPPRESSING, symbol="triangle-down"))
     # Panels stay in one row: with many of them they are smaller.
-    legend = Legend(entries, letters={}).size
+    legend = Legend(entries).size()
     room = (WIDEST - _BESIDE - legend[0]) // (1 + len(colours.categories)) - _BETWEEN
     cells = layer_head_cells(overlap, within=(min(_WIDE, room), _TALL), least=(110, legend[1]))
     symbols = {f"{k} categories": str(k) for k in colours.counts} | category_letters(list(colours.categories))
@@ -179,7 +183,7 @@ def overlap_grid(
         members = {name: rows} if name != ALL else categories
         pointed, template = _pointed(rows, members, numbers)
         traces = [
-            cells.heatmap(pointed, "label", name=name, template=template, colours=_legend_colours(colours)),
+            cells.heatmap(pointed, "label", name=name, template=template, colours=colours.entries),
             cells.hatching(rows[rows["hatched"]], name=UNDECIDED),
             cells.letters(rows, symbols) if name == ALL else None,
             cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),
@@ -187,13 +191,6 @@ def overlap_grid(
         panels.append(Panel(name, [cells.plot(traces)], notes=[_count(rows, overlap)]))
     caption = [*caption, *_nobody(overlap, frame)]
     return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
-
-
-def _legend_colours(colours: Palette) -> dict[str, str]:
-    """Legend entry -> colour, from top to bottom: most categories first, then the categories from last to first."""
-    counts = {f"{k} categories": colours.counts[k] for k in sorted(colours.counts, reverse=True)}
-    single = {name: colours.categories[name] for name in reversed(colours.categories)}
-    return {**counts, **single, UNCLASSIFIED: colours.unclassified}
 
 
 def _pointed(
@@ -237,6 +234,6 @@ def _nobody(overlap: xr.Dataset, frame: pd.DataFrame) -> list[str]:
         return []
     first = frame[frame["panel"] == ALL]
     undecided, heads = int(first["hatched"].sum()), int((first["outcome"] != MISSING).sum())
-    rest = f"{undecided} undecided (hatched)" if undecided else "none undecided"
+    not_out = f"{undecided} undecided (hatched)" if undecided else "none undecided"
     rule = f"the rule {escaped(overlap.attrs.get('rule', ''))}".strip()
-    return [f"No {_kind(overlap)}head passed {rule} in any category; {rest} of {heads} heads."]
+    return [f"No {_kind(overlap)}head passed {rule} in any category; {not_out} of {heads} heads."]

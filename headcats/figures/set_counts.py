@@ -9,7 +9,7 @@ import xarray as xr
 
 from headcats.categories.exact_sets import exact_sets
 from headcats.errors import OptionError
-from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, named_palette, suite_colours
+from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, entry_of, named_palette, suite_colours
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.grid import PanelGrid
@@ -73,8 +73,7 @@ def set_counts(
     """
     if not at_least >= 0:
         raise OptionError(f"set_counts(at_least) is a number of heads, at least 0; got {at_least}.")
-    table = "hc.overlap(hc.categorize(hc.score(results)))"
-    require(overlap, _VARIABLES, figure="set_counts", source="hc.overlap(members)", table=table)
+    require(overlap, _VARIABLES, figure="set_counts", table="hc.overlap(hc.categorize(hc.score(results)))")
     colours = named_palette(palette, suite_colours(overlap))
     order = list(colours.categories)
     sets = exact_sets(overlap.sel(category=order))
@@ -107,9 +106,8 @@ def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) ->
     frame.insert(2, "observed", sets["observed"].values)
     frame["heads"] = sets["heads"].values.astype(str)
     n = frame["n_categories"]
-    frame["label"] = np.select([n == 0, n == 1], ["Unclassified", frame["set"]], n.astype(str) + " categories")
-    by_label = {f"{k} categories": colour for k, colour in colours.counts.items()} | colours.categories
-    frame["colour"] = frame["label"].map(by_label | {"Unclassified": colours.unclassified})
+    frame["label"] = entry_of(n, frame["set"])
+    frame["colour"] = frame["label"].map(colours.entries)
     by_chance = frame[["expected", "expected_within_layers"]].max(axis=1)
     eligible = ((frame["observed"] > 0) | (by_chance >= at_least) | (n == 1)) & (n > 0)
     # Where there are more columns than room, those with the fewest heads are left out, and of as many heads those that

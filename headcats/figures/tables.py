@@ -1,6 +1,6 @@
 """What figures ask of the tables that they read, the order of their panels, and one row per head."""
 
-import json
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,23 +9,17 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError
+from headcats.figures.colours import listed_colours
 from headcats.results.tree import refuse_results
 from headcats.tasks.categories import FUNCTIONS
 
 # What figures say of a head, in this order.
 NUMBERS = ("effect", "low", "high", "q_value")
-# Of the variables that came, so many are named.
-_NAMED = 4
+_NAMED = 4  # of the variables that came
 
 
 def require(
-    data: Any,
-    variables: Mapping[str, tuple[str, ...]],
-    *,
-    figure: str,
-    source: str,
-    table: str,
-    counted: tuple[str, ...] = ("layer", "head"),
+    data: Any, variables: Mapping[str, tuple[str, ...]], *, figure: str, table: str, counted: bool = True
 ) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.
 
@@ -33,9 +27,8 @@ def require(
         data: What the user passed.
         variables: Name -> dimensions.
         figure: Name of the figure, for the message.
-        source: What makes such a dataset, for the message, e.g. `"hc.overlap(members)"`.
-        table: How to get it from `results` of a run, for the message, e.g. `hc.score(results)`.
-        counted: Dimensions numbered from 0.
+        table: How to get such a dataset from `results` of a run, for the message, e.g. `hc.score(results)`.
+        counted: Whether `layer` and `head` are numbered from 0.
 
     Raises:
         DataError: with what was expected and what came.
@@ -44,20 +37,17 @@ def require(
     for name, dims in variables.items():
         by_dims.setdefault(dims, []).append(f"`{name}`")
     expected = "; ".join(f"{', '.join(names)} over ({', '.join(dims)})" for dims, names in by_dims.items())
-    _check_dataset(data, figure=figure, expected=expected, source=source, table=table)
+    _check_dataset(data, figure=figure, expected=expected, table=table)
     for name, dims in variables.items():
         if name not in data or set(data[name].dims) != set(dims):
-            received = [name] if name in data else data.data_vars
-            raise DataError(
-                f"{figure} expects `{name}` over ({', '.join(dims)}), as in what {source} returns: pass that; got "
-                f"{_received(data, received)}."
-            )
-    for dim in counted:
-        _check_counted(data, dim, figure=figure)
+            received = _received(data, [name] if name in data else data.data_vars)
+            raise DataError(f"{figure} expects `{name}` over ({', '.join(dims)}); got {received}. Pass {table}.")
+    if counted:
+        _check_counted(data, ("layer", "head"), figure=figure)
 
 
 def pick_variable(
-    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, source: str, table: str
+    data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, table: str
 ) -> tuple[str, str | None]:
     """The variable to draw: the first of a list that lies over the grid.
 
@@ -66,9 +56,8 @@ def pick_variable(
         names: Names of variables, the first present one is taken.
         grid: Dimensions of one panel, both needed.
         rows: Names of dimensions, of which one may come besides (one panel each); `seed` may, too.
-        figure: As in `require`, like `source` and `table`.
-        source: See there.
-        table: See there.
+        figure: As in `require`.
+        table: As in `require`.
 
     Returns:
         Its name, and the dimension that gives panels, None where there is none.
@@ -78,45 +67,34 @@ def pick_variable(
     """
     variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     expected = f"{variable} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
-    _check_dataset(data, figure=figure, expected=expected, source=source, table=table)
+    _check_dataset(data, figure=figure, expected=expected, table=table)
     for name in names:
         dims = [str(dim) for dim in data[name].dims] if name in data.data_vars else []
         panels = [dim for dim in dims if dim not in (*grid, "seed")]
         if set(grid) <= set(dims) and len(panels) <= 1 and set(panels) <= set(rows):
-            for dim in ("layer", "head"):
-                if dim in grid:
-                    _check_counted(data, dim, figure=figure)
+            _check_counted(data, {"layer", "head"} & set(grid), figure=figure)
             return name, panels[0] if panels else None
-    raise DataError(
-        f"{figure} expects {expected}, as in what {source} returns: pass that; got {_received(data, data.data_vars)}."
-    )
+    raise DataError(f"{figure} expects {expected}; got {_received(data, data.data_vars)}. Pass {table}.")
 
 
-def panel_names(values: xr.DataArray, row: str, *, categories: object = None, figure: str) -> list[str]:
+def panel_names(data: xr.Dataset, row: str, *, figure: str) -> list[str]:
     """Labels along `row` in the order of their panels.
 
     The eight functions stand in the order of their scheme; other names in that of the attribute `categories`, with
     those that it does not list after them as they come.
 
-    Args:
-        values: What is drawn.
-        row: Its dimension of panels.
-        categories: The dataset's attribute `categories`, if it has one: a JSON list of `{"name": ..., "colour": ...}`.
-        figure: Name of the figure, for messages.
-
     Raises:
         DataError: there is no label, or one comes twice.
     """
-    labels = [str(label) for label in values[row].values] if row in values.coords else []
+    labels = [str(label) for label in data[row].values] if row in data.coords else []
     if not labels or len(set(labels)) < len(labels):
-        received = ", ".join(labels) or f"{values.sizes[row]} without labels"
+        received = ", ".join(labels) or f"{data.sizes[row]} without labels"
         raise DataError(f"{figure} expects distinct labels along `{row}`, one per panel; got {received}.")
     order = list(FUNCTIONS)
     if not set(labels) <= set(FUNCTIONS):
-        try:
-            order = [str(entry["name"]) for entry in json.loads(str(categories))]
-        except (TypeError, KeyError, ValueError):
-            order = []
+        order = []
+        with contextlib.suppress(DataError):
+            order = list(listed_colours(data))
     return [name for name in order if name in labels] + [name for name in labels if name not in order]
 
 
@@ -138,10 +116,10 @@ def head_name(layer: int, head: int) -> str:
     return f"L{layer}H{head}"
 
 
-def _check_dataset(data: Any, *, figure: str, expected: str, source: str, table: str) -> None:
+def _check_dataset(data: Any, *, figure: str, expected: str, table: str) -> None:
     refuse_results(data, by=figure, expected=expected, table=table)
     if not isinstance(data, xr.Dataset):
-        raise DataError(f"{figure} expects an xarray.Dataset as {source} returns it; got a {type(data).__name__}.")
+        raise DataError(f"{figure} expects an xarray.Dataset, as {table} gives it; got a {type(data).__name__}.")
 
 
 def _received(data: xr.Dataset, names: Iterable[Any]) -> str:
@@ -151,11 +129,12 @@ def _received(data: xr.Dataset, names: Iterable[Any]) -> str:
     return f"{', '.join(variables[:_NAMED]) or 'no variable'}{more}"
 
 
-def _check_counted(data: xr.Dataset, dim: str, *, figure: str) -> None:
-    labels = np.asarray(data[dim])
-    counted = labels.size > 0 and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0
-    if not counted or len(np.unique(labels)) != labels.size:
-        raise DataError(
-            f"{figure} expects at least one {dim}, numbered by distinct whole numbers from 0 in its coordinate; "
-            f"got {labels.tolist()!r:.80}."
-        )
+def _check_counted(data: xr.Dataset, dims: Iterable[str], *, figure: str) -> None:
+    for dim in dims:
+        labels = np.asarray(data[dim])
+        counted = labels.size > 0 and np.issubdtype(labels.dtype, np.integer) and labels.min() >= 0
+        if not counted or len(np.unique(labels)) != labels.size:
+            raise DataError(
+                f"{figure} expects at least one {dim}, numbered by distinct whole numbers from 0 in its coordinate; "
+                f"got {labels.tolist()!r:.80}."
+            )

@@ -117,10 +117,10 @@ WRONG = {
     "no tasks": (["nowhere", "--min-tasks", "0"], "is 'half' or a whole number of at least 1; got '0'"),
     "alpha": (["nowhere", "--rule", "fdr:alpha=2"], "fdr(alpha) must lie between 0 and 1, got 2"),
     "model": (["RESULTS", "--model", "mini"], "The results are of model 'model', and 'mini' is another one"),
-    "positions": (["nowhere", "--positions", "x1"], "--positions must be 'last' or 'all'; got 'x1'"),
+    "positions": (["RESULTS", "--positions", "x1"], "positions must be 'last' or 'all'; got 'x1'"),
     "effect": (["nowhere", "--effect", "half"], "effect must be 'total' or 'task_specific'; got 'half'"),
-    "controls": (["nowhere", "--controls", "0"], "--controls must be at least 1; got 0"),
-    "prompts": (["nowhere", "--n-prompts", "1"], "--n-prompts must be at least 2; got 1"),
+    "controls": (["nowhere", "--controls", "0"], "Invalid value for '--controls'"),
+    "prompts": (["nowhere", "--n-prompts", "1"], "Invalid value for '--n-prompts'"),
     "method": (["RESULTS", "--model", "nowhere", "--method", "denoise"], "hold no block of 'denoise'"),
 }
 

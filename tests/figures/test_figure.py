@@ -1,5 +1,4 @@
 import html
-import importlib.util
 import inspect
 import os
 import re
@@ -140,26 +139,20 @@ def test_other_suffixes_are_refused(small: go.Figure, tmp_path: Path, name: str)
     assert os.listdir(tmp_path) == []
 
 
-def test_images_without_kaleido_say_what_to_install(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(OptionError, match=r"headcats\[images\]"):
-        write(small, tmp_path / "a.png")
-    assert os.listdir(tmp_path) == []
+@pytest.mark.parametrize("part", ["the kaleido package", "Google Chrome"])
+def test_images_without_kaleido_or_a_browser_say_what_to_install(
+    small: go.Figure, tmp_path: Path, monkeypatch, part: str
+) -> None:
+    def missing(*_: object, **__: object) -> bytes:
+        raise RuntimeError(f"\nImages require {part} to be installed.\n" + 30 * " and more")
 
-
-def test_images_without_a_browser_say_what_is_missing(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
-    def no_chrome(*_: object, **__: object) -> bytes:
-        raise RuntimeError("\nKaleido requires Google Chrome to be installed.\n" + 30 * " and more")
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
-    monkeypatch.setattr(go.Figure, "to_image", no_chrome)
-    with pytest.raises(OptionError, match=r"\.svg.*\(Kaleido requires.* …\)\.") as said:
+    monkeypatch.setattr(go.Figure, "to_image", missing)
+    with pytest.raises(OptionError, match=rf"\.svg.*\(Images require {part}.* …\)\..*headcats\[images\]") as said:
         write(small, tmp_path / "a.svg")
     assert len(str(said.value)) < 400
     assert os.listdir(tmp_path) == []
 
 
 def test_images_are_written_with_what_kaleido_returns(small: go.Figure, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(go.Figure, "to_image", lambda self, format, scale: f"{format} {scale}".encode())
     assert write(small, tmp_path / "a.PDF").read_bytes() == b"pdf 2"

@@ -17,17 +17,17 @@ INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 @pytest.mark.parametrize("given_data", [mixed_overlap(2, 2).effect, {"effect": 1}, None])
 def test_anything_but_a_dataset_is_refused(given_data: object) -> None:
     with pytest.raises(DataError, match=f"hc.overlap .*got a {type(given_data).__name__}"):
-        require(given_data, {"effect": ("layer", "head")}, figure="a_figure", source="hc.overlap", table="")
+        require(given_data, {"effect": ("layer", "head")}, figure="a_figure", table="hc.overlap")
 
 
-@pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset as.*got a NoneType")])
+@pytest.mark.parametrize(("came", "message"), [(mixed_overlap(2, 2), ""), (None, "dataset, as.*got a NoneType")])
 def test_results_are_looked_for_once(came: object, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
     monkeypatch.setattr(tables, "refuse_results", lambda data, *, expected, **named: looked.append(expected))
     refused = pytest.raises(DataError, match=f"(?i){message}") if message else contextlib.nullcontext()
     with refused:
         tables.pick_variable(
-            came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", source="it", table=""
+            came, ("effect",), grid=("layer", "head"), rows=("category",), figure="a_figure", table="it"
         )
     assert len(looked) == 1
 

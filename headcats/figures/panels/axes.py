@@ -36,8 +36,18 @@ class Axis:
     """Whether the labels of an x axis stand above the panel at 45 degrees."""
 
     def every(self, step: int, cell: int) -> "Axis":
-        """The same with ticks in steps that have room (see `ticks_every`), for cells of that many pixels."""
-        return dataclasses.replace(self, ticks=ticks_every(step, self.n, cell=cell))
+        """The same with ticks at 0, `step`, ... for cells of that many pixels.
+
+        Every cell of up to 16 is labelled where the labels have room. Where they have not, a grid too small for three
+        ticks gets finer steps (every cell below 7 of them, else every second), and one whose labels would touch a
+        multiple of the step.
+        """
+        if self.n <= _ALL_LABELLED and cell >= _TICK_ROOM:
+            step = 1
+        elif self.n <= 2 * step:
+            step = min(step, 1 if self.n < 7 else 2)
+        step *= max(1, math.ceil(_TICK_ROOM / (step * cell)))
+        return dataclasses.replace(self, ticks=range(0, self.n, step))
 
     @property
     def room(self) -> int:
@@ -107,22 +117,6 @@ def scale_over(low: float, high: float, name: str, *, room: float = 0.06, defaul
 def ticks(n: int) -> list[int]:
     """Tick values of an axis over `n` layers or heads: `arange(0, n + 1, n // 5)`, in steps of 1 below 5."""
     return list(range(0, n + 1, max(1, n // 5)))
-
-
-def ticks_every(step: int, n: int, *, cell: int) -> list[int]:
-    """Tick values in steps of `step`: 0, `step`, ... below `n`.
-
-    Every cell of up to 16 is labelled where the labels have room (`cell`: pixels a layer or head). Where they have not,
-    a grid too small for three ticks gets finer steps (every cell below 7 of them, else every second), and one whose
-    labels would touch a multiple of the step.
-    """
-    if n <= _ALL_LABELLED and cell >= _TICK_ROOM:
-        step = 1
-    elif n <= 2 * step:
-        step = min(step, 1 if n < 7 else 2)
-    if step * cell < _TICK_ROOM:
-        step *= math.ceil(_TICK_ROOM / (step * cell))
-    return list(range(0, n, step))
 
 
 def _plain(name: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.hover import hover
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.tables import n_cells
 
 TINY = 6  # pixels below which a symbol no longer fits into its cell
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
@@ -200,8 +201,7 @@ def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int,
 
 def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int]) -> Cells:
     """Square cells of layers across and heads down, head 0 on top; see `square_cells`."""
-    # Layers without attention heads leave a gap.
-    layers, heads = (int(table[dim].max()) + 1 for dim in ("layer", "head"))
+    layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
     return Cells(x, y, square_cells(x, y, within=within, least=least))
 

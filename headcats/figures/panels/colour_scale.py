@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
+from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.text import MEDIUM, SMALL
 
 _CLIP_QUANTILE = 0.99
@@ -15,6 +16,7 @@ _ENDS = {1.0: 0.2, 1.2: 0.2, 1.5: 0.5, 2.0: 0.5, 2.5: 0.5, 3.0: 0.5, 4.0: 1.0, 5
 _FEW = 100
 # Plotly sets the name of a bar two pixels from the ticks' texts, where it reads as part of them.
 _APART = "\N{NO-BREAK SPACE}" * 2
+_WIDTH, _LONGEST, _SHORTEST = 104, 600, 150  # pixels: width of a bar with its name, and its lengths
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,16 @@ class ColourScale:
             dark = share > 0.55 if self.colours == "Blues" else share < 0.6
         return np.where(dark, ON_DARK, ON_LIGHT)
 
-    def axis(self, *, at: tuple[float, float], length: int) -> dict[str, Any]:
-        """As plotly takes it, the bar's top left corner at paper x and y, `length` pixels long."""
+    def size(self, length: int) -> tuple[int, int]:
+        """Width and height in pixels of the bar beside panels of that height."""
+        return _WIDTH, max(_SHORTEST, min(length, _LONGEST))
+
+    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+        """Add the bar, `length` pixels long, its top left corner at a place in pixels."""
+        x, y = canvas.at(*at)
         bar = {
-            "x": at[0],
-            "y": at[1],
+            "x": x,
+            "y": y,
             "xanchor": "left",
             "yanchor": "top",
             "xpad": 0,
@@ -73,7 +80,8 @@ class ColourScale:
             "tickfont": {"size": SMALL},
             "title": {"text": self.name, "side": "right", "font": {"size": MEDIUM}},
         }
-        return {"colorscale": self.colours, "cmin": self.ticks[0], "cmax": self.ticks[-1], "colorbar": bar}
+        scale = {"colorscale": self.colours, "cmin": self.ticks[0], "cmax": self.ticks[-1], "colorbar": bar}
+        canvas.fig.update_layout(coloraxis=scale)
 
 
 def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUANTILE) -> ColourScale:

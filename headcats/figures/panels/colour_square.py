@@ -17,7 +17,7 @@ CORNERS = {"both": (1.0, 1.0), "facilitation": (1.0, 0.0), "interference": (0.0,
 # neither blindness to red, to green nor to blue brings any two of the four corners together.
 _COLOURS = {"headcats": ((255, 0, 0), (0, 255, 0)), COLOUR_BLIND: ((255, 165, 0), (0, 90, 255))}
 _SQUARE, _STEPS = 87, 28
-_LEFT, _TOP, _LEGEND = 44, 22, 40  # pixels left of and above the square, and from it to the legend
+_LEFT, _TOP, _LEGEND = 44, 22, 44  # pixels left of and above the square, and from it to the legend
 
 
 def composite(
@@ -59,9 +59,11 @@ class ColourSquare:
     """Interference from which cells are hatched."""
     palette: str = "headcats"
 
-    size = (150, 250)
+    def size(self, length: int) -> tuple[int, int]:
+        """Width and height in pixels, beside panels of any height."""
+        return 150, 250
 
-    def add(self, canvas: Canvas, *, at: tuple[int, int]) -> None:
+    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """Add it with its upper left corner at a place in pixels."""
         labels = ["0", *[""] * (_STEPS // 2 - 1), "0.5", *[""] * (_STEPS // 2 - 1), "1"]
         across, upwards = (Axis(name, _STEPS + 1, name, labels=labels) for name in ("facilitation", "interference"))
@@ -76,4 +78,4 @@ class ColourSquare:
             Entry(name, corner_colour(name, palette=self.palette), hatch, outlined=True)
             for name, hatch in hatches.items()
         ]
-        Legend(entries, letters={}).add(canvas.fig, at=canvas.at(at[0], top + _SQUARE + _LEGEND))
+        Legend(entries).add(canvas, at=(at[0], top + _SQUARE + _LEGEND), length=length)

@@ -30,7 +30,6 @@ from headcats.figures.panels.text import (
 
 _LEAST, _RIGHT, _BOTTOM = 720, 26, 12
 _TITLE_ROOM, _CAPTION_LINE = 28, 18
-_COLOUR_BAR, _LONGEST_BAR, _SHORTEST_BAR = 104, 600, 150  # width of a bar with its name, and its lengths
 
 
 @dataclass(frozen=True)
@@ -46,61 +45,52 @@ class PanelGrid:
     columns: int = 4
     """Most panels in a row."""
     one_row: bool = False
-    """Whether all panels stand side by side, a legend after the first."""
+    """Whether all panels stand side by side, and what is beside them after the first."""
     beside: ColourScale | ColourSquare | Legend | None = None
-    """On the right."""
+    """On the right, at the height of the first row."""
     grey: bool = False
     """Whether a panel is grey where nothing is drawn on it, as cells without a number are."""
     layout: Mapping[str, Any] = field(default_factory=dict)
     """Of plotly, such as how bars stand."""
 
+    @property
+    def traces(self) -> list[Any]:
+        """Those of all plots."""
+        return [trace for panel in self.panels for plot in panel.plots for trace in plot.traces if trace is not None]
+
     def draw(self) -> go.Figure:
         """The figure, as wide as its panels, its title and its caption need."""
-        legend_within = self.one_row and isinstance(self.beside, Legend)
-        beside = self._beside_size(0)
+        beside_width = self.beside.size(0)[0] if self.beside else 0
         places = arranged(
             self.panels,
-            columns=len(self.panels) if self.one_row else self.columns,
+            columns=self.columns,
             one_row=self.one_row,
-            room=WIDEST - _RIGHT - (beside[0] + 18 if self.beside else 0),
-            after_first=beside[0] + 10 if legend_within else 0,
+            room=WIDEST - _RIGHT - (beside_width + 18 if self.beside else 0),
+            after_first=beside_width + 10 if self.one_row else 0,
         )
         title_width = min(WIDEST, 2 * EDGE + text_width(self.title or "", TITLE))
-        bar_left = places.right + max(18, places.lean + 6)
-        right = places.right if legend_within or not self.beside else bar_left + beside[0]
+        beside_left = places.legend_left if self.one_row else places.right + max(18, places.lean + 6)
+        right = beside_left + beside_width if self.beside and not self.one_row else places.right
         width = max(right + _RIGHT, _LEAST, title_width)
-        traces = [trace for panel in self.panels for plot in panel.plots for trace in plot.traces if trace is not None]
         parts = list(self.caption)
-        if any(trace.name == MISSING for trace in traces) and not any(part.startswith("×") for part in parts):
+        if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):
             parts.append(f"× {MISSING}")
         caption = fold_caption(parts, width=width - 2 * EDGE)
         caption_top = 14 + (_TITLE_ROOM if self.title else 0)
         below_caption = caption_top + _CAPTION_LINE * len(caption) + 8
         top = below_caption + places.corners[0][1]
-        bar = self._beside_size(places.last_row_bottom - places.corners[0][1])
-        height = max(below_caption + places.bottom, top + bar[1]) + _BOTTOM
+        length = self.beside.size(places.last_row_bottom - places.corners[0][1])[1] if self.beside else 0
+        height = max(below_caption + places.bottom, top + length) + _BOTTOM
 
         canvas = Canvas(width, height, title=self.title, grey=self.grey)
         for i, line in enumerate(caption):
             canvas.write(line, at=(EDGE, caption_top + _CAPTION_LINE * i), quiet=True)
         for place in range(len(self.panels)):
             self._draw_panel(canvas, place, places, below_caption)
-        self._draw_beside(canvas, (places.legend_left if legend_within else bar_left, top), length=bar[1])
+        if self.beside:
+            self.beside.add(canvas, at=(beside_left, top), length=length)
         canvas.fig.update_layout(**self.layout)
         return canvas.fig
-
-    def _beside_size(self, length: int) -> tuple[int, int]:
-        if isinstance(self.beside, ColourScale):
-            return _COLOUR_BAR, max(_SHORTEST_BAR, min(length, _LONGEST_BAR))
-        return self.beside.size if self.beside is not None else (0, 0)
-
-    def _draw_beside(self, canvas: Canvas, at: tuple[int, int], *, length: int) -> None:
-        if isinstance(self.beside, ColourScale):
-            canvas.fig.update_layout(coloraxis=self.beside.axis(at=canvas.at(*at), length=length))
-        elif isinstance(self.beside, ColourSquare):
-            self.beside.add(canvas, at=at)
-        elif self.beside is not None:
-            self.beside.add(canvas.fig, at=canvas.at(at[0], at[1] - 4))
 
     def _draw_panel(self, canvas: Canvas, place: int, places: Layout, below_caption: int) -> None:
         panel, (left, top) = self.panels[place], places.corners[place]

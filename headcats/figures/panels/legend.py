@@ -1,17 +1,15 @@
 """The legend of a figure, and the letters on cells by which a category is told without its colour."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import plotly.graph_objects as go
 
-from headcats.errors import UnknownNameError
 from headcats.figures.colours import MARK, OUTLINE
+from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.text import MEDIUM, escaped, text_width
-from headcats.registry import unknown_name_message
 
-AUTO, NONE = "auto", "none"
 _SWATCH = 44  # pixels of a swatch and the spaces around it
 _ENTRY = 20
 _LONGEST = 3  # letters on a cell
@@ -38,29 +36,23 @@ class Legend:
     """Entries from top to bottom."""
 
     entries: Sequence[Entry]
-    letters: Mapping[str, str]
-    """Entry -> what is written on its cells, in bold; empty where nothing is."""
+    letters: Mapping[str, str] = field(default_factory=dict)
+    """Entry -> what is written on its cells, in bold."""
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height in pixels."""
+    def size(self, length: int = 0) -> tuple[int, int]:
+        """Width and height in pixels, beside panels of any height."""
         return _SWATCH + max(text_width(entry.name) for entry in self.entries), _ENTRY * len(self.entries)
 
-    def add(self, fig: go.Figure, *, at: tuple[float, float]) -> None:
-        """Add it to a figure, its upper left corner in shares of the figure."""
+    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+        """Add it with the text of its first entry beside a place in pixels."""
         for entry in self.entries:
             letter = self.letters.get(entry.name)
-            fig.add_trace(_swatch(entry, with_letter(entry.name, letter) if letter else escaped(entry.name)))
+            canvas.fig.add_trace(_swatch(entry, with_letter(entry.name, letter) if letter else escaped(entry.name)))
         # The entries explain colours; nothing would be hidden by clicking them.
         fixed = {"itemclick": False, "itemdoubleclick": False, "traceorder": "normal", "borderwidth": 0}
-        place = {"x": at[0], "y": at[1], "xanchor": "left", "yanchor": "top"}
-        fig.update_layout(legend=place | fixed | {"font": {"size": MEDIUM}})
-
-
-def check_letters(letters: str, *, figure: str) -> None:
-    """Raise `UnknownNameError` for anything but `"auto"` and `"none"`."""
-    if letters not in (AUTO, NONE):
-        raise UnknownNameError(unknown_name_message(f"choice of letters of {figure}", letters, (AUTO, NONE)))
+        x, y = canvas.at(at[0], at[1] - 4)
+        place = {"x": x, "y": y, "xanchor": "left", "yanchor": "top"}
+        canvas.fig.update_layout(legend=place | fixed | {"font": {"size": MEDIUM}})
 
 
 def category_letters(names: Sequence[str]) -> dict[str, str]:
@@ -85,8 +77,8 @@ def fits(letters: Mapping[str, str], cell: tuple[int, int]) -> bool:
 
 def with_letter(label: str, letter: str) -> str:
     """A legend entry as HTML with its letter in bold: its beginning, or in front of it."""
-    rest = label[len(letter) :] if label.startswith(letter) else f" {label}"
-    return f"<b>{escaped(letter)}</b>{escaped(rest)}"
+    after_letter = label[len(letter) :] if label.startswith(letter) else f" {label}"
+    return f"<b>{escaped(letter)}</b>{escaped(after_letter)}"
 
 
 def hatched(colour: str, lines: str, *, size: int = 5) -> dict[str, Any]:

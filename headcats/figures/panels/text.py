@@ -2,6 +2,7 @@
 
 import html
 import math
+import textwrap
 from collections.abc import Sequence
 
 EDGE = 16
@@ -35,7 +36,7 @@ def fold(text: str, *, width: int, size: int = MEDIUM) -> list[str]:
         ['Syntactic', 'Understanding']
     """
     letters = max(4, int(width / (0.55 * size)))
-    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in _lines(text, letters)]
+    return [line if len(line) <= letters else f"{line[: letters - 1]}…" for line in _wrap(text, letters)]
 
 
 def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:
@@ -43,7 +44,7 @@ def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:
     letters = max(20, int(width / (0.55 * MEDIUM)))
     lines: list[list[str]] = []
     for part in parts:
-        for piece in _lines(part, letters):
+        for piece in _wrap(part, letters):
             if lines and sum(map(len, lines[-1])) + 3 * len(lines[-1]) + len(piece) <= letters:
                 lines[-1].append(piece)
             else:
@@ -51,11 +52,5 @@ def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:
     return [_BETWEEN.join(line) for line in lines]
 
 
-def _lines(text: str, letters: int) -> list[str]:
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and len(lines[-1]) + 1 + len(word) > letters:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}".strip()
-    return lines
+def _wrap(text: str, letters: int) -> list[str]:
+    return textwrap.wrap(text, letters, break_long_words=False, break_on_hyphens=False) or [""]

@@ -86,14 +86,10 @@ def importance_grid(
         grid=("layer", "head"),
         rows=PANELS,
         figure="importance_grid",
-        source="hc.methods.function_probe, hc.score or hc.categorize",
         table='hc.suite_blocks(results)["function_probe"], or hc.score(results)',
     )
     refuse_chance(importance, figure="importance_grid")
-    categories = importance.attrs.get("categories")
-    panel_labels = [name]
-    if row is not None:
-        panel_labels = panel_names(importance[name], row, categories=categories, figure="importance_grid")
+    panel_labels = [name] if row is None else panel_names(importance, row, figure="importance_grid")
     table, interval = _table(importance, name, row)
     thresholds = {}
     # From which score on a head of a panel counts, as `ov_relation` says.

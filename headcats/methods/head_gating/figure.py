@@ -4,7 +4,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError, pluralize
-from headcats.figures.colours import COLOUR_BLIND, check_palette
+from headcats.figures.colours import COLOUR_BLIND
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
@@ -86,10 +86,8 @@ def always_any(
         raise UnknownNameError(unknown_name_message("score of always_any", score, (COMPOSITE, *GATE_SCORES)))
     if not 0 < threshold < 1:
         raise OptionError(f"always_any expects a threshold between 0 and 1, both excluded; got {threshold}.")
-    check_palette(palette)
     variables = dict.fromkeys(GATE_SCORES, ("dataset", "seed", "layer", "head"))
-    table = 'hc.suite_blocks(results)["head_gating"]'
-    require(gates, variables, figure="always_any", source="hc.methods.head_gating", table=table)
+    require(gates, variables, figure="always_any", table='hc.suite_blocks(results)["head_gating"]')
     reduced = reduced_gates(gates, threshold=threshold)
     frames = [
         _rows(reduced.sel(dataset=dataset), dataset, reduction, score, threshold=threshold, palette=palette)
@@ -119,7 +117,7 @@ def always_any(
 
 
 def _datasets(gates: xr.Dataset) -> list[str]:
-    names = panel_names(gates["facilitation"], "dataset", categories=gates.attrs.get("categories"), figure="always_any")
+    names = panel_names(gates, "dataset", figure="always_any")
     # The published figure has Math above Syntax.
     return sorted(names, key=list(SHORT).index) if set(names) <= set(SHORT) else names
 

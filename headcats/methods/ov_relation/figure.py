@@ -10,9 +10,8 @@ from headcats.categories.by_relation import relation_members
 from headcats.categories.shared import overlap as overlap_of
 from headcats.errors import StatisticsWarning
 from headcats.figures.figure import figure
-from headcats.figures.overlap_map import checked_overlap, overlap_frame, overlap_grid
+from headcats.figures.overlap_map import AUTO, checked_overlap, overlap_frame, overlap_grid
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.legend import AUTO, check_letters
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 
@@ -72,9 +71,7 @@ def ov_map(
         ['All Categories', 'Knowledge', 'Linguistic']
     """
     variables = {"score": ("task", "layer", "head"), "k": ("task",), "null": ("task",), "threshold": ("task",)}
-    table = 'hc.suite_blocks(results)["ov_relation"]'
-    require(relations, variables, figure="ov_map", source="hc.methods.ov_relation", table=table)
-    check_letters(letters, figure="ov_map")
+    require(relations, variables, figure="ov_map", table='hc.suite_blocks(results)["ov_relation"]')
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         members = relation_members(relations, threshold=threshold)

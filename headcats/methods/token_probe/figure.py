@@ -84,7 +84,6 @@ def layer_token(
         grid=("layer", "role"),
         rows=PANELS,
         figure="layer_token",
-        source="hc.methods.token_probe",
         table='hc.suite_blocks(results)["token_probe"]',
     )
     roles = [str(role) for role in token_map["role"].values]
@@ -142,7 +141,7 @@ def _frames(token_map: xr.Dataset, name: str, row: str | None, inside: list[str]
     controls = [column for column in ("within_task", "shuffled") if column in table]
     columns = ["panel", "layer", "role", "variable", "value", "low", "high", *controls]
     frames = []
-    for panel in panel_names(table["value"], row, categories=token_map.attrs.get("categories"), figure="layer_token"):
+    for panel in panel_names(table.assign_attrs(token_map.attrs), row, figure="layer_token"):
         cells = table.isel({row: labels.index(panel)}, drop=True).to_dataframe(dim_order=["layer", "role"])
         rows = cells.reset_index().assign(panel=panel, variable=name).reindex(columns=columns)
         above, below = rows["low"] > quantity.chance, rows["high"] < quantity.chance

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
 
 VALUES = arrays.arrays(float, st.integers(1, 200), elements=st.floats(-5, 5, width=32) | st.just(np.nan))
@@ -47,8 +48,8 @@ def test_marks_stand_out_from_their_cells(scale: ColourScale, inks: list[str]) -
 
 
 def test_the_name_of_a_bar_keeps_away_from_its_ticks() -> None:
-    bar = fixed_scale((0.0, 1.0), clipped=(False, True), colours="Blues", name="AUC").axis(at=(0, 0), length=9)[
-        "colorbar"
-    ]
-    assert all(text.endswith("\N{NO-BREAK SPACE}") for text in bar["ticktext"])
-    assert bar["ticktext"][-1].startswith("1.0+")
+    canvas = Canvas(200, 100)
+    fixed_scale((0.0, 1.0), clipped=(False, True), colours="Blues", name="AUC").add(canvas, at=(0, 0), length=9)
+    texts = canvas.fig.layout.coloraxis.colorbar.ticktext
+    assert all(text.endswith("\N{NO-BREAK SPACE}") for text in texts)
+    assert texts[-1].startswith("1.0+")

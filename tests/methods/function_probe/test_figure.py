@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError
 from headcats.figures import data
-from headcats.figures.panels.axes import ticks_every
+from headcats.figures.panels.axes import Axis
 from headcats.methods.function_probe.figure import importance_grid
 from headcats.methods.function_probe.summary import SEPARATES_TASKS
 
@@ -63,7 +63,7 @@ def test_x_is_head_y_is_layer_with_layer_0_on_top_and_ticks_every_6() -> None:
 
 @given(st.integers(1, 300), st.sampled_from([2, 6]), st.integers(3, 60))
 def test_ticks_name_every_cell_of_few_and_multiples_of_the_step_of_many(n: int, step: int, cell: int) -> None:
-    ticks = ticks_every(step, n, cell=cell)
+    ticks = list(Axis("layer", n).every(step, cell).ticks)
     assert ticks[0] == 0
     assert ticks[-1] < n
     gaps = np.diff(ticks)
