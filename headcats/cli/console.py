@@ -15,6 +15,7 @@ import typer
 import xarray as xr
 from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -37,12 +38,12 @@ if not out.is_terminal:
 
 def explain(error: Exception) -> None:
     """Print an error as one message."""
-    err.print(f"[bold red]Error:[/] {_escaped(str(error))}", soft_wrap=True)
+    err.print(f"[bold red]Error:[/] {escape(str(error))}", soft_wrap=True)
 
 
 def warn(message: str) -> None:
     """Print something the reader should know."""
-    err.print(f"[yellow]Note:[/] {_escaped(message)}", soft_wrap=True)
+    err.print(f"[yellow]Note:[/] {escape(message)}", soft_wrap=True)
 
 
 def note_control(label: Label) -> None:
@@ -199,10 +200,10 @@ def _rich_table(finding: Table) -> RichTable:
     widths = _widths([list(texts) for texts in zip(finding.columns, *finding.rows, strict=True)], room=out.width)
     for column, width in zip(finding.columns, widths, strict=True):
         table.add_column(
-            _escaped(column), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
+            escape(column), justify="right" if column in finding.numeric else "left", overflow="fold", width=width
         )
     for row in finding.rows:
-        table.add_row(*map(_escaped, row))
+        table.add_row(*map(escape, row))
     return table
 
 
@@ -218,7 +219,3 @@ def _widths(columns: list[list[str]], *, room: int) -> list[int | None]:
         widest = max(range(len(columns)), key=lambda place: (widths[place] - least[place], widths[place]))
         widths[widest] -= 1
     return list(widths)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("[", r"\[")

@@ -84,7 +84,7 @@ def head_grid(scores: xr.Dataset, *, alpha: float = 0.05, title: str | None = No
 def _row_dimension(scores: xr.Dataset) -> str:
     row = "category" if isinstance(scores, xr.Dataset) and "task" not in scores.dims else "task"
     variables = dict.fromkeys([*NUMBERS, *["member"] * (row == "category")], (row, "layer", "head"))
-    require(scores, variables, figure="head_grid", table="hc.score(results)")
+    require(scores, variables, figure="head_grid", table="hc.score(results), or hc.categorize of that")
     if row == "task" and "category" not in scores.coords:
         raise DataError(
             "head_grid expects a coordinate `category` along `task`; "

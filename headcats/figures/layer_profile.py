@@ -1,9 +1,7 @@
 """In which layers the heads of each category lie, and how much the heads of a layer matter on average."""
 
-import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
@@ -16,7 +14,7 @@ from headcats.figures.panels.hover import hover
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_name, n_cells, require
+from headcats.figures.tables import head_rows, n_cells, require
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
 _OUTCOMES = {"n_in": 1, "n_undecided": 0, "n_out": -1}
@@ -82,24 +80,21 @@ def layer_profile(members: xr.Dataset, *, palette: str = "headcats", title: str 
 
 
 def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
-    table = table[[n for n in (*_VARIABLES, "suppressing") if n in table]].transpose("layer", "head")
-    effect, member = table["effect"].to_numpy().astype(float), table["member"].to_numpy()
-    suppressing = table["suppressing"].to_numpy() == 1 if "suppressing" in table else np.zeros_like(member, dtype=bool)
-    has_effect = ~np.isnan(effect)
-    masks = {column: member == code for column, code in _OUTCOMES.items()} | {"n_suppressing": suppressing}
-    frame = pd.DataFrame({"category": name, "layer": table["layer"].to_numpy(), "n_heads": has_effect.sum(1)})
-    for column, mask in masks.items():
-        frame[column] = (has_effect & mask).sum(1)
+    columns = {column: table[column].astype(float) for column in (*_VARIABLES, "suppressing") if column in table}
+    heads = head_rows(table, columns)
+    for count, outcome in _OUTCOMES.items():
+        heads[count] = heads["member"] == outcome
+    heads["n_suppressing"] = heads["suppressing"] == 1 if "suppressing" in heads else False
+    judged = heads.assign(n_heads=True)[heads["effect"].notna()].groupby("layer")
+    counts = judged[["n_heads", *_OUTCOMES, "n_suppressing"]].sum().astype(int)
+    frame = counts.reindex(table["layer"].values, fill_value=0).rename_axis("layer").reset_index()
+    frame.insert(0, "category", name)
     for kind in ("in", "undecided"):
         frame[f"share_{kind}"] = frame[f"n_{kind}"] / frame["n_heads"].where(frame["n_heads"] > 0)
-    strengths = [row[mask] for row, mask in zip(effect, has_effect, strict=True)]
-    frame["mean_effect"] = [row.mean() if len(row) else math.nan for row in strengths]
-    best = np.where(has_effect, effect, -np.inf).argmax(1)
-    heads = table["head"].to_numpy()[best]
-    names = pd.Series([head_name(int(layer), int(head)) for layer, head in zip(frame["layer"], heads, strict=True)])
-    frame["strongest"] = names.where(frame["n_heads"] > 0, "")
-    frame["strongest_effect"] = effect[np.arange(len(effect)), best]
-    return frame
+    frame["mean_effect"] = frame["layer"].map(judged["effect"].agg(lambda effects: effects.to_numpy().mean()))
+    strongest = heads.loc[judged["effect"].idxmax()].set_index("layer")
+    frame["strongest"] = frame["layer"].map(strongest["name"]).fillna("")
+    return frame.assign(strongest_effect=frame["layer"].map(strongest["effect"]))
 
 
 def _bars(rows: pd.DataFrame, colour: str, size: int) -> list[go.Bar]:

@@ -153,16 +153,9 @@ def overlap_grid(
         "effect %{{effect{0}:.3f}} [%{{low{0}:.3f}}, %{{high{0}:.3f}}], q %{{q_value{0}:.2g}}".format
     ),
 ) -> PanelGrid:
-    """The panels of an overlap map.
+    """The panels of an overlap map, from what `checked_overlap` and `overlap_frame` return.
 
-    Args:
-        overlap: As `checked_overlap` returns it.
-        frame: As `overlap_frame` returns it.
-        colours: Of the categories.
-        title: Written above everything.
-        letters: As in `overlap_map`.
-        caption: Below the title.
-        numbers: What the pointer shows for the category of that place, as `hover` takes it.
+    `numbers` makes what the pointer shows for the category of that place, as `hover` takes it.
     """
     if letters not in (AUTO, NONE):
         raise UnknownNameError(unknown_name_message("choice of letters", letters, (AUTO, NONE)))

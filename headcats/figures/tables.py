@@ -106,14 +106,9 @@ def n_cells(data: xr.Dataset, dim: str) -> int:
 def head_rows(table: xr.Dataset, columns: Mapping[str, xr.DataArray]) -> pd.DataFrame:
     """One row per head of a table: `layer, head, name` and, for each column, the values over layer and head."""
     layers, heads = (grid.ravel() for grid in np.meshgrid(table["layer"], table["head"], indexing="ij"))
-    names = [head_name(int(layer), int(head)) for layer, head in zip(layers, heads, strict=True)]
+    names = [f"L{layer}H{head}" for layer, head in zip(layers, heads, strict=True)]
     values = {name: column.transpose("layer", "head").to_numpy().ravel() for name, column in columns.items()}
     return pd.DataFrame({"layer": layers, "head": heads, "name": names} | values)
-
-
-def head_name(layer: int, head: int) -> str:
-    """The name of a head, e.g. `L9H6`."""
-    return f"L{layer}H{head}"
 
 
 def _check_dataset(data: Any, *, figure: str, expected: str, table: str) -> None:

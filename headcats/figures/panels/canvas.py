@@ -4,8 +4,6 @@ The plotting area is the whole figure (no margins), so a place in pixels is a pl
 when a font or a title changes.
 """
 
-from typing import Any
-
 import plotly.graph_objects as go
 
 from headcats.figures.colours import BACKGROUND, NO_VALUE, OUTLINE, QUIET_TEXT, TEXT
@@ -53,15 +51,7 @@ class Canvas:
         y: Axis | Scale,
         named: tuple[bool, bool] = (True, True),
     ) -> dict[str, str]:
-        """Add two axes over a rectangle; returns the trace keywords `xaxis` and `yaxis`.
-
-        Args:
-            corner: Its upper left corner.
-            size: Its width and height.
-            x: From left to right (cells with `reverse`: from right to left).
-            y: From bottom to top (cells with `reverse`: cell 0 on top).
-            named: Whether the names of x and of y are written.
-        """
+        """Add two axes, named or not, over a rectangle; returns the trace keywords `xaxis` and `yaxis`."""
         self._n_axes += 1
         number = "" if self._n_axes == 1 else str(self._n_axes)
         (left, top), (right, bottom) = self.at(*corner), self.at(corner[0] + size[0], corner[1] + size[1])
@@ -75,6 +65,6 @@ class Canvas:
     ) -> None:
         """Write one line of HTML whose top (left, centre or right) is at that place."""
         x, y = self.at(*at)
-        place: dict[str, Any] = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": anchor, "yanchor": "top"}
         font = {"size": size, "color": QUIET_TEXT if quiet else TEXT}
-        self.fig.add_annotation(text=text, showarrow=False, align="left", borderpad=0, font=font, **place)
+        place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": anchor, "yanchor": "top"}
+        self.fig.add_annotation(place, text=text, showarrow=False, align="left", borderpad=0, font=font)

@@ -75,12 +75,7 @@ class Cells:
     ) -> go.Heatmap:
         """Cells in the colours of the figure's colour scale, or, for names, in those of `colours`; blank for NaN or "".
 
-        Args:
-            frame: One row per cell.
-            column: Number, or name of a colour, of each cell.
-            name: Of the trace.
-            template: What the pointer shows, as `hover` takes it.
-            colours: Name -> colour.
+        `template` is what the pointer shows, as `hover` takes it.
         """
         values = frame[column]
         scale: dict[str, Any] = {"coloraxis": "coloraxis"}
@@ -123,16 +118,9 @@ class Cells:
         colour: Any = MARK,
         **marker: Any,
     ) -> go.Scatter | None:
-        """A symbol on every cell of the frame.
+        """A symbol on every cell of the frame, with more of plotly's `marker`; `colour` is one, or one per row.
 
-        Args:
-            frame: The cells to mark.
-            name: Of the trace.
-            symbol: As plotly calls it.
-            share: Its size in shares of the cell's shorter side, at most 16 pixels.
-            least: Its smallest size in pixels.
-            colour: One, or one per row.
-            marker: More of plotly's `marker`.
+        Its size is a share of the cell's shorter side, from `least` to 16 pixels.
         """
         if not len(frame):
             return None
@@ -187,12 +175,12 @@ class Cells:
 
 
 def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = (100, 72)) -> tuple[int, int]:
-    """Width and height of square cells in whole pixels; longer where the panel would be smaller than `least`.
+    """Width and height of square cells of 3 to 60 whole pixels; longer where the panel would be smaller than `least`.
 
     Args:
         x: Axis across.
         y: Axis down.
-        within: Width and height of the panel that cells of 3 to 60 pixels should not exceed.
+        within: Width and height that the panel should not exceed.
         least: Smallest width and height of the panel.
     """
     side = max(3, min(60, within[0] // x.n, within[1] // y.n))
@@ -209,15 +197,10 @@ def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple
 def hatch_lines(
     mask: Bool[np.ndarray, "head layer"], *, cell: tuple[int, int]
 ) -> tuple[Float[np.ndarray, " point"], Float[np.ndarray, " point"]]:
-    """Line segments "/" over the cells of a mask, at least one through every cell.
+    """Line segments "/" over the cells of a mask, at least one through every cell, separated by NaN.
 
-    Args:
-        mask: Cells to hatch, heads downwards, layers to the right, one unit wide and centred on their index.
-        cell: Width and height of a cell in pixels; large cells get several lines.
-
-    Returns:
-        x (layer) and y (head) of the points, segments separated by NaN. Segments that continue each other
-        from cell to cell are joined, so a fully hatched 80 x 64 panel is 143 lines.
+    Cells are centred on their index, and large ones (`cell`: width and height in pixels) get several lines. Segments
+    that continue each other are joined, so a fully hatched 80 x 64 panel is 143 lines.
     """
     per_x, per_y = (max(1, round(size / _SPACING)) for size in cell)
     fine = np.kron(mask, np.ones((per_y, per_x), dtype=bool)).astype(bool)

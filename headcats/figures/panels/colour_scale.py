@@ -58,11 +58,11 @@ class ColourScale:
         return np.where(dark, ON_DARK, ON_LIGHT)
 
     def size(self, length: int) -> tuple[int, int]:
-        """Width and height in pixels of the bar beside panels of that height."""
+        """As `Beside` says."""
         return _WIDTH, max(_SHORTEST, min(length, _LONGEST))
 
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
-        """Add the bar, `length` pixels long, its top left corner at a place in pixels."""
+        """As `Beside` says."""
         x, y = canvas.at(*at)
         bar = {
             "x": x,

@@ -5,17 +5,14 @@ A figure declares what its panels hold; where things stand, and how large they a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 import plotly.graph_objects as go
 
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.canvas import Canvas
-from headcats.figures.panels.colour_scale import ColourScale
-from headcats.figures.panels.colour_square import ColourSquare
 from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, arranged, name_size
-from headcats.figures.panels.legend import Legend
 from headcats.figures.panels.text import (
     EDGE,
     LARGE,
@@ -28,8 +25,18 @@ from headcats.figures.panels.text import (
     text_width,
 )
 
-_LEAST, _RIGHT, _BOTTOM = 720, 26, 12
+_LEAST, _BOTTOM = 720, 12
 _TITLE_ROOM, _CAPTION_LINE = 28, 18
+
+
+class Beside(Protocol):
+    """What stands beside the panels, such as a `ColourScale` or a `Legend`."""
+
+    def size(self, length: int) -> tuple[int, int]:
+        """Width and height in pixels beside plots of that height."""
+
+    def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
+        """Draw it, that long, with its upper left corner at a place in pixels."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class PanelGrid:
     """Most panels in a row."""
     one_row: bool = False
     """Whether all panels stand side by side, and what is beside them after the first."""
-    beside: ColourScale | ColourSquare | Legend | None = None
+    beside: Beside | None = None
     """On the right, at the height of the first row."""
     grey: bool = False
     """Whether a panel is grey where nothing is drawn on it, as cells without a number are."""
@@ -60,18 +67,10 @@ class PanelGrid:
 
     def draw(self) -> go.Figure:
         """The figure, as wide as its panels, its title and its caption need."""
-        beside_width = self.beside.size(0)[0] if self.beside else 0
-        places = arranged(
-            self.panels,
-            columns=self.columns,
-            one_row=self.one_row,
-            room=WIDEST - _RIGHT - (beside_width + 18 if self.beside else 0),
-            after_first=beside_width + 10 if self.one_row else 0,
-        )
+        beside = self.beside.size(0)[0] if self.beside else 0
+        places = arranged(self.panels, columns=self.columns, one_row=self.one_row, beside=beside)
         title_width = min(WIDEST, 2 * EDGE + text_width(self.title or "", TITLE))
-        beside_left = places.legend_left if self.one_row else places.right + max(18, places.lean + 6)
-        right = beside_left + beside_width if self.beside and not self.one_row else places.right
-        width = max(right + _RIGHT, _LEAST, title_width)
+        width = max(places.right, _LEAST, title_width)
         parts = list(self.caption)
         if any(trace.name == MISSING for trace in self.traces) and not any(part.startswith("×") for part in parts):
             parts.append(f"× {MISSING}")
@@ -88,7 +87,7 @@ class PanelGrid:
         for place in range(len(self.panels)):
             self._draw_panel(canvas, place, places, below_caption)
         if self.beside:
-            self.beside.add(canvas, at=(beside_left, top), length=length)
+            self.beside.add(canvas, at=(places.beside_left, top), length=length)
         canvas.fig.update_layout(**self.layout)
         return canvas.fig
 
@@ -96,7 +95,7 @@ class PanelGrid:
         panel, (left, top) = self.panels[place], places.corners[place]
         top += below_caption
         y = top - places.heading
-        if places.starts_section[place] and panel.section:
+        if panel.section and (place == 0 or panel.section != self.panels[place - 1].section):
             canvas.write(f"<b>{escaped(panel.section)}</b>", at=(EDGE, y - line_height(LARGE) - 4), size=LARGE)
         size = name_size(panel)
         lines = [(escaped(line), size) for line in places.names[place]] if panel.name else []

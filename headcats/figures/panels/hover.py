@@ -13,11 +13,7 @@ _PLACES = ("text", "hovertext")
 def hover(template: str, frame: pd.DataFrame, **axes: str) -> dict[str, Any]:
     """`hovertemplate` and the values it names, one per row of a frame, as plotly's traces take them.
 
-    Args:
-        template: HTML with columns of the frame, such as `"<b>%{name}</b> effect %{effect:.3f}"`; at most two of them
-            texts.
-        frame: One row per point or cell.
-        axes: Columns that the trace has already: `x`, `y`, `z`.
+    The template has at most two columns of texts; columns that the trace has already are named as its `x`, `y`, `z`.
 
     Example:
         >>> hover("%{layer}: %{share:.2f}", pd.DataFrame({"layer": [0], "share": [0.5]}), x="layer")["hovertemplate"]

@@ -14,7 +14,7 @@ WIDEST = 1380
 """Pixels that a figure may be wide before its panels go to another row, or shrink: fits a window 1400 pixels wide."""
 APART = 16
 """Pixels between plots on top of each other."""
-_AXIS_NAME, _TICKS, _SECTION, _BETWEEN_ROWS = 20, 22, 26, 10
+_AXIS_NAME, _TICKS, _SECTION, _BETWEEN_ROWS, _RIGHT = 20, 22, 26, 10, 26
 _WIDEST_NAME = 200  # a longer name is folded where its panel is narrower
 
 
@@ -50,34 +50,28 @@ class Layout:
     """Left and top of every panel's plots."""
     outer: list[tuple[bool, bool]]
     """Whether the names of a panel's axes are written: x below the last of a column, y left of the first column."""
-    starts_section: list[bool]
     names: list[list[str]]
     """Lines of every panel's name."""
     name_height: int
     heading: int
     """Height of name, notes and the labels above a panel."""
-    lean: int
-    """By how much slanted labels reach over the right edge."""
+    beside_left: int
+    """Left edge of what is beside the panels."""
     right: int
-    legend_left: int
-    """Right of the first panel."""
+    """Of panels and what is beside them, with the space behind."""
     last_row_bottom: int
     """Of the plots."""
     bottom: int
     """With the axis below."""
 
 
-def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool, room: int, after_first: int) -> Layout:
+def arranged(
+    panels: Sequence[Panel], *, columns: int, one_row: bool = False, beside: int = 0, room: int = WIDEST
+) -> Layout:
     """Panels in as few rows as `columns` and `room` allow, these rows in as few columns as they need.
 
-    No panel is left alone on a row: 5 panels in at most 4 columns stand as 3 + 2.
-
-    Args:
-        panels: All of the same size.
-        columns: Most in a row.
-        one_row: Whether all panels stand side by side.
-        room: Pixels from the left edge of the figure to the right end of the panels.
-        after_first: Pixels between the first and the second column, for a legend.
+    No panel is left alone on a row: 5 panels in at most 4 columns stand as 3 + 2. Pixels of what is `beside` them stay
+    free on the right, or after the first panel of `one_row`.
     """
     plots, x = panels[0].plots, panels[0].plots[-1].x
     width = max(plot.size[0] for plot in plots)
@@ -95,7 +89,8 @@ def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool, room: int,
     text = min(_WIDEST_NAME, max(text_width(*line) for line in texts) + 14)
     if not one_row:
         step = max(step, text)
-    columns = max(1, min(columns, (room - left - width) // step + 1)) if not one_row else longest
+    room -= left + width + _RIGHT + (beside + 18 if beside else 0)
+    columns = max(1, min(columns, room // step + 1)) if not one_row else longest
     columns = math.ceil(longest / math.ceil(longest / columns))
 
     # The last column has no other to its right.
@@ -107,7 +102,10 @@ def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool, room: int,
     heading = name_height + notes + 4 + (x.room if slanted else 0)
     below = 0 if slanted or x.room <= 6 else _TICKS
     x_name = _AXIS_NAME if x.name else 0
+    after_first = beside + 10 if one_row else 0
     lefts = [left + column * step + (after_first if column else 0) for column in range(columns)]
+    right = lefts[-1] + (text if widened else width)
+    beside_left = left + width + 10 if one_row else right + max(18, lean + 6)
 
     corners: list[tuple[int, int]] = []
     outer: list[tuple[bool, bool]] = []
@@ -122,13 +120,11 @@ def arranged(panels: Sequence[Panel], *, columns: int, one_row: bool, room: int,
     return Layout(
         corners=corners,
         outer=outer,
-        starts_section=[i == 0 for section in sections for i in range(len(section))],
         names=names,
         name_height=name_height,
         heading=heading,
-        lean=lean,
-        right=lefts[-1] + (text if widened else width),
-        legend_left=left + width + 10,
+        beside_left=beside_left,
+        right=_RIGHT + (beside_left + beside if beside and not one_row else right),
         last_row_bottom=y - below - x_name,
         bottom=y,
     )

@@ -40,11 +40,11 @@ class Legend:
     """Entry -> what is written on its cells, in bold."""
 
     def size(self, length: int = 0) -> tuple[int, int]:
-        """Width and height in pixels, beside panels of any height."""
+        """As `Beside` says; the same beside plots of any height."""
         return _SWATCH + max(text_width(entry.name) for entry in self.entries), _ENTRY * len(self.entries)
 
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
-        """Add it with the text of its first entry beside a place in pixels."""
+        """As `Beside` says."""
         for entry in self.entries:
             letter = self.letters.get(entry.name)
             canvas.fig.add_trace(_swatch(entry, with_letter(entry.name, letter) if letter else escaped(entry.name)))

@@ -9,11 +9,11 @@ from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
-from headcats.figures.panels.colour_square import ColourSquare, composite, hex_colour
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import head_rows, n_cells, panel_names, require
+from headcats.methods.head_gating.colour_square import ColourSquare, composite, hex_colour
 from headcats.methods.head_gating.over_seeds import GATE_SCORES
 from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
 from headcats.registry import unknown_name_message

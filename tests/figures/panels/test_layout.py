@@ -15,7 +15,7 @@ def panels(n: int, *, width: int = 100, sections: int = 1) -> list[Panel]:
 
 @given(st.integers(1, 60), st.integers(1, 8))
 def test_panels_need_as_few_rows_as_fit(n: int, most: int) -> None:
-    places = arranged(panels(n), columns=most, one_row=False, room=10 * WIDEST, after_first=0)
+    places = arranged(panels(n), columns=most, room=10 * WIDEST)
     lefts, tops = ({corner[side] for corner in places.corners} for side in (0, 1))
     assert len(lefts) <= most
     assert len(tops) == math.ceil(n / most)
@@ -24,20 +24,19 @@ def test_panels_need_as_few_rows_as_fit(n: int, most: int) -> None:
 
 @given(st.integers(2, 20), st.integers(20, 300))
 def test_rows_stay_within_their_room(n: int, width: int) -> None:
-    places = arranged(panels(n, width=width), columns=n, one_row=False, room=WIDEST, after_first=0)
+    places = arranged(panels(n, width=width), columns=n)
     assert max(left for left, _ in places.corners) + width <= WIDEST
 
 
 def test_axes_are_named_at_the_edges_and_a_section_begins_a_row() -> None:
-    places = arranged(panels(5), columns=3, one_row=False, room=WIDEST, after_first=0)
+    places = arranged(panels(5), columns=3)
     assert places.outer == [(False, True), (False, False), (True, False), (True, True), (True, False)]
-    two = arranged(panels(6, sections=2), columns=3, one_row=False, room=WIDEST, after_first=0)
-    assert two.starts_section == [True, False, False] * 2
+    two = arranged(panels(6, sections=2), columns=3)
     assert two.corners[3][0] == two.corners[0][0]
     assert two.corners[3][1] > two.corners[0][1] + 50
 
 
 def test_a_legend_has_room_after_the_first_panel() -> None:
-    bare, beside = (arranged(panels(3), columns=3, one_row=True, room=WIDEST, after_first=n) for n in (0, 150))
+    bare, beside = (arranged(panels(3), columns=3, one_row=True, beside=n) for n in (0, 150))
     assert [b[0] - a[0] for a, b in zip(bare.corners, beside.corners, strict=True)] == [0, 150, 150]
-    assert beside.corners[0][0] + 100 < beside.legend_left < beside.corners[1][0]
+    assert beside.corners[0][0] + 100 < beside.beside_left < beside.corners[1][0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data
-from headcats.figures.panels.colour_square import CORNERS, composite, corner_colour, hex_colour
+from headcats.methods.head_gating.colour_square import CORNERS, composite, corner_colour, hex_colour
 from headcats.methods.head_gating.figure import always_any
 from headcats.methods.head_gating.over_seeds import always_any as reduced
 

@@ -23,15 +23,9 @@ _LEFT, _TOP, _LEGEND = 44, 22, 44  # pixels left of and above the square, and fr
 def composite(
     facilitation: Float[np.ndarray, "..."], interference: Float[np.ndarray, "..."], *, palette: str = "headcats"
 ) -> UInt8[np.ndarray, "... rgba"]:
-    """Colours of heads; transparent where either score is NaN.
+    """Colours of heads with these scores (0 to 1); transparent where either is NaN.
 
-    Args:
-        facilitation: 0 to 1.
-        interference: 0 to 1.
-        palette: `"headcats"`: interference red, facilitation green, both yellow; `"colour_blind"`: orange, blue, white.
-
-    Raises:
-        UnknownNameError: unknown palette.
+    `"headcats"`: interference red, facilitation green, both yellow; `"colour_blind"`: orange, blue, white.
     """
     check_palette(palette)
     missing = np.isnan(facilitation) | np.isnan(interference)
@@ -60,11 +54,11 @@ class ColourSquare:
     palette: str = "headcats"
 
     def size(self, length: int) -> tuple[int, int]:
-        """Width and height in pixels, beside panels of any height."""
+        """As `Beside` says; the same beside plots of any height."""
         return 150, 250
 
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
-        """Add it with its upper left corner at a place in pixels."""
+        """As `Beside` says."""
         labels = ["0", *[""] * (_STEPS // 2 - 1), "0.5", *[""] * (_STEPS // 2 - 1), "1"]
         across, upwards = (Axis(name, _STEPS + 1, name, labels=labels) for name in ("facilitation", "interference"))
         left, top = at[0] + _LEFT, at[1] + _TOP
