@@ -144,7 +144,7 @@ def test_relations_that_no_head_implements_say_so() -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (by_hand().drop_vars("null"), r"`null` over \(task\).*hc.methods.ov_relation"),
+        (by_hand().drop_vars("null"), r"`null` over \(task\).*\[\"ov_relation\"\]"),
         (by_hand().isel(task=0), r"`score` over \(task, layer, head\)"),
     ],
     ids=["no null", "no tasks"],
