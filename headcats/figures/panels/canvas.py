@@ -47,7 +47,7 @@ class Canvas:
         corner: tuple[int, int],
         size: tuple[int, int],
         *,
-        x: Axis | Scale,
+        x: Axis,
         y: Axis | Scale,
         named: tuple[bool, bool] = (True, True),
     ) -> dict[str, str]:

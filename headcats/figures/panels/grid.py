@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import pandas as pd
 import plotly.graph_objects as go
 
-from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, arranged, name_size
 from headcats.figures.panels.text import (
@@ -112,7 +111,7 @@ class PanelGrid:
                 if trace is not None:
                     canvas.fig.add_trace(_silent(trace).update(axes))
             top += plot.size[1] + APART
-            if isinstance(plot.x, Axis) and plot.x.slanted and plot.x.name:
+            if plot.x.slanted and plot.x.name:
                 canvas.write(plot.x.name, at=(left + plot.size[0] // 2, top - APART + 6), anchor="center")
 
 

@@ -22,7 +22,7 @@ _WIDEST_NAME = 200  # a longer name is folded where its panel is narrower
 class Plot:
     """Traces over two axes."""
 
-    x: Axis | Scale
+    x: Axis
     y: Axis | Scale
     size: tuple[int, int]
     """Width and height in pixels."""
@@ -76,8 +76,7 @@ def arranged(
     plots, x = panels[0].plots, panels[0].plots[-1].x
     width = max(plot.size[0] for plot in plots)
     height = sum(plot.size[1] for plot in plots) + APART * (len(plots) - 1)
-    slanted = isinstance(x, Axis) and x.slanted
-    lean = x.lean(width / x.n) if isinstance(x, Axis) else 0
+    lean = x.lean(width / x.n)
     axis_name = _AXIS_NAME if any(plot.y.name for plot in plots) else 0
     ticks = max(plot.y.room for plot in plots)
     left = EDGE + axis_name + ticks
@@ -99,8 +98,8 @@ def arranged(
     names = [fold(panel.name, width=name_width, size=name_size(panel)) for panel in panels]
     name_height = max(map(len, names)) * line_height(name_size(panels[0])) if any(p.name for p in panels) else 0
     notes = max(len(panel.notes) for panel in panels) * line_height(SMALL)
-    heading = name_height + notes + 4 + (x.room if slanted else 0)
-    below = 0 if slanted or x.room <= 6 else _TICKS
+    heading = name_height + notes + 4 + (x.room if x.slanted else 0)
+    below = 0 if x.slanted or x.room <= 6 else _TICKS
     x_name = _AXIS_NAME if x.name else 0
     after_first = beside + 10 if one_row else 0
     lefts = [left + column * step + (after_first if column else 0) for column in range(columns)]
