@@ -93,7 +93,7 @@ def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
         frame[f"share_{kind}"] = frame[f"n_{kind}"] / frame["n_heads"].where(frame["n_heads"] > 0)
     frame["mean_effect"] = frame["layer"].map(judged["effect"].agg(lambda effects: effects.to_numpy().mean()))
     strongest = heads.loc[judged["effect"].idxmax()].set_index("layer")
-    frame["strongest"] = frame["layer"].map(strongest["name"]).fillna("")
+    frame["strongest"] = strongest["name"].reindex(frame["layer"], fill_value="").values
     return frame.assign(strongest_effect=frame["layer"].map(strongest["effect"]))
 
 
