@@ -18,6 +18,7 @@ from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped
 from headcats.figures.tables import n_cells
 
+_LEAST = (100, 72)  # pixels of a panel
 TINY = 6  # pixels below which a symbol no longer fits into its cell
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
 _NAN = np.float32(np.nan)
@@ -174,7 +175,7 @@ class Cells:
         return hover_values
 
 
-def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = (100, 72)) -> tuple[int, int]:
+def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> tuple[int, int]:
     """Width and height of square cells of 3 to 60 whole pixels; longer where the panel would be smaller than `least`.
 
     Args:
@@ -187,7 +188,7 @@ def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int,
     return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
 
 
-def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int]) -> Cells:
+def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> Cells:
     """Square cells of layers across and heads down, head 0 on top; see `square_cells`."""
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)

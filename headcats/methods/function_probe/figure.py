@@ -181,7 +181,7 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, interval: str) -
     ink = scale.ink(largest["shown"]) if cells.smallest >= TINY else np.full(len(largest), ON_DARK)
     ring: dict[str, Any] = {"symbol": "circle-open", "share": 0.75, "least": 7, "line": {"width": 1.4}}
     traces += [cells.symbols(largest, name="largest", colour=ink, **ring), cells.crosses(rows[rows["shown"].isna()])]
-    return Plot(cells.x, cells.y, cells.pixels, traces)
+    return cells.plot(traces)
 
 
 def _strongly_negative(frame: pd.DataFrame, limit: float) -> pd.Series:

@@ -152,7 +152,7 @@ def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, score: str, *, 
     else:
         colours = [cells.heatmap(pointed, score, name=name, template=template)]
     hatching = cells.hatching(rows[rows["hatched"]], name="hatched", on_colours=True)
-    return Plot(cells.x, cells.y, cells.pixels, [*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
+    return cells.plot([*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
 
 
 def _share(values: pd.Series, threshold: float) -> str:

@@ -171,7 +171,7 @@ def _plot(cells: Cells, rows: pd.DataFrame, scale: ColourScale, inside: list[int
     traces.append(cells.crosses(rows[rows["mark"] == MISSING]))
     runs = np.split(inside, np.flatnonzero(np.diff(inside) > 1) + 1)
     traces += [cells.box(int(run[0]), int(run[-1]), name="exact answer") for run in runs if len(run)]
-    return Plot(cells.x, cells.y, cells.pixels, traces)
+    return cells.plot(traces)
 
 
 def _note(rows: pd.DataFrame) -> str:

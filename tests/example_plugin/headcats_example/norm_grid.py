@@ -4,12 +4,11 @@ import pandas as pd
 import xarray as xr
 
 from headcats.figures import figure
-from headcats.figures.panels.axes import Axis, ticks
-from headcats.figures.panels.cells import Cells, square_cells
+from headcats.figures.panels.cells import layer_head_cells
 from headcats.figures.panels.colour_scale import rising_scale
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.tables import head_rows, n_cells
+from headcats.figures.panels.layout import Panel
+from headcats.figures.tables import head_rows
 
 
 @figure
@@ -30,13 +29,11 @@ def norm_grid(norms: xr.Dataset, *, title: str | None = None) -> PanelGrid:
             for name in mean["category"].values
         ]
     )
-    layers, heads = (n_cells(norms, dim) for dim in ("layer", "head"))
-    x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
-    cells = Cells(x, y, square_cells(x, y, within=(150, 150)))
+    cells = layer_head_cells(norms, within=(150, 150))
     scale = rising_scale(frame["norm"].to_numpy(), colours="viridis", name="norm")
     template = "<b>L%{layer}H%{head}</b><br>norm %{norm:.2f}"
     panels = [
-        Panel(name, [Plot(x, y, cells.pixels, [cells.heatmap(rows, "norm", name=name, template=template)])])
+        Panel(name, [cells.plot([cells.heatmap(rows, "norm", name=name, template=template)])])
         for name, rows in frame.groupby("panel", sort=False)
     ]
     return PanelGrid(panels, frame, title, beside=scale, grey=True)
