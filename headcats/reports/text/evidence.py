@@ -146,7 +146,7 @@ def _contrasts(data: xr.Dataset) -> Table:
                 _ends(cell, "control_"),
                 number_text(cell["p"], 3),
                 _number(cell["interaction"].item()),
-                cell["note"].item() or tasks if shared_prompts else "no prompt of the one shows the other",
+                cell["note"].item() or tasks if shared_prompts else str(line("evidence.no_shared_prompt")),
             ]
         )
     columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p*", "both", "tasks"]

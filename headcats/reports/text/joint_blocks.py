@@ -83,7 +83,8 @@ def _heads(members: xr.Dataset, categories: Sequence[str], title: str, *, tried:
     heads, rows = head_table(members), []
     for category in categories:
         if category not in members["category"].values:
-            rows.append([category, "0", "-", f"skipped: {', '.join(tried[category]) or 'all'}", "-"])
+            skipped = line("tasks.skipped_for", reason=list(tried[category]) or "all")
+            rows.append([category, "0", "-", str(skipped), "-"])
             continue
         cell = members.sel(category=category)
         rows.append([category, str(int(cell["n_tasks"])), str(int(cell["size"])), *head_names(heads, category)])

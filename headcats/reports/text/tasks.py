@@ -31,10 +31,11 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
     parts = {name: getattr(record, name) for name in ("word_pairs", "prompts", "reference_prompts")} | answers
     for name, count in parts.items():
         for reason, number in count.dropped.items():
-            example = f" (such as {count.examples[reason]})" if reason in count.examples else ""
-            yield task, f"{number} {name.replace('_', ' ')} dropped: {reason}{example}"
+            example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
+            what = name.replace("_", " ")
+            yield task, str(line("tasks.dropped_for", n=number, what=what, reason=reason, example=example))
     if record.refusal:
-        yield task, f"skipped: {record.refusal}"
+        yield task, str(line("tasks.skipped_for", reason=record.refusal))
 
 
 def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:

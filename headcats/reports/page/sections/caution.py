@@ -42,7 +42,7 @@ def _of_run(material: Material) -> Iterator[Finding]:
         for counts in (record.word_pairs, record.prompts):
             dropped.update(counts.dropped)
     if dropped:
-        reasons = [f"{count} because {reason}" for reason, count in dropped.most_common(3)]
+        reasons = [line("caution.because", n=count, reason=reason) for reason, count in dropped.most_common(3)]
         yield note("caution.dropped", n=dropped.total(), reasons=reasons)
     hooked = {label for _, label, path, check in material.paths if path == "hooked" and "fail" in check}
     if hooked:

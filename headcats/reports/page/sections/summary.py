@@ -80,4 +80,4 @@ def _verdicts(material: Material) -> Iterator[Finding]:
 
 def _size(block: xr.Dataset) -> str:
     axes = [axis for axis in ("task", "dataset", "function", "seed") if axis in block.sizes]
-    return " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or "one map of layers and tokens"
+    return " x ".join(pluralize(block.sizes[axis], axis) for axis in axes) or str(line("summary.one_map"))
