@@ -19,8 +19,8 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from headcats.reports.text.finding import Finding, Table, paragraph
 from headcats.results.declaration import registered
+from headcats.results.finding import Finding, Table, paragraph
 from headcats.results.label import Label
 from headcats.results.tree import manifest_of
 from headcats.results.whole_file import write_whole

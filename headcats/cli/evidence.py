@@ -12,8 +12,8 @@ from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, Mod
 from headcats.cli.console import note_unfinished, put, tell
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
-from headcats.reports.text.finding import paragraph
 from headcats.reports.text.suggestions import check_scored
+from headcats.results.finding import paragraph
 from headcats.results.folder import load
 from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE

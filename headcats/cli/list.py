@@ -13,8 +13,8 @@ from headcats.cli.completion import KINDS
 from headcats.cli.console import put, tell
 from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
-from headcats.reports.text.finding import table
 from headcats.results.declaration import registered_declarations
+from headcats.results.finding import table
 
 
 def version_text() -> str:

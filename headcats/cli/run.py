@@ -15,11 +15,11 @@ from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
-from headcats.reports.text.finding import Finding, paragraph
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label, default_methods
+from headcats.results.finding import Finding, paragraph
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.tree import (

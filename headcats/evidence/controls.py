@@ -186,10 +186,10 @@ def _all_families(
     if not groups:
         yield ((),) * n_sets
         return
-    (layer, inside, count), *rest = groups
+    (layer, inside, count), *later_groups = groups
     for taken in itertools.combinations(pools[layer], count):
         left = [head for head in pools[layer] if head not in taken]
-        for family in _all_families(rest, {**pools, layer: left}, n_sets):
+        for family in _all_families(later_groups, {**pools, layer: left}, n_sets):
             yield tuple(
                 tuple(sorted((*image, *taken))) if is_member else image
                 for image, is_member in zip(family, inside, strict=True)

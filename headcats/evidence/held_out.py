@@ -12,12 +12,18 @@ import xarray as xr
 from headcats.errors import DataError, format_duration, pluralize
 from headcats.evidence import contrasts, curves, self_repair, specificity, trials
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
-from headcats.evidence.sentences import contrast_sentences, multiplicity_sentences, redundancy_sentences, sentences
+from headcats.evidence.findings import (
+    contrast_findings,
+    multiplicity_findings,
+    redundancy_findings,
+    verdict_findings,
+)
 from headcats.evidence.trials import Selection, most_specific, select
 from headcats.evidence.verdicts import verdicts
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
+from headcats.results.finding import Finding, line
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
@@ -121,10 +127,22 @@ def examine(
     nodes["self_repair"] = self_repair.self_repair(
         plan.tested, measured, direct, notes=notes, positions=options.positions
     )
-    lines = _reading(nodes, left_out, [*_relaxed(selections, options), *notes.values()], options)
+    relaxed = {
+        name: selection.relaxed
+        for by_category in selections.values()
+        for name, selection in by_category.items()
+        if selection.relaxed
+    }
+    findings = [
+        *_findings(nodes, options),
+        *(line("evidence.task_not_tested", task=task, reason=reason) for task, reason in left_out.items()),
+        *(line("evidence.relaxed", category=name, min_tasks=options.min_tasks, n=n) for name, n in relaxed.items()),
+        *notes.values(),
+        *multiplicity_findings(nodes["specificity"], nodes["exclusive"]),
+    ]
     root = xr.Dataset(
         attrs={
-            "reading": "\n".join(" ".join(line.split()) for line in lines),
+            "reading": "\n".join(" ".join(str(finding).split()) for finding in findings),
             "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }
@@ -192,7 +210,7 @@ def _direct_effects(
     held: HeldOut,
     measured: Mapping[str, TaskDamage],
     tested: Mapping[str, tuple[Head, ...]],
-) -> tuple[dict[str, dict[Head, float]], dict[int, str]]:
+) -> tuple[dict[str, dict[Head, float]], dict[int, Finding]]:
     """Task -> head -> direct effect, and layer -> why its heads have none."""
     layers = sorted({head.layer for heads in tested.values() for head in heads})
     tokens = next(iter(held.batches[next(iter(measured))])).clean
@@ -215,31 +233,14 @@ def _with_counts(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Da
     )
 
 
-def _reading(
-    nodes: Mapping[str, xr.Dataset], left_out: Mapping[str, str], notes: Sequence[str], options: Options
-) -> list[str]:
-    all_heads, exclusive = nodes["specificity"], nodes["exclusive"]
-    lines = sentences(all_heads, n_asked=options.controls)
-    lines += sentences(exclusive, n_asked=options.controls, exclusive=True, beside=all_heads)
+def _findings(nodes: Mapping[str, xr.Dataset], options: Options) -> list[Finding]:
+    """What the tables show."""
+    all_heads, n_requested = nodes["specificity"], options.controls
+    findings = verdict_findings(all_heads, n_requested=n_requested)
+    findings += verdict_findings(nodes["exclusive"], n_requested=n_requested, exclusive=True, beside=all_heads)
     if (all_heads["heads"] != "").any():
-        lines += contrast_sentences(nodes["contrasts"])
-        lines += redundancy_sentences(nodes["self_repair"])
+        findings += contrast_findings(nodes["contrasts"])
+        findings += redundancy_findings(nodes["self_repair"])
         if options.positions != "last":
-            lines.append(self_repair.NOT_COMPARABLE)
-    lines += [f"{task} was not tested: {reason}." for task, reason in left_out.items()]
-    return [*lines, *notes, *multiplicity_sentences(all_heads, exclusive)]
-
-
-def _relaxed(selections: Mapping[str, Mapping[str, Selection]], options: Options) -> list[str]:
-    """One sentence per category that has only as many tasks as min_tasks."""
-    relaxed = {
-        name: selection.relaxed
-        for by_category in selections.values()
-        for name, selection in by_category.items()
-        if selection.relaxed
-    }
-    return [
-        f"{name} has only as many tasks as min_tasks={options.min_tasks}: with one of them put aside, its heads were "
-        f"chosen with min_tasks={n}."
-        for name, n in relaxed.items()
-    ]
+            findings.append(self_repair.NOT_COMPARABLE)
+    return findings

@@ -22,15 +22,13 @@ from headcats.models.checks import noise_floor
 from headcats.models.head import Head
 from headcats.models.hooks import Edit
 from headcats.prompts.batch import PromptBatch
+from headcats.results.finding import Finding, line
 from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet
 
 _CHECKED_PROMPTS = 2
-NOT_COMPARABLE = (
-    "Whether later layers make up for single heads is unknown: heads were ablated at all positions, and their direct "
-    "effect is at the last one."
-)
+NOT_COMPARABLE = line("evidence.not_comparable")
 
 
 def sets_of(heads: Sequence[Head]) -> set[HeadSet]:
@@ -43,7 +41,7 @@ def self_repair(
     measured: Mapping[str, TaskDamage],
     direct: Mapping[str, Mapping[Head, float]],
     *,
-    notes: Mapping[int, str],
+    notes: Mapping[int, Finding],
     positions: str = "last",
 ) -> xr.Dataset:
     """Signs of repair among the heads of each category, on its own tasks.
@@ -59,7 +57,7 @@ def self_repair(
     Variables: docs/schema.md. Shares of the gap, means over the category's tasks; redundancy is positive where heads
     stand in for each other.
     """
-    note = "" if positions == "last" else NOT_COMPARABLE
+    note = "" if positions == "last" else str(NOT_COMPARABLE)
     most = max((len(heads) for heads in tested.values()), default=0)
     tasks = {name: [task for task, damage in measured.items() if damage.category == name] for name in tested}
     names, notes_by_head = (np.full((len(tested), most), "", dtype=object) for _ in range(2))
@@ -68,7 +66,7 @@ def self_repair(
     for row, (category, heads) in enumerate(tested.items()):
         n = len(heads)
         names[row, :n] = [str(head) for head in heads]
-        notes_by_head[row, :n] = [notes.get(head.layer, "") or note for head in heads]
+        notes_by_head[row, :n] = [str(notes.get(head.layer, note)) for head in heads]
         if tasks[category] and heads:
             damages = [measured[task] for task in tasks[category]]
             total[row, :n] = np.mean([damage.shares([(head,) for head in heads]) for damage in damages], axis=0)
@@ -142,8 +140,8 @@ def _covered(
         return _covered(model, batch.select(covered), layers, reference)
 
 
-def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:
-    """Why the heads of a layer do not add `z W_O` to the residual stream, as a sentence; "" where they do.
+def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> Finding | None:
+    """Why the heads of a layer do not add `z W_O` to the residual stream; None where they do.
 
     Measured, not read off the architecture's name: z at the last position is set to 0, the MLP of the block is held at
     its own output, and the residual stream after the block must change by `-z W_O`, summed over heads. A norm after the
@@ -170,18 +168,14 @@ def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> str:
             hooks[name] = _giving(seen[name])
         model.run(tokens, hooks=hooks)
     except HeadcatsError as error:
-        return f"Whether the heads of layer {layer} add z W_O to the residual stream cannot be checked: {error}"
+        return line("evidence.additive_unknown", layer=layer, error=str(error))
     changed = (seen[_stream(layer)] - before)[:, -1].float()
     weights = model.W_O(layer).to(z.device, z.dtype)
     expected = -torch.einsum("phd,hdm->pm", z, weights).float().to(changed.device)
     off, size = float((changed - expected).abs().max()), float(expected.abs().max())
     if off <= max(1e-3 * size, noise_floor(before[:, -1].float(), model.dtype)):
-        return ""
-    return (
-        f"The heads of layer {layer} do not add z W_O to the residual stream (without them it changes by up to "
-        f"{float(changed.abs().max()):.3g}, z W_O is up to {size:.3g}, the difference {off:.3g}), as behind a norm "
-        "after the attention: they have no direct effect in this sense."
-    )
+        return None
+    return line("evidence.not_additive", layer=layer, changed=float(changed.abs().max()), size=size, off=off)
 
 
 def _stream(layer: int) -> str:

@@ -91,17 +91,17 @@ def _cell(trials: Mapping[str, Trial], measured: Mapping[str, TaskDamage], seed:
 
 def _contrast(cells: Sequence[_Cell], place: int) -> _Cell:
     """A row's own cell minus the mean of its other cells."""
-    focus, rest = cells[place], [cell for at, cell in enumerate(cells) if at != place and cell.n_tasks]
-    if not focus.n_tasks or not rest:
+    focus, others = cells[place], [cell for at, cell in enumerate(cells) if at != place and cell.n_tasks]
+    if not focus.n_tasks or not others:
         return _EMPTY
-    n = min(len(cell.controls) for cell in (focus, *rest))
-    n_relabelled = min(len(cell.relabelled) for cell in (focus, *rest))
+    n = min(len(cell.controls) for cell in (focus, *others))
+    n_relabelled = min(len(cell.relabelled) for cell in (focus, *others))
     return _Cell(
-        focus.damage - float(np.mean([cell.damage for cell in rest])),
-        focus.resampled - np.mean([cell.resampled for cell in rest], axis=0),
-        focus.controls[:n] - np.mean([cell.controls[:n] for cell in rest], axis=0),
-        focus.relabelled[:n_relabelled] - np.mean([cell.relabelled[:n_relabelled] for cell in rest], axis=0),
-        focus.n_tasks + sum(cell.n_tasks for cell in rest),
+        focus.damage - float(np.mean([cell.damage for cell in others])),
+        focus.resampled - np.mean([cell.resampled for cell in others], axis=0),
+        focus.controls[:n] - np.mean([cell.controls[:n] for cell in others], axis=0),
+        focus.relabelled[:n_relabelled] - np.mean([cell.relabelled[:n_relabelled] for cell in others], axis=0),
+        focus.n_tasks + sum(cell.n_tasks for cell in others),
     )
 
 

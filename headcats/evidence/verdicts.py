@@ -64,13 +64,6 @@ def in_current_words(table: xr.Dataset) -> xr.Dataset:
     return table.assign_attrs(reading=reading) if "reading" in table.attrs else table
 
 
-def share(value: float) -> str:
-    """A share of the gap: two decimals, three where two would leave nothing."""
-    digits = 2 if round(abs(value), 3) >= 0.1 else 3
-    # Adding 0 takes the sign off a -0.00.
-    return f"{round(value, digits) + 0.0:.{digits}f}"
-
-
 def damaged_more(table: xr.Dataset, category: str) -> list[str]:
     """Categories whose tasks a category's heads damage notably more than its own.
 

@@ -18,8 +18,8 @@ def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
         DataError: The blocks differ in this.
     """
     kinds = {task: str(block.attrs.get("approximation", "")) for task, block in blocks.items()}
-    (first, expected), *rest = kinds.items()
-    for task, kind in rest:
+    first, expected = next(iter(kinds.items()))
+    for task, kind in kinds.items():
         if kind != expected:
             raise DataError(
                 "First-order approximations cannot be mixed with exact numbers or other approximations: task "

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 from headcats.cli.console import Answer, plain, put
-from headcats.reports.text.finding import line, note, paragraph, table
+from headcats.results.finding import line, note, paragraph, table
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from headcats.cli import console
-from headcats.reports.text.finding import line, note, paragraph, table
+from headcats.results.finding import line, note, paragraph, table
 
 COLUMNS = ["category", "helping (largest first)", "undecided"]
 ROWS = [["Algorithmic", "L4H1 L2H3 L2H1", "0"], ["Translation", "L1H4 L1H6 L1H7 L3H5", "12"]]

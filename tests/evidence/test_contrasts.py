@@ -5,7 +5,7 @@ import pytest
 from damages import damage, heads, trial
 
 from headcats.evidence.contrasts import contrasts
-from headcats.evidence.sentences import contrast_sentences
+from headcats.evidence.findings import contrast_findings
 
 CATEGORY_OF = {"capital": "Knowledge", "french": "Translation", "reverse": "Algorithmic", "never_scored": "Translation"}
 CATEGORIES = ("Algorithmic", "Knowledge", "Translation")
@@ -61,22 +61,22 @@ def test_the_other_way_round_is_the_same_heads_here_and_the_opposite_difference(
 def test_both_differences_of_a_pair_are_told_with_their_sum(table):
     changed = table.copy(deep=True)
     changed["interaction"].loc[{"category": "Knowledge", "other": "Translation"}] = 0.3
-    text = " ".join(contrast_sentences(changed))
-    for part in ("do 0.50 more damage", "0.20 less to Translation", "0.30 of the gap", "8 and 6 prompts"):
-        assert part in text
-    assert "Knowledge damage" not in text
+    (pair,) = (finding.fields for finding in contrast_findings(changed) if finding.id == "evidence.interaction")
+    assert (pair["first"], pair["second"], pair["both"]) == ("Knowledge", "Translation", 0.3)
+    assert (pair["n_first"], pair["n_second"]) == (8, 6)
+    assert (pair["by_first"].id, pair["by_second"].id) == ("evidence.more", "evidence.less")
+    assert [pair[name].fields["amount"] for name in ("by_first", "by_second")] == pytest.approx([0.5, 0.2])
     changed["interaction"][:] = np.nan
-    text = " ".join(contrast_sentences(changed))
-    for part in (
-        "damage Knowledge by 0.60",
-        "Translation by 0.10",
-        "8 and 6 prompts",
-        "random sets (2)",
-        "no verdict.",
-    ):
-        assert part in text
+    findings = {finding.id: finding.fields for finding in contrast_findings(changed)}
+    back = findings["evidence.difference"]
+    assert (back["category"], back["other"]) == ("Translation", "Knowledge")
+    assert [back["damage"], back["elsewhere"]] == pytest.approx([0.1, 0.6])
+    assert (back["n_first"], back["n_second"]) == (6, 8)
+    assert back["test"].fields == {"n": 2}
+    assert findings["evidence.descriptive"]["caution"] is None
     changed["n_controls"][:] = 19
-    assert "no verdict: random" in " ".join(contrast_sentences(changed))
+    findings = {finding.id: finding.fields for finding in contrast_findings(changed)}
+    assert findings["evidence.descriptive"]["caution"].id == "evidence.p_too_small"
 
 
 def test_pairs_without_shared_words_are_said(table):

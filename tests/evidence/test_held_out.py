@@ -270,7 +270,7 @@ def test_as_many_tasks_as_min_tasks_asks_for_can_be_tested_and_it_is_said(plante
     assert "min_tasks=3" in relaxed
     assert "min_tasks=2" in relaxed
     assert found["self_repair"]["repaired"].isnull().all()
-    assert NOT_COMPARABLE in reading(found)
+    assert str(NOT_COMPARABLE) in reading(found)
 
 
 def test_own_tasks_are_scored_without_themselves(planted):

@@ -15,6 +15,7 @@ from headcats.evidence.self_repair import NOT_COMPARABLE, direct_effects, self_r
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
+from headcats.results.finding import line
 from headcats.sweeps.reference import Reference
 
 
@@ -76,14 +77,15 @@ def test_direct_effects_by_hand(layout, backend):
 )
 def test_ordinary_architectures_add_up(name):
     model = adapt(tiny_bridge(name))
-    assert [why_not_additive(model, random_batch(3).clean, layer) for layer in model.layers] == [""] * 3
+    assert [why_not_additive(model, random_batch(3).clean, layer) for layer in model.layers] == [None] * 3
 
 
 @pytest.mark.parametrize("name", ["gemma2", "gemma3", "olmo2", "granite"])
 def test_norms_after_attention_and_scaled_branches_do_not(name):
     model = adapt(tiny_bridge(name))
     for layer in model.layers:
-        assert f"layer {layer} do not add" in why_not_additive(model, random_batch(3).clean, layer)
+        note = why_not_additive(model, random_batch(3).clean, layer)
+        assert (note.id, note.fields["layer"]) == ("evidence.not_additive", layer)
 
 
 def test_heads_without_direct_effect_are_nan_with_the_reason(material):
@@ -92,10 +94,10 @@ def test_heads_without_direct_effect_are_nan_with_the_reason(material):
     heads = (Head(0, 0), Head(1, 0))
     sets = [(heads[0],), (heads[1],), heads]
     measured = {"t": measure_damage(model, [held], sets, category="A", reference=reference, positions="last")}
-    tested = {"A": heads, "B": ()}
-    table = self_repair(tested, measured, {"t": {heads[0]: 0.25, heads[1]: float("nan")}}, notes={1: "A sentence."})
+    tested, note = {"A": heads, "B": ()}, line("evidence.additive_unknown", layer=1, error="no such hook")
+    table = self_repair(tested, measured, {"t": {heads[0]: 0.25, heads[1]: float("nan")}}, notes={1: note})
     assert table["head"].values.tolist() == [["L0H0", "L1H0"], ["", ""]]
-    assert table["note"].values.tolist() == [["", "A sentence."], ["", ""]]
+    assert table["note"].values.tolist() == [["", str(note)], ["", ""]]
     assert table["direct"].values[0, 0] == 0.25
     assert np.isnan(table["repaired"].values[0, 1])
     single = measured["t"].shares(sets[:2])
@@ -113,7 +115,7 @@ def test_total_effects_at_all_positions_are_not_compared_with_direct_ones(materi
     table = self_repair({"A": (head,)}, {"t": found}, {"t": {head: 0.25}}, notes={}, positions="all")
     assert np.isnan(table["repaired"].values).all()
     assert np.isfinite(table["total"].values).all()
-    assert table["note"].values.tolist() == [[NOT_COMPARABLE]]
+    assert table["note"].values.tolist() == [[str(NOT_COMPARABLE)]]
 
 
 def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):

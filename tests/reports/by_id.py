@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from headcats.reports.text.finding import Finding
+from headcats.results.finding import Finding
 
 
 def by_id(findings: Iterable[Finding]) -> dict[str, Finding]:

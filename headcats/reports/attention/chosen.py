@@ -10,9 +10,9 @@ from headcats.categories.by_relation import relation_members
 from headcats.categories.reading import Reading, map_tables, resolve_tested
 from headcats.errors import DataError, UnknownNameError
 from headcats.models.head import Head
-from headcats.reports.text.finding import Finding, line
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
+from headcats.results.finding import Finding, line
 from headcats.results.label import Label
 from headcats.results.tree import declarations, drop_untried_categories, manifest_of, suite_blocks, task_nodes
 

@@ -18,7 +18,7 @@ from headcats.prompts.role_meanings import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit
-from headcats.reports.text.finding import interval_text, line, number_text
+from headcats.results.finding import interval_text, line, number_text
 
 GENERATOR = "headcats views"
 """What tells our pages from other files in the folder."""

@@ -17,7 +17,7 @@ from headcats.models.checks import check_model
 from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 from headcats.results.folder import load, slug
 from headcats.results.manifest import Manifest
 from headcats.results.tree import manifest_of

@@ -16,7 +16,7 @@ from headcats.figures.colours import DARK
 from headcats.reports.page.material import Material
 from headcats.reports.page.numbers import deflated, deflated_json, head_store
 from headcats.reports.page.parts import Drawn, Folded, Part, Section
-from headcats.reports.text.finding import Finding
+from headcats.results.finding import Finding
 
 _HEAD = re.compile(r"\bL(\d+)H(\d+)\b")
 _CODE = re.compile(r"`([^`]+)`")

@@ -17,7 +17,7 @@ from jaxtyping import Float, Int16, Shaped
 
 from headcats.figures.colours import DIVERGING
 from headcats.reports.page.material import Material
-from headcats.reports.text.finding import by_category
+from headcats.results.finding import by_category
 
 _EFFECT_FIELDS = ("effect", "low", "high", "q_value")
 # An effect is kept to the fourth digit; larger ones than 3.2 to 1/32000 of the largest.

@@ -6,7 +6,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
-from headcats.reports.text.finding import Finding
+from headcats.results.finding import Finding
 
 
 @dataclass(frozen=True)

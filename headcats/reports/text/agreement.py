@@ -9,7 +9,7 @@ import xarray as xr
 
 from headcats.categories.replicates import replicated
 from headcats.evidence.comparison.agreement import SIGNS, pairs
-from headcats.reports.text.finding import (
+from headcats.results.finding import (
     Finding,
     Table,
     by_category,

@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.evidence.comparison.protocols import scored_tasks
 from headcats.reports.text.agreement import approximation_findings
-from headcats.reports.text.finding import Finding, Table, first_names, line, number_text, paragraph, table
+from headcats.results.finding import Finding, Table, first_names, line, number_text, paragraph, table
 from headcats.results.tree import manifest_of
 
 NAMED_HEADS = 3

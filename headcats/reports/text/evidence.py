@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.verdicts import LEAST_CONTROLS, damaged_more, share, tasks_with_heads
-from headcats.reports.text.finding import (
+from headcats.evidence.verdicts import LEAST_CONTROLS, damaged_more, tasks_with_heads
+from headcats.results.finding import (
     Finding,
     Table,
     by_category,
@@ -18,6 +18,7 @@ from headcats.reports.text.finding import (
     line,
     number_text,
     paragraph,
+    share_text,
     table,
 )
 
@@ -107,7 +108,7 @@ def _rivals(data: xr.Dataset) -> Table:
         if rival := row["rival"].item():
             damage, more = row["rival_damage"].item(), row["advantage"].item()
             n, bounds = str(int(row["rival_n_tasks"])), _ends(row, "advantage_")
-            rows.append([name, n, _number(damage + more), rival, _number(damage), _number(more), bounds])
+            rows.append([name, n, share_text(damage + more), rival, share_text(damage), share_text(more), bounds])
     columns = ["tasks of", "n", "by own heads", "rival", "by the rival's", "difference", "95 %"]
     return table("evidence.rivals", columns, rows, numeric=("n", "by own heads", "by the rival's", "difference"))
 
@@ -118,7 +119,7 @@ def _cell(cell: xr.Dataset, prefix: str, tasks: str = "") -> list[str]:
     if not np.isfinite(value):
         return ["-"]
     lines = [
-        f"{_number(value)}{f' (on {tasks})' if tasks else ''}",
+        f"{share_text(value)}{f' (on {tasks})' if tasks else ''}",
         _ends(cell, prefix),
         _ends(cell, f"{prefix}control_"),
         f"{number_text(cell[f'{prefix}p'], 3)} ({int(cell[f'{prefix}n_controls'])})",
@@ -140,12 +141,12 @@ def _contrasts(data: xr.Dataset) -> Table:
             [
                 first,
                 second,
-                f"{_number(cell['own'].item())} ({cell['own_prompts'].item()})",
-                f"{_number(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
-                _number(cell["difference"].item()),
+                f"{share_text(cell['own'].item())} ({cell['own_prompts'].item()})",
+                f"{share_text(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
+                share_text(cell["difference"].item()),
                 _ends(cell, "control_"),
                 number_text(cell["p"], 3),
-                _number(cell["interaction"].item()),
+                share_text(cell["interaction"].item()),
                 cell["note"].item() or tasks if shared_prompts else str(line("evidence.no_shared_prompt")),
             ]
         )
@@ -162,7 +163,7 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
             steps = [side.isel(k=place) for side in sides]
             counts = [int(step["n_tasks"]) for step in steps]
             if sum(counts):
-                cells = [(_number(step["damage"].item()), _range(step["random"].values)) for step in steps]
+                cells = [(share_text(step["damage"].item()), _range(step["random"].values)) for step in steps]
                 mark = "*" if counts != all_tasks else ""
                 rows.append([name, f"{k}{mark}", *cells[0], str(counts[0]), *cells[1], str(counts[1])])
     columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "random ", "n "]
@@ -173,7 +174,7 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
 
 def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
     parts = ("sum_of_single", "joint", "redundancy")
-    sums = [[name, *(_number(row[part].item()) for part in parts)] for name, row in by_category(data)]
+    sums = [[name, *(share_text(row[part].item()) for part in parts)] for name, row in by_category(data)]
     columns = ["heads of", "sum of single damages", "joint damage", "joint minus sum"]
     yield table("evidence.self_repair", columns, sums, numeric=columns[1:])
     rows, small = [], 0
@@ -195,16 +196,14 @@ def _self_repair(data: xr.Dataset) -> Iterator[Finding]:
         yield line("evidence.small", n=small, least=_LEAST)
 
 
-def _number(value: float) -> str:
-    """A share of the gap as the reading prints it."""
-    return share(value) if np.isfinite(value) else "-"
-
-
 def _ends(cell: xr.Dataset, prefix: str) -> str:
     low, high = (cell[f"{prefix}{end}"].item() for end in ("low", "high"))
-    return f"{_number(low)} to {_number(high)}" if np.isfinite(low) else "-"
+    return f"{share_text(low)} to {share_text(high)}" if np.isfinite(low) else "-"
 
 
 def _range(values: np.ndarray) -> str:
     finite = values[np.isfinite(values)]
-    return f"{_number(finite.mean())} ({_number(finite.min())} to {_number(finite.max())})" if len(finite) else "-"
+    if not len(finite):
+        return "-"
+    mean, low, high = (share_text(value) for value in (finite.mean(), finite.min(), finite.max()))
+    return f"{mean} ({low} to {high})"

@@ -12,8 +12,8 @@ from headcats.categories.head_list import head_table
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import lookup
-from headcats.reports.text.finding import Finding, Table, line, number_text, table
 from headcats.reports.text.maps import count_findings, head_names
+from headcats.results.finding import Finding, Table, line, number_text, table
 from headcats.rules.rule import Rule
 from headcats.rules.text import rule_text
 from headcats.study.defaults import DEFAULT_RULE

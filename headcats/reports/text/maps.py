@@ -10,8 +10,8 @@ from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.head_list import head_table
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
-from headcats.reports.text.finding import Finding, by_category, line, note, number_text, paragraph, table, with_interval
 from headcats.results.declaration import approximation_label, controls_of
+from headcats.results.finding import Finding, by_category, line, note, number_text, paragraph, table, with_interval
 from headcats.scores.reach import POWER, detectable_above, over_tasks
 
 LARGE_EFFECT = 0.1

@@ -16,7 +16,7 @@ from headcats.categories.reading import Reading
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, choose
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 TASKS = {"plural": "Linguistic", "gerund": "Linguistic", "capital": "Knowledge"}

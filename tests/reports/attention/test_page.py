@@ -14,7 +14,7 @@ from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, Chosen, ShownHead
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.page import Shared, view_page
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 
 HEADS = (
     ShownHead(Head(1, 6), "in", 0.214, 0.2, 0.23, 0.00017, ("capital",)),

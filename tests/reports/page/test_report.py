@@ -16,7 +16,7 @@ from reports.page.test_numbers import unpacked
 import headcats as hc
 from headcats.errors import DataError, HeadcatsWarning, OptionError, StorageError, UnknownNameError
 from headcats.reports.page.markup import LARGEST, MOST_HEADS, _linked, _sentence
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 
 SECTIONS = [
     "summary", "caution", "heads", "shared", "explorer", "evidence", "robustness", "methods", "views", "tasks", "run",

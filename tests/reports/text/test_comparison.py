@@ -5,7 +5,7 @@ import json
 import xarray as xr
 
 from headcats.reports.text.comparison import differences, plan_findings
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 
 
 def results(*tasks, **plan):

@@ -9,7 +9,7 @@ from specific import study
 
 from headcats.evidence.held_out import Options, examine
 from headcats.reports.text.evidence import evidence_findings
-from headcats.reports.text.finding import Finding
+from headcats.results.finding import Finding
 
 OPTIONS = {"effect": "total", "method": "denoising_patch@last", "metric": "logit_diff", "n_prompts": 16}
 

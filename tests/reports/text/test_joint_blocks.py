@@ -5,10 +5,10 @@ import json
 import xarray as xr
 
 from headcats import registry
-from headcats.reports.text.finding import line
 from headcats.reports.text.joint_blocks import suite_findings
 from headcats.reports.text.suggestions import figure_file
 from headcats.results.declaration import registered_declarations
+from headcats.results.finding import line
 
 
 def test_every_joint_method_has_a_figure_and_a_summary():

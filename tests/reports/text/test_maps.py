@@ -10,8 +10,8 @@ from simulated import CATEGORIES, NAMES, block, tree
 
 from headcats.categories.reading import Reading, judge_scores, map_tables, read_scores
 from headcats.errors import DataError, OptionError
-from headcats.reports.text.finding import Finding
 from headcats.reports.text.maps import map_findings
+from headcats.results.finding import Finding
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.text import parse_rule
 from headcats.study.defaults import DEFAULT_RULE

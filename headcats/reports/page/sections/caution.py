@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from headcats.evidence.verdicts import LEAST_CONTROLS
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Facts, Folded, Part, section
-from headcats.reports.text.finding import Finding, line, note, templates
 from headcats.results.declaration import approximation_label, controls_of
+from headcats.results.finding import Finding, line, note, templates
 from headcats.results.label import Label
 
 _BUNDLED = ("mini", "mini-cognitive")

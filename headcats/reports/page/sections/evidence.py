@@ -12,7 +12,7 @@ from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.saved import robustness_folder, saved_robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
-from headcats.reports.text.finding import Finding, line, note
+from headcats.results.finding import Finding, line, note
 
 
 @section("Evidence: are the categories real?")

@@ -13,8 +13,8 @@ from headcats.figures.set_counts import set_counts
 from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, section
-from headcats.reports.text.finding import Table, by_category, interval_text, line, number_text, table
 from headcats.reports.text.maps import head_findings, shared_findings
+from headcats.results.finding import Table, by_category, interval_text, line, number_text, table
 
 _ROWS = 40
 _NUMBERS = ["effect", "95 % interval", "q"]

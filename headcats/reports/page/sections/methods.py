@@ -11,8 +11,8 @@ from headcats.registry import lookup
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Folded, Heading, Part, section
 from headcats.reports.text.comparison import method_findings
-from headcats.reports.text.finding import Table, line
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
+from headcats.results.finding import Table, line
 from headcats.results.label import Label
 
 

@@ -10,8 +10,8 @@ from headcats.categories.reading import Reading
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Facts, Heading, Part, section
 from headcats.reports.text.comparison import value_text
-from headcats.reports.text.finding import line, table
 from headcats.reports.text.suggestions import repeat_command
+from headcats.results.finding import line, table
 
 
 @section("What was run, and how to repeat it")

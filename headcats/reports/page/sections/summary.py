@@ -9,7 +9,7 @@ from headcats.errors import pluralize
 from headcats.evidence.verdicts import SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
-from headcats.reports.text.finding import Finding, by_category, first_names, item, line
+from headcats.results.finding import Finding, by_category, first_names, item, line
 
 NAMED = 8
 """Heads of a category that are named before the rest is counted."""

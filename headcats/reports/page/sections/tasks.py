@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Folded, Part, section
-from headcats.reports.text.finding import line, number_text, table
 from headcats.reports.text.tasks import dropped_rows, task_rows
+from headcats.results.finding import line, number_text, table
 
 
 @section("Tasks")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Code, Link, Part, section
-from headcats.reports.text.finding import line
+from headcats.results.finding import line
 
 
 @section("What the heads look at")

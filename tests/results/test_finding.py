@@ -7,7 +7,7 @@ import sys
 import pytest
 import xarray as xr
 
-from headcats.reports.text.finding import (
+from headcats.results.finding import (
     Table,
     first_names,
     interval_text,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import headcats
-from headcats.reports.text.finding import line, templates
+from headcats.results.finding import line, share_text, templates
 
 PACKAGE = Path(headcats.__file__).parent
 SOURCES = "\n".join(path.read_text(encoding="utf-8") for kind in ("*.py", "*.jinja") for path in PACKAGE.rglob(kind))
@@ -54,8 +54,24 @@ def test_every_identifier_has_a_template():
          "is not just the removal of a wrong one.")),
         ("caution.unfinished", {"tasks": list("abcdefghij")},
          "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
+        ("evidence.untested", {"categories": ["a", "b", "c"], "verdict": "inconclusive", "reason": "of it",
+                               "exclusive": line("evidence.by_exclusive")},
+         "a, b and c: inconclusive by heads in no other category, each because of it."),
+        ("evidence.redundancy", {"category": "a", "summed": 0.001, "joint": 0.22,
+                                 "comparison": line("evidence.far_more")},
+         ("a: ablating its heads one at a time costs 0.001 of the gap in sum, all at once 0.22: far more, a sign that "
+         "they stand in for each other.")),
+        ("evidence.few_relabellings", {"n": 1, "alpha": 0.05,
+                                       "missing": line("evidence.only", n=1, n_requested=19, heads=None)},
+         "with 1 relabelling within layers p cannot fall to 0.05; only 1 of the 19 asked for exist"),
         ("validation.scored", {"usable": 1, "n": 2}, "1 of 2 tasks can be scored."),
     ],
 )  # fmt: skip
 def test_sentences(id, fields, text):
     assert str(line(id, **fields)) == text
+
+
+def test_small_shares_keep_a_third_decimal():
+    assert [share_text(value) for value in (0.5, 0.1, 0.0996, -0.0004, -0.25, 0.0126)] == [
+        "0.50", "0.10", "0.10", "0.000", "-0.25", "0.013",
+    ]  # fmt: skip

@@ -1,6 +1,6 @@
 """What results say: findings with an identifier and fields, and tables. `str` of a finding is its sentence.
 
-Sentences are templates in `wording.toml`, one for each identifier.
+Sentences are templates in `reports/text/wording.toml`, one for each identifier.
 """
 
 import functools
@@ -88,7 +88,7 @@ def table(
 @functools.cache
 def templates() -> dict[str, str]:
     """Identifier, such as "map.chance" -> template with named fields."""
-    groups = tomllib.loads(files("headcats.reports.text").joinpath("wording.toml").read_text(encoding="utf-8"))
+    groups = tomllib.loads(files("headcats").joinpath("reports/text/wording.toml").read_text(encoding="utf-8"))
     return {f"{group}.{name}": text for group, part in groups.items() for name, text in part.items()}
 
 
@@ -101,6 +101,11 @@ def by_category(results: xr.Dataset) -> Iterator[tuple[str, xr.Dataset]]:
 def number_text(value: Any, digits: int = 2) -> str:
     """A number with so many decimals; "-" where there is none (None, NaN)."""
     return "-" if value is None or not np.isfinite(float(value)) else f"{float(value):z.{digits}f}"
+
+
+def share_text(value: float) -> str:
+    """A share of the gap: two decimals, three where two would leave nothing."""
+    return number_text(value, 2 if round(abs(value), 3) >= 0.1 else 3)
 
 
 def interval_text(low: Any, high: Any, digits: int = 2) -> str:
@@ -123,7 +128,8 @@ def first_names(names: Sequence[str], n: int, separator: str = ", ") -> str:
 
 
 class _Formatter(string.Formatter):
-    """`{names:first 8}`, `{names:and}`, `{n:count head}`, `{n:plural was|were}`, `{effect:number 2}`.
+    """`{names:first 8}`, `{names:and}`, `{names:series}` ("a, b and c"), `{n:count head}`, `{n:plural was|were}`,
+    `{effect:number 2}`, `{effect:share}`.
 
     None is empty; `{more: }` puts a space before what is there.
     """
@@ -141,9 +147,13 @@ class _Formatter(string.Formatter):
             return argument.split("|")[n != 1]
         if spec == "number":
             return number_text(value, int(argument or 2))
+        if spec == "share":
+            return share_text(value)
         if isinstance(value, list | tuple):
             if spec == "first":
                 return first_names(value, int(argument))
+            if spec == "series":
+                return " and ".join(filter(None, [", ".join(value[:-1]), value[-1]]))
             return {"": ", ", "and": " and ", "or": " or ", "semicolon": "; "}[spec].join(map(str, value))
         return str(format(value, format_spec)) if format_spec else str(value)
 
