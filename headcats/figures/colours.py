@@ -100,12 +100,10 @@ def entry_of(n: pd.Series, category: Any) -> np.ndarray:
 
 
 def named_palette(name: str, categories: dict[str, str]) -> Palette:
-    """The palette of that name for these categories.
+    """The palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
-    Args:
-        name: `"headcats"`: each category in the colour of the suite; `"colour_blind"`: colours in the order of the
-            categories that people with any common colour blindness can tell apart.
-        categories: Name -> colour, in order, as `category_colours` returns them.
+    `"headcats"` keeps these colours; `"colour_blind"` has some, in the order of the categories, that people with any
+    common colour blindness can tell apart.
 
     Raises:
         UnknownNameError: the message lists near matches and every palette.

@@ -23,15 +23,9 @@ def require(
 ) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.
 
-    Args:
-        data: What the user passed.
-        variables: Name -> dimensions.
-        figure: Name of the figure, for the message.
-        table: How to get such a dataset from `results` of a run, for the message, e.g. `hc.score(results)`.
-        counted: Whether `layer` and `head` are numbered from 0.
-
     Raises:
-        DataError: with what was expected and what came.
+        DataError: what the `figure` expects, what came, and how to get it from `results` of a run (`table`, such as
+            `hc.score(results)`).
     """
     by_dims: dict[tuple[str, ...], list[str]] = {}
     for name, dims in variables.items():
@@ -49,21 +43,12 @@ def require(
 def pick_variable(
     data: Any, names: Sequence[str], *, grid: tuple[str, str], rows: Sequence[str], figure: str, table: str
 ) -> tuple[str, str | None]:
-    """The variable to draw: the first of a list that lies over the grid.
+    """The first of these variables that lies over the grid, and its dimension that gives panels (None: one panel).
 
-    Args:
-        data: What the user passed.
-        names: Names of variables, the first present one is taken.
-        grid: Dimensions of one panel, both needed.
-        rows: Names of dimensions, of which one may come besides (one panel each); `seed` may, too.
-        figure: As in `require`.
-        table: As in `require`.
-
-    Returns:
-        Its name, and the dimension that gives panels, None where there is none.
+    Both dimensions of `grid` are needed; one of `rows` may come besides, and `seed`.
 
     Raises:
-        DataError: none of the variables is there over such dimensions.
+        DataError: as in `require`.
     """
     variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     expected = f"{variable} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
