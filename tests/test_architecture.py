@@ -186,6 +186,15 @@ for arguments in [*commands, ["--version"]]:
     answers.append({"code": code, "heavy": heavy, "printed": printed.getvalue()})
 print(json.dumps(answers))
 """
+
+
+def run_commands(commands: list[tuple[str, ...]], folder: Path) -> dict[tuple[str, ...], dict]:
+    """Exit code, heavy modules and text of every command, and of one `with torch`."""
+    done = python(RUN_COMMANDS, json.dumps(commands), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return dict(zip([*commands, "with torch"], json.loads(done.stdout.splitlines()[-1]), strict=True))
+
+
 LOOKING_AROUND = {
     ("--help",): "validate",
     ("--version",): "transformer-lens",
@@ -233,10 +242,7 @@ def answers(tmp_path_factory) -> tuple[dict[tuple[str, ...], dict], Path]:
     """Exit code, heavy modules and text of every command, and the folder in which they ran."""
     folder = tmp_path_factory.mktemp("light")
     save_results(folder / "saved")
-    commands = [*LOOKING_AROUND, *READING]
-    done = python(RUN_COMMANDS, json.dumps(commands), cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return dict(zip([*commands, "with torch"], json.loads(done.stdout.splitlines()[-1]), strict=True)), folder
+    return run_commands([*LOOKING_AROUND, *READING], folder), folder
 
 
 @pytest.mark.ci

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 from simulated import CATEGORIES, NAMES, block
-from test_architecture import run_command
+from test_architecture import run_commands
 from typer.testing import CliRunner
 
 from headcats import cli
@@ -256,9 +256,8 @@ def test_approximations_beside_exact_numbers_are_named():
 @pytest.mark.ci
 def test_compare_needs_no_torch():
     write(Path("r"), {"denoising_patch@last": A, "noising_patch@last": B})
-    state, printed = run_command("compare", "r", "--halves", "1", cwd=Path.cwd())
-    assert state == {"code": 0, "heavy": []}, printed
     write(Path("v"), {"denoising_patch@last": A}, weights="v")
-    state, printed = run_command("compare", "r", "v", cwd=Path.cwd())
-    assert state == {"code": 0, "heavy": []}, printed
-    assert "structure" in printed
+    commands = [("compare", "r", "--halves", "1"), ("compare", "r", "v")]
+    answers = run_commands(commands, Path.cwd())
+    assert [(answers[command]["code"], answers[command]["heavy"]) for command in commands] == [(0, [])] * 2, answers
+    assert "structure" in answers[commands[1]]["printed"]
