@@ -4,7 +4,14 @@ from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.results.declaration import Declaration
 
 
-@causal_method(base="corrupted", positions="last", keeps_agreement=True, declares=Declaration(default=1))
+@causal_method(
+    base="corrupted",
+    positions="last",
+    keeps_agreement=True,
+    declares=Declaration(
+        default=1, paper="Zhang & Nanda (2024), arXiv 2309.16042; Heimersheim & Nanda (2024), arXiv 2404.15255"
+    ),
+)
 def denoising_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its clean value.
 

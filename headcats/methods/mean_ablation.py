@@ -8,7 +8,9 @@ from headcats.results.declaration import Declaration
     base="clean",
     positions="all",
     references=("suite", "task", "corrupted"),
-    declares=Declaration(default=4),
+    declares=Declaration(
+        default=4, paper="Wang et al. (2022), IOI, arXiv 2211.00593; Miller et al. (2024), arXiv 2407.08734"
+    ),
 )
 def mean_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its mean over held-out reference prompts, token role by token role.

@@ -1,9 +1,15 @@
 """Noising patch: which heads are necessary for the clean answer."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.results.declaration import Declaration
 
 
-@causal_method(base="clean", positions="last", keeps_agreement=True)
+@causal_method(
+    base="clean",
+    positions="last",
+    keeps_agreement=True,
+    declares=Declaration(paper="Heimersheim & Nanda (2024), arXiv 2404.15255"),
+)
 def noising_patch(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its corrupted value.
 

@@ -8,7 +8,13 @@ from headcats.results.declaration import CONTROL_CAUTION, Declaration
     base="corrupted",
     positions="last",
     references=("other_items",),
-    declares=Declaration(default=3, control_of="denoising_patch", control="item", caution=CONTROL_CAUTION),
+    declares=Declaration(
+        default=3,
+        control_of="denoising_patch",
+        control="item",
+        caution=CONTROL_CAUTION,
+        paper="Hendel et al. (2023), arXiv 2310.15916; Todd et al. (2024), Function Vectors, arXiv 2310.15213",
+    ),
 )
 def other_item_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a clean prompt of the same task with another query.

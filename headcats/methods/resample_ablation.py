@@ -1,9 +1,15 @@
 """Resample ablation: what is lost when a head writes what it writes on a prompt of another task."""
 
 from headcats.methods.causal import Sources, Tensor, causal_method
+from headcats.results.declaration import Declaration
 
 
-@causal_method(base="clean", positions="all", references=("other_tasks",))
+@causal_method(
+    base="clean",
+    positions="all",
+    references=("other_tasks",),
+    declares=Declaration(paper="Chan et al. (2022), Causal Scrubbing; Miller et al. (2024), arXiv 2407.08734"),
+)
 def resample_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its value on a seeded held-out prompt of another task, at the same token
     roles.

@@ -9,7 +9,13 @@ from headcats.results.declaration import CONTROL_CAUTION, Declaration
     positions="last",
     keeps_agreement=True,
     uses_second=True,
-    declares=Declaration(default=2, control_of="denoising_patch", control="task", caution=CONTROL_CAUTION),
+    declares=Declaration(
+        default=2,
+        control_of="denoising_patch",
+        control="task",
+        caution=CONTROL_CAUTION,
+        paper="headcats' own; after Zhang & Nanda (2024), arXiv 2309.16042, and Min et al. (2022), arXiv 2202.12837",
+    ),
 )
 def second_corruption_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a second, independent corruption of the same query.

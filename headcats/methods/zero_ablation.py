@@ -4,7 +4,13 @@ from headcats.methods.causal import Sources, Tensor, causal_method
 from headcats.results.declaration import Declaration
 
 
-@causal_method(base="clean", positions="all", declares=Declaration(unprocessed=True))
+@causal_method(
+    base="clean",
+    positions="all",
+    declares=Declaration(
+        unprocessed=True, paper="Michel et al. (2019), arXiv 1905.10650; Miller et al. (2024), arXiv 2407.08734"
+    ),
+)
 def zero_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to 0.
 

@@ -70,7 +70,7 @@ class Declaration:
         caution: Sentence on what the numbers cannot show.
         unprocessed: Whether the numbers change with folded weights, so that a sweep of processed ones warns.
         paper: Paper that the method follows.
-        cost: What it costs, in words.
+        cost: What it costs, in words; `hc.methods.causal_method` has a default.
         default: Place among the methods of a run that names none, from 1; 0 for none.
         default_suite: Bundled suite of which it is the only default method; "" for none.
 

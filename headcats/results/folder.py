@@ -116,8 +116,7 @@ class ResultsFolder:
 def table_bytes(table: xr.Dataset) -> bytes:
     """A table as the content of a netCDF file, for `write_whole`."""
     # Made in memory first: HDF5 reports a full disk late and in many ways, an ordinary write at once and in one.
-    # Without the encoding of a file it was read from, by which xarray would cut longer texts joined to it.
-    return bytes(table.drop_encoding().to_netcdf(engine="h5netcdf"))
+    return bytes(table.to_netcdf(engine="h5netcdf"))
 
 
 def read_table(path: Path, *, again: str) -> xr.Dataset:
@@ -141,7 +140,8 @@ def _read_undamaged(path: Path) -> xr.Dataset | None:
 
 def _read(path: Path) -> xr.Dataset:
     with xr.open_dataset(path, engine="h5netcdf") as stored:
-        return stored.load()
+        # Without the encoding, by which xarray would cut longer texts that are joined to those of the file.
+        return stored.load().drop_encoding()
 
 
 def load(path: str | os.PathLike[str]) -> xr.DataTree:

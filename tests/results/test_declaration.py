@@ -48,7 +48,8 @@ class TestEveryMethod:
         assert about.figure in ("", *registry.names("figure"))
         assert about.control_of in ("", *registry.names("method"))
         assert {about.suite, about.default_suite} <= {"", *registry.names("suite")}
-        assert about.kind == "task" or about.paper
+        assert about.paper
+        assert about.cost
 
 
 def test_a_later_version_may_add_fields():

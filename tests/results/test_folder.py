@@ -52,6 +52,16 @@ def test_what_is_written_comes_back(tmp_path_factory, task, label, values, items
     assert json.loads(loaded.attrs["categories"]) == [{"name": "Knowledge", "colour": "#ff7f0e"}]
 
 
+def test_longer_names_joined_to_those_of_a_file_are_saved_whole(tmp_path):
+    results = ResultsFolder(tmp_path)
+    for name in ("a", "much longer"):
+        results.write_part("joint", name, xr.Dataset(coords={"task": [name]}))
+    joined = xr.concat(results.read_parts("joint").values(), dim="task", data_vars="minimal")
+    joined.to_netcdf(tmp_path / "joined.nc", engine="h5netcdf")
+    with xr.open_dataset(tmp_path / "joined.nc", engine="h5netcdf") as saved:
+        assert saved.task.values.tolist() == ["a", "much longer"]
+
+
 def test_text_files_are_utf8_and_readable(tmp_path):
     folder(tmp_path / "r", "français→english")
     text = (tmp_path / "r" / "manifest.json").read_bytes().decode("utf-8")

@@ -28,6 +28,8 @@ else:
 
 __all__ = ["CausalMethod", "Sources", "Tensor", "causal_method"]
 
+_COST = "one patched run per head and prompt; on fast paths a part of it"
+
 
 class CausalMethod:
     """An intervention on heads, made by `hc.methods.causal_method`; a call sweeps all heads over a batch (`hc.sweep`).
@@ -201,7 +203,7 @@ def causal_method(
             "other_items"), the default first; empty for none.
         keeps_agreement: See `Intervention`.
         uses_second: See `Intervention`.
-        declares: What else the method declares; its name and its strength, the effect, are filled in.
+        declares: What else the method declares; its name, its strength (the effect) and its cost are filled in.
 
     Returns:
         The decorator; it makes a `CausalMethod` of the function.
@@ -223,10 +225,11 @@ def causal_method(
     """
 
     def decorate(replacement: "Callable[[Sources], Tensor]") -> CausalMethod:
-        declaration = declares or Declaration()
+        about = declares or Declaration()
+        filled = {"strength": about.strength or Strength(), "cost": about.cost or _COST}
         method = CausalMethod(
             replacement,
-            declaration=replace(declaration, name=replacement.__name__, strength=declaration.strength or Strength()),
+            declaration=replace(about, name=replacement.__name__, **filled),
             references=references,
             base=base,
             positions=positions,

@@ -98,7 +98,7 @@ class FunctionProbe:
             `left_out_low`, `left_out_high` and `left_out_chance (seed)` on left-out tasks, NaN where it was not
             measured; `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
             Intervals are Wilson's, at 95 %, for clusters of items or of tasks; chance is the best constant guess.
-            Attributes `verdict` and `provenance` (with skipped functions and refused seeds, which are left out).
+            Attributes `verdict` and `provenance`, with what was left out: functions of too few items, seeds that failed.
 
         Raises:
             DataError: Not a list of texts, fewer than two functions with enough items, or a probe that does not
@@ -129,7 +129,7 @@ class FunctionProbe:
                 refused[f"seed {probe}"] = str(problem)
         if not most_seeds_fitted(len(results), n_seeds):
             first = next(iter(refused.values()))
-            raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe were refused. The first: {first}")
+            raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe failed. The first: {first}")
         source = {"preset": preset, "settings": settings, "seed": seed, "n_seeds": n_seeds, "refused": refused}
         block = _block(adapted, prepared, results, source)
         for message in not_used(json.loads(block.attrs["provenance"])):

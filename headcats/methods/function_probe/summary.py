@@ -23,7 +23,7 @@ SAYING_NOTHING = (NOT_ABOVE_CHANCE, TOO_FEW_SEEDS)
 def verdict(probes: xr.Dataset, *, n_seeds: int = 1) -> str:
     """What the accuracies allow to be said, by the least favourable seed.
 
-    "too few seeds": half of `n_seeds` or more are missing, because they were refused or not run yet. "not above
+    "too few seeds": half of `n_seeds` or more are missing, because they failed or were not run yet. "not above
     chance": on held-out items, by the interval. "separates tasks, not functions": at chance on tasks that were left
     out, by the interval. "not tested across tasks": fewer than two functions have two tasks. "separates functions":
     none of these.
@@ -52,7 +52,7 @@ def summary(block: xr.Dataset) -> list[str]:
     """
     provenance = json.loads(block.attrs["provenance"])
     missing = provenance["n_seeds"] - block.sizes["seed"]
-    seeds = [f"{missing} of {provenance['n_seeds']} seeds are missing: refused, or not run yet."] if missing else []
+    seeds = [f"{missing} of {provenance['n_seeds']} seeds are missing: no convergence, not above chance, or not run yet."] if missing else []
     return [*sentences(block), *seeds, *not_used(provenance)]
 
 
@@ -80,10 +80,10 @@ def sentences(probes: xr.Dataset) -> list[str]:
 
 
 def not_used(provenance: Mapping[str, Any]) -> list[str]:
-    """What a result left out, dropped or refused, one sentence each."""
+    """What a result left out: functions, tasks, texts, and seeds without convergence or not above chance."""
     left_out = [f"Left out: {name} ({reason})." for name, reason in provenance["left_out"].items()]
     dropped = [f"Texts: {provenance['texts']}."] if provenance.get("dropped") else []
-    return [*left_out, *dropped, *(f"Refused: {name}. {reason}" for name, reason in provenance["refused"].items())]
+    return [*left_out, *dropped, *(f"Failed: {name}. {reason}" for name, reason in provenance["refused"].items())]
 
 
 def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
@@ -136,7 +136,7 @@ def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
     if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
         raise DataError(
             f"{figure} expects a probe with more than half of its seeds; this one has {probe.sizes.get('seed', 0)}, "
-            f"the rest were refused or not run yet ({text}). Single seeds are above chance without any signal: finish "
+            f"the others failed or were not run yet ({text}). Single seeds are above chance without any signal: finish "
             "the run, or give it more items per function."
         )
     if probe.attrs.get("verdict") == NOT_ABOVE_CHANCE:

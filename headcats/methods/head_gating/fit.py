@@ -217,7 +217,6 @@ def _join(blocks: Sequence[xr.Dataset]) -> xr.Dataset:
         xr.concat, data_vars="minimal", coords="minimal", compat="override", join="exact", combine_attrs="override"
     )
     joined = concat([concat(same, dim="seed").reindex(seed=seeds) for same in by_dataset.values()], dim="dataset")
-    joined = joined.drop_encoding()  # of parts read from files, which would cut longer names joined to them
     left_out = " ".join(filter(None, dict.fromkeys(block.attrs["left_out"] for block in blocks)))
     provenance = json.loads(blocks[0].attrs["provenance"]) | {"left_out": left_out}
     return joined.assign_attrs(with_provenance(provenance))

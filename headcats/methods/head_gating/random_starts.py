@@ -179,7 +179,7 @@ def _logging_time(title: str, *, fits: int) -> Advance:
             started = time.monotonic()
         elif done == _SKIPPED + _MEASURED:
             seconds = (time.monotonic() - started) / _MEASURED * of
-            rest = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
-            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), rest, of)
+            of_all = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), of_all, of)
 
     return log_time

@@ -79,11 +79,11 @@ class GateTexts:
             )
         n_held = min(len(items) - 1, max(1, round(share * len(items))))
         held_out = {items[place] for place in draws.permutation(len(items))[:n_held]}
-        fitted, rest = (
+        fitted, tested = (
             self.select([place for place, item in enumerate(self.items) if (item in held_out) == side])
             for side in (False, True)
         )
-        return fitted, rest
+        return fitted, tested
 
     def select(self, places: Sequence[int]) -> "GateTexts":
         """The texts at these places, in this order."""

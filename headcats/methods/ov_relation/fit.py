@@ -160,7 +160,6 @@ class OVRelation:
         joined = xr.concat(list(parts.values()), dim="task", combine_attrs="override", join="exact")
         provenances = [json.loads(part.attrs["provenance"]) for part in parts.values()]
         relations = {name: entry for part in provenances for name, entry in part["relations"].items()}
-        joined = joined.drop_encoding()  # of parts read from files, which would cut longer names joined to them
         return joined.assign_attrs(provenance=json.dumps(provenances[0] | {"relations": relations}, ensure_ascii=False))
 
 
