@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
+from headcats.models.head import Head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
@@ -120,6 +121,30 @@ class HookedModel:
     def max_heads(self) -> int:
         """Largest number of heads in a layer: the size of the `head` axis of results."""
         return max(self.n_heads.values())
+
+    @property
+    def axes(self) -> dict[str, list[int]]:
+        """Coordinates of results over heads: `layer` holds `layers`, `head` counts to `max_heads`."""
+        return {"layer": list(self.layers), "head": list(range(self.max_heads))}
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """All heads, by layer."""
+        return tuple(Head(layer, head) for layer in self.layers for head in range(self.n_heads[layer]))
+
+    def find_head(self, head: Any) -> Head:
+        """A head in any form that `Head.parse` takes; a DataError if the model does not have it.
+
+        Args:
+            head: Its name, or a pair of layer and head.
+        """
+        parsed = Head.parse(head)
+        if not 0 <= parsed.head < self.n_heads.get(parsed.layer, 0):
+            raise DataError(
+                f"Model {self.name!r} has no head {parsed}: its layers {self.layers[0]} to {self.layers[-1]} have up "
+                f"to {self.max_heads} heads, counted from 0."
+            )
+        return parsed
 
     @functools.cached_property
     def d_head(self) -> Mapping[int, int]:

@@ -87,11 +87,11 @@ def checked_edit(name: str, edit: Edit, value: Tensor) -> Tensor:
     return edited
 
 
-def keeping(captured: dict[Any, Tensor], key: Any) -> Edit:
-    """An edit that changes nothing and stores a copy of the value under `key`."""
+def keeping(captured: dict[Any, Tensor], key: Any, part: Callable[[Tensor], Tensor] = torch.clone) -> Edit:
+    """An edit that changes nothing and stores under `key` a copy of the value, or what `part` copies of it."""
 
     def keep(value: Tensor) -> Tensor:
-        captured[key] = value.detach().clone()
+        captured[key] = part(value.detach())
         return value
 
     return keep

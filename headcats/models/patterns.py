@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit
+from headcats.models.hooks import keeping
 
 Part = Callable[[Tensor], Tensor]
 """Takes a pattern `[prompt, head, from, to]` and returns the part to keep."""
@@ -27,14 +27,10 @@ def attention_patterns(
     a ModelError.
     """
     patterns: dict[int, Tensor] = {}
-    hooks = {hook_pattern(layer): _keeping(patterns, layer, part) for layer, part in parts.items()}
-    return model.run(tokens, hooks=hooks), patterns
 
-
-def _keeping(patterns: dict[int, Tensor], layer: int, part: Part) -> Edit:
-    def keep(pattern: Tensor) -> Tensor:
+    def copied(part: Part) -> Part:
         # A copy, or a small part would keep the whole pattern in memory. CPU first: Apple's GPUs lack float64.
-        patterns[layer] = part(pattern.detach()).cpu().to(torch.float64, copy=True)
-        return pattern
+        return lambda pattern: part(pattern).cpu().to(torch.float64, copy=True)
 
-    return keep
+    hooks = {hook_pattern(layer): keeping(patterns, layer, copied(part)) for layer, part in parts.items()}
+    return model.run(tokens, hooks=hooks), patterns

@@ -8,7 +8,6 @@ import torch
 import xarray as xr
 
 from headcats.errors import ModelWarning
-from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.checked import check_second, checked_runs, find_intervention
 from headcats.sweeps.engine import measure_sets, measured_noise
@@ -106,7 +105,7 @@ def sweep_runs(
     used_positions = positions or intervention.positions
     names = tuple(metrics)
     replacements, choice = prepare(runs, intervention, positions=used_positions, reference=reference, path=path)
-    heads = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
+    heads = model.heads
     sets = [(head,) for head in heads]
     values = measure_sets(runs, intervention.base, sets, replacements, names=names, choice=choice, advance=advance)
     shape = (len(names), len(batch), len(model.layers), model.max_heads)
@@ -116,7 +115,7 @@ def sweep_runs(
         runs,
         names,
         patched,
-        {"layer": list(model.layers), "head": list(range(model.max_heads))},
+        model.axes,
         provenance(runs, intervention, positions=used_positions, choice=choice, reference=reference),
         with_second=intervention.uses_second,
     )

@@ -133,11 +133,4 @@ def _heads(model: HookedModel, heads: Iterable[AnyHead]) -> tuple[Head, ...]:
         raise DataError(
             f"joint_sweep takes sets of heads, such as [['L0H1', 'L2H3']]; got {heads!r} in place of a set."
         )
-    members = tuple(dict.fromkeys(map(Head.parse, heads)))
-    for head in members:
-        if not 0 <= head.head < model.n_heads.get(head.layer, 0):
-            raise DataError(
-                f"Model {model.name!r} has no head {head}: its layers {model.layers[0]} to {model.layers[-1]} have up "
-                f"to {model.max_heads} heads, counted from 0."
-            )
-    return members
+    return tuple(dict.fromkeys(map(model.find_head, heads)))

@@ -158,9 +158,8 @@ class AttributionPatch:
             "reference": "none",
             **model_provenance(model),
         }
-        axes = {"layer": list(model.layers), "head": list(range(model.max_heads))}
         corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()
-        ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, axes, provenance)
+        ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, model.axes, provenance)
         first = int(mask.any(0).nonzero()[0])
         noise = measured_noise(runs, "corrupted", metrics, first=first, choice=Choice("hooked", ""))
         return mark_noise(ds, noise)

@@ -127,10 +127,9 @@ def head_features(
         for text, value in zip(part.texts, _features(model, part, top_tokens), strict=True):
             values.update(dict.fromkeys(places[id(text)], value))
         advance(len(values) / len(texts))
-    heads = tuple(Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer]))
     usable = sorted(values)
     stacked = torch.stack([values[place] for place in usable])
-    return HeadFeatures(stacked, heads, tuple(texts[place] for place in usable), report)
+    return HeadFeatures(stacked, model.heads, tuple(texts[place] for place in usable), report)
 
 
 def in_chunks(batches: Sequence[AnsweredBatch]) -> list[AnsweredBatch]:

@@ -98,7 +98,7 @@ class FunctionProbe:
             `left_out_low`, `left_out_high` and `left_out_chance (seed)` on left-out tasks, NaN where it was not
             measured; `function_accuracy (seed, function)`, `task_left_out_accuracy (seed, task)`; `n (function)` texts.
             Intervals are Wilson's, at 95 %, for clusters of items or of tasks; chance is the best constant guess.
-            Attributes `verdict` and `provenance`, with what was left out: functions of too few items, seeds that failed.
+            Attributes `verdict` and `provenance`, with what was left out: functions of few items, seeds that failed.
 
         Raises:
             DataError: Not a list of texts, fewer than two functions with enough items, or a probe that does not

@@ -90,8 +90,7 @@ def scale_function_heads(
         if name not in targets:
             raise DataError(f"There are no texts of function {name!r}; texts are of {', '.join(targets)}.")
     batches = in_chunks(batches)
-    all_heads = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    controls = {name: random_sets(members, all_heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
+    controls = {name: random_sets(members, model.heads, n=n_controls, seed=seed) for name, members in head_sets.items()}
     shape = (2, len(head_sets), len(targets))
     values, control = np.full(shape, np.nan), np.full((*shape, n_controls), np.nan)
     clean = _read(model, batches, (), targets, scale)
@@ -138,13 +137,9 @@ def _head_sets(heads: Mapping[str, Sequence[Head | str]] | xr.DataArray, model: 
     if isinstance(heads, xr.DataArray):
         cells = heads.stack(cell=("layer", "head")).transpose("function", "cell")
         heads = {str(row["function"].item()): row["cell"].values[row.values == 1].tolist() for row in cells}
-    head_sets = {name: tuple(sorted(set(map(Head.parse, members)))) for name, members in heads.items()}
+    head_sets = {name: tuple(sorted(set(map(model.find_head, members)))) for name, members in heads.items()}
     if not any(head_sets.values()):
         raise DataError("There are no heads to scale: the rule chose none for any function. Use another rule.")
-    for name, members in head_sets.items():
-        for head in members:
-            if not 0 <= head.head < model.n_heads.get(head.layer, 0):
-                raise DataError(f"Function {name!r} lists head {head}, which model {model.name!r} does not have.")
     return head_sets
 
 

@@ -51,8 +51,9 @@ def summary(block: xr.Dataset) -> list[str]:
         block: What `hc.methods.function_probe` returns.
     """
     provenance = json.loads(block.attrs["provenance"])
-    missing = provenance["n_seeds"] - block.sizes["seed"]
-    seeds = [f"{missing} of {provenance['n_seeds']} seeds are missing: no convergence, not above chance, or not run yet."] if missing else []
+    n_seeds = provenance["n_seeds"]
+    missing = n_seeds - block.sizes["seed"]
+    seeds = [f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet."] if missing else []
     return [*sentences(block), *seeds, *not_used(provenance)]
 
 

@@ -165,10 +165,7 @@ def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
         raise DataError(f"hc.methods.function_vector.steer takes a list of heads; got {heads!r}.{advice}")
     else:
         items = list(heads)
-    parsed = tuple(map(Head.parse, items))
-    for head in parsed:
-        if not 0 <= head.head < model.n_heads.get(head.layer, 0):
-            raise DataError(f"Model {model.name!r} has no head {head}; its layers with heads: {dict(model.n_heads)}.")
+    parsed = tuple(map(model.find_head, items))
     if not parsed or len(set(parsed)) < len(parsed):
         raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, parsed)) or 'none'}.")
     return parsed
@@ -188,8 +185,7 @@ def _check_weights(heads: xr.Dataset, model: HookedModel) -> None:
 
 def _random_sets(heads: tuple[Head, ...], model: HookedModel, *, draws: int, seed: int) -> list[tuple[Head, ...]]:
     """Random sets of as many other heads, drawn from all layers."""
-    pool = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    pool = [head for head in pool if head not in heads]
+    pool = [head for head in model.heads if head not in heads]
     if len(pool) < len(heads):
         raise OptionError(
             f"{len(heads)} heads leave {len(pool)} others: too few for a random set of the same size. Steer with at "

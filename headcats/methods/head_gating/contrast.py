@@ -80,12 +80,7 @@ def contrastive_gates(
     probs = {kind: (("seed", "when"), np.array([log_probs[kind] for _, log_probs in fits.values()])) for kind in kinds}
     return xr.Dataset(
         {"gate": (("seed", "layer", "head"), torch.stack([gates for gates, _ in fits.values()]).numpy()), **probs},
-        coords={
-            "seed": list(fits),
-            "layer": list(adapted.layers),
-            "head": list(range(adapted.max_heads)),
-            "when": ["open", "start", "fitted"],
-        },
+        coords={"seed": list(fits), **adapted.axes, "when": ["open", "start", "fitted"]},
         attrs={"method": _NAME, "provenance": json.dumps(provenance)},
     )
 

@@ -84,13 +84,7 @@ class DatasetFits:
                 "n": ("dataset", [len(self.texts)]),
                 "n_held_out": ("dataset", [len(self.held_out)]),
             },
-            coords={
-                "dataset": [self.name],
-                "seed": [number],
-                "layer": list(self.model.layers),
-                "head": list(range(self.model.max_heads)),
-                "stage": list(STAGES),
-            },
+            coords={"dataset": [self.name], "seed": [number], **self.model.axes, "stage": list(STAGES)},
             attrs=with_provenance(described),
         )
 
@@ -179,7 +173,7 @@ def _logging_time(title: str, *, fits: int) -> Advance:
             started = time.monotonic()
         elif done == _SKIPPED + _MEASURED:
             seconds = (time.monotonic() - started) / _MEASURED * of
-            of_all = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
-            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), of_all, of)
+            later = f", {format_duration(fits * seconds)} for the {fits} fits to come" if fits > 1 else ""
+            _log.info("%s: about %s%s (%d updates, measured on the first).", title, format_duration(seconds), later, of)
 
     return log_time

@@ -195,8 +195,7 @@ def _task(
 
 def _random_sequences(model: HookedModel, heads: Heads, task: str, *, n: int, seed: int) -> list[Heads]:
     """Sequences of as many heads that are not among these, or of all such heads if there are fewer."""
-    pool = [Head(layer, head) for layer in model.layers for head in range(model.n_heads[layer])]
-    pool = [head for head in pool if head not in heads]
+    pool = [head for head in model.heads if head not in heads]
     streams = [stream(seed, task, "random heads", str(number)) for number in range(n if pool else 0)]
     return [tuple(pool[place] for place in draws.permutation(len(pool))[: len(heads)]) for draws in streams]
 

@@ -18,7 +18,7 @@ from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.models.circuit_run import hook_v
-from headcats.models.hooks import Edit, hook_z
+from headcats.models.hooks import Edit, hook_z, keeping
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
 
 CONTEXTS = ("with", "without")
@@ -96,8 +96,7 @@ def dynamic_relation(
             "context": list(CONTEXTS),
             "template": list(templates),
             "task": [relation.name for relation, _ in scored],
-            "layer": list(adapted.layers),
-            "head": list(range(adapted.max_heads)),
+            **adapted.axes,
         },
     )
     for name, prefix in (("score", ""), ("suppression", "suppression_")):
@@ -208,8 +207,8 @@ def _head_outputs(model: HookedModel, filled: _Filled) -> list[dict[int, Float[T
         values: dict[int, Tensor] = {}
         hooks: dict[str, Edit] = {}
         for layer in model.layers:
-            hooks[hook_z(layer)] = _keeping(z, layer, [0, -1])
-            hooks[hook_v(layer)] = _keeping(values, layer, [0, filled.source])
+            hooks[hook_z(layer)] = keeping(z, layer, lambda value: value[:, [0, -1]])
+            hooks[hook_v(layer)] = keeping(values, layer, lambda value: value[:, [0, filled.source]])
         model.run(tokens, hooks=hooks)
         for layer in model.layers:
             value = values[layer].repeat_interleave(z[layer].shape[2] // values[layer].shape[2], dim=2)
@@ -217,14 +216,6 @@ def _head_outputs(model: HookedModel, filled: _Filled) -> list[dict[int, Float[T
             for parts, activation in zip(outputs, (z[layer], value), strict=True):
                 parts[layer].append(activation[:, 1].transpose(0, 1))
     return [{layer: torch.cat(parts, dim=1) for layer, parts in context.items()} for context in outputs]
-
-
-def _keeping(activations: dict[int, Tensor], layer: int, places: list[int]) -> Edit:
-    def keep(value: Tensor) -> Tensor:
-        activations[layer] = value[:, places].detach().clone()
-        return value
-
-    return keep
 
 
 def _check_gives_value(model: HookedModel, layer: int, value: Tensor, z: Tensor) -> None:

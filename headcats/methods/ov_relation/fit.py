@@ -184,10 +184,9 @@ def _score(
         return {}, skipped
     counts = relation_counts(Circuit(model), relations, settings=settings, seed=seed, advance=advance)
     provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model), "settings": asdict(settings)}
-    grid = {"layer": list(model.layers), "head": list(range(model.max_heads))}
     blocks = {}
     for relation in relations:
-        coords = {"task": [relation.name], **grid, "category": ("task", [categories.get(relation.name, "")])}
+        coords = {"task": [relation.name], **model.axes, "category": ("task", [categories.get(relation.name, "")])}
         block = _block(relation, counts[relation.name], settings, provenance)
         blocks[relation.name] = block.assign_coords(coords)
     return blocks, skipped

@@ -8,7 +8,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.errors import DataError, OptionError
+from headcats.errors import OptionError
 from headcats.methods.ov_relation.extremes import top_tokens
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
@@ -67,9 +67,7 @@ def salient_tokens(
     if min(n, k) < 1:
         raise OptionError(f"n and k must be at least 1, got {n} and {k}.")
     adapted = adapt(model)
-    layer, number = parsed = Head.parse(head)
-    if not 0 <= number < adapted.n_heads.get(layer, 0):
-        raise DataError(f"Model {adapted.name!r} has no head {parsed}: layers {adapted.layers}, heads from 0.")
+    layer, number = parsed = adapted.find_head(head)
     circuit = Circuit(adapted)
     uses_mlp = settings.first_mlp and layer > 0
     gain = _gains(circuit, parsed, uses_mlp)

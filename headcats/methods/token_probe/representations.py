@@ -12,6 +12,7 @@ from headcats.errors import ModelError, OptionError
 from headcats.methods.token_probe.generation import equal_lengths
 from headcats.methods.token_probe.settings import REPRESENTATIONS
 from headcats.models.adapter import HookedModel
+from headcats.models.hooks import keeping
 
 KEPT_BYTES = 2 << 30
 """Layers whose representations do not fit into this together are read in several passes."""
@@ -74,7 +75,8 @@ def _read(
     for part in equal_lengths([len(text) for text in texts]):
         captured: dict[int, Tensor] = {}
         token_positions = torch.tensor([list(positions[place]) for place in part])
-        hooks = {name: partial(_keep, captured, layer, token_positions) for layer, name in names.items()}
+        at_roles = partial(_at, token_positions)
+        hooks = {name: keeping(captured, layer, at_roles) for layer, name in names.items()}
         model.run(torch.tensor([list(texts[place]) for place in part]), hooks=hooks)
         for layer, value in captured.items():
             if not bool(value.isfinite().all()):
@@ -89,7 +91,6 @@ def _read(
     return values
 
 
-def _keep(captured: dict[int, Tensor], layer: int, positions: Tensor, value: Tensor) -> Tensor:
+def _at(positions: Tensor, value: Tensor) -> Tensor:
     rows = torch.arange(len(positions), device=value.device)[:, None]
-    captured[layer] = value[rows, positions.to(value.device)].flatten(2).float().cpu()
-    return value
+    return value[rows, positions.to(value.device)].flatten(2).float().cpu()

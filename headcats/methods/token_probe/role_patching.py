@@ -15,6 +15,7 @@ from headcats.errors import DataError, OptionError
 from headcats.metrics import Targets, measure
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
+from headcats.models.hooks import keeping
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import PromptEffects, estimate
 
@@ -109,7 +110,7 @@ def _patched(
 ) -> tuple[Float[np.ndarray, "prompt layer role"], Float[np.ndarray, " prompt"]]:
     """Change of the metric by every patch, and the gap."""
     clean: dict[str, Tensor] = {}
-    clean_logits = model.run(batch.clean, hooks={name: partial(_keep, clean, name) for name in names})
+    clean_logits = model.run(batch.clean, hooks={name: keeping(clean, name) for name in names})
     device = clean_logits.device
     targets = Targets(batch.answer.to(device), batch.distractor.to(device), clean_logits)
 
@@ -124,11 +125,6 @@ def _patched(
             patched = model.run(batch.corrupted, hooks={name: partial(_set, clean[name], mask)})
             change[:, row, column] = measured(patched) - corrupted
     return change, measured(clean_logits) - corrupted
-
-
-def _keep(values: dict[str, Tensor], name: str, value: Tensor) -> Tensor:
-    values[name] = value.detach().clone()
-    return value
 
 
 def _set(clean: Tensor, mask: Bool[Tensor, "prompt pos"], value: Tensor) -> Tensor:
