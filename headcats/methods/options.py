@@ -44,3 +44,10 @@ def check_whole(option: WholeNumber, value: object, *, name: str, method: str) -
             f"Option {name!r} of {method} takes a whole number of at least {option.least}; got {value!r}."
         )
     return value
+
+
+def check_at_least(least: float, settings: object, *names: str, of: str = "") -> None:
+    """Raises OptionError if one of these fields of the settings of a method is smaller."""
+    for name in names:
+        if not getattr(settings, name) >= least:
+            raise OptionError(f"{name}{of and f' of {of}'} must be at least {least}; got {getattr(settings, name)}.")

@@ -162,6 +162,16 @@ class HookedModel:
         return next(p.dtype for p in self.model.parameters() if p.is_floating_point())
 
     @property
+    def text_tokenizer(self) -> Any:
+        """The tokenizer; a ModelError if there is none."""
+        if self.tokenizer is None:
+            raise ModelError(
+                f"Model {self.name!r} has no tokenizer, so texts cannot be written as tokens: pass "
+                "hc.load_model(model, tokenizer=...)."
+            )
+        return self.tokenizer
+
+    @property
     def bos_token_id(self) -> int | None:
         """The tokenizer's BOS id, or None."""
         return None if self.tokenizer is None else self.tokenizer.bos_token_id

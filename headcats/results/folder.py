@@ -72,7 +72,7 @@ class ResultsFolder:
 
     def read_block(self, task: str, label: str) -> xr.Dataset | None:
         """A block, or None where there is none (or a damaged one, which is then made again)."""
-        return _read_undamaged(self.block_path(task, label))
+        return read_undamaged(self.block_path(task, label))
 
     def write_block(self, task: str, label: str, block: xr.Dataset) -> None:
         """Write one block, with its task and label in the attributes."""
@@ -85,7 +85,7 @@ class ResultsFolder:
     def read_parts(self, label: str) -> dict[str, xr.Dataset]:
         """Name -> content of every finished part of a joint method; damaged ones are left out, to be made again."""
         paths = sorted((self.path / BLOCKS / SUITE / slug(label)).glob("*.nc"))
-        parts = [part for path in paths if (part := _read_undamaged(path)) is not None]
+        parts = [part for path in paths if (part := read_undamaged(path)) is not None]
         return {str(part.attrs["part"]): part for part in parts if "part" in part.attrs}
 
     def write_part(self, label: str, part: str, block: xr.Dataset) -> None:
@@ -131,7 +131,8 @@ def read_table(path: Path, *, again: str) -> xr.Dataset:
         raise StorageError(f"{path} cannot be read: {error}. {again} makes it again.") from None
 
 
-def _read_undamaged(path: Path) -> xr.Dataset | None:
+def read_undamaged(path: Path) -> xr.Dataset | None:
+    """The table in a file; None where there is no file, or a damaged one, which is to be made again."""
     try:
         return _read(path) if path.is_file() else None
     except (OSError, ValueError, KeyError):

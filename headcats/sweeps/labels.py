@@ -9,6 +9,7 @@ import xarray as xr
 from jaxtyping import Float
 from torch import Tensor
 
+from headcats.errors import DataError
 from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.sweeps.intervention import Intervention
@@ -77,6 +78,16 @@ def model_provenance(model: HookedModel) -> dict[str, str]:
         covered = ", ".join(map(str, model.layers))
         described["covers"] = f"attention layers only: {covered} of {model.n_layers} blocks"
     return described
+
+
+def check_axes(table: xr.Dataset, model: HookedModel) -> None:
+    """Raises DataError unless a table has the layers and heads of the model."""
+    layers, n_heads = table["layer"].values.tolist(), table.sizes["head"]
+    if layers != list(model.layers) or n_heads != model.max_heads:
+        raise DataError(
+            f"This table is of other layers or heads ({len(layers)} layers of {n_heads}) than model {model.name!r} "
+            f"({len(model.layers)} of {model.max_heads}): pass one that was made on this model."
+        )
 
 
 def mark_noise(ds: xr.Dataset, noise: Float[Tensor, " metric"] | None) -> xr.Dataset:

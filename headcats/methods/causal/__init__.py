@@ -226,10 +226,10 @@ def causal_method(
 
     def decorate(replacement: "Callable[[Sources], Tensor]") -> CausalMethod:
         about = declares or Declaration()
-        filled = {"strength": about.strength or Strength(), "cost": about.cost or _COST}
+        strength, cost = about.strength or Strength(), about.cost or _COST
         method = CausalMethod(
             replacement,
-            declaration=replace(about, name=replacement.__name__, **filled),
+            declaration=replace(about, name=replacement.__name__, strength=strength, cost=cost),
             references=references,
             base=base,
             positions=positions,

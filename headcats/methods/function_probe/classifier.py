@@ -20,20 +20,15 @@ _CONSTANT = 1e-6
 
 @dataclass(frozen=True)
 class FunctionClassifier:
-    """A trained probe.
-
-    `u = projection(standardised feature)` per head, the same linear map for all heads;
-    `logits = output(relu(hidden(flattened u)))`.
-
-    Attributes:
-        mean: Mean of each feature over the training texts.
-        scale: 1 / standard deviation over the training texts, 0 for a feature that does not vary.
-        parameters: Weights and biases of projection, hidden and output, in this order.
+    """A trained probe: `logits = output(relu(hidden(flattened u)))`, where `u` is a linear map of the standardised
+    feature of each head, the same for all heads.
     """
 
     mean: Float[Tensor, "head feature"]
     scale: Float[Tensor, "head feature"]
+    """1 / standard deviation over the training texts, 0 for a feature that does not vary."""
     parameters: tuple[Tensor, ...]
+    """Weights and biases of projection, hidden and output, in this order."""
 
     def project(self, features: Float[Tensor, "text head feature"]) -> Float[Tensor, "text head projection"]:
         """`u`: what the shared projection makes of each head's feature."""
@@ -136,11 +131,9 @@ def _uniform(shape: tuple[int, ...], fan_in: int, draws: torch.Generator) -> Ten
 def _check_converged(loss: float, n_classes: int, settings: FunctionProbeSettings) -> None:
     if loss < math.log(n_classes):
         return
-    advice = (
-        "Give more texts per function or more epochs, or check that the functions differ at all"
-        if math.isfinite(loss)
-        else "Look for infinite head outputs (a 16-bit model; load it in float32)"
-    )
+    advice = "Give more texts per function or more epochs, or check that the functions differ at all"
+    if not math.isfinite(loss):
+        advice = "Look for infinite head outputs (a 16-bit model; load it in float32)"
     raise DataError(
         f"The function probe did not converge: after {settings.epochs} epochs its training loss is {loss:.3f}, and "
         f"guessing between {n_classes} functions gives {math.log(n_classes):.3f}. {advice}; or take a smaller "

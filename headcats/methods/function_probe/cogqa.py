@@ -13,9 +13,6 @@ since most steps mean nothing without them:
 Here ` 16` is the answer of the second step (the space belongs to it, as in every template of headcats). The paper shows
 a model the same things in the words of a chat instruction, and takes what the model writes as the answer; here it is
 the answer of the file.
-
-References:
-    Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978; data at https://github.com/sihuo-design/CognitiveMirrors.
 """
 
 import json
@@ -121,34 +118,31 @@ def _steps(question: str, steps: Sequence[Any], key: str, entry_name: str, repor
 
 
 def _entries(path: Path) -> list[Any]:
+    layout = "a list of entries {question, answer, generated}"
     try:
         content = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError, ValueError) as problem:
+    except (OSError, ValueError) as problem:
         raise DataError(f"Could not read {path}: {problem}. Expected a JSON or JSON Lines file in UTF-8.") from None
     try:
         entries = json.loads(content)
     except (ValueError, RecursionError) as problem:
-        entries = _lines(content, path, problem)
+        # Only line feeds separate entries: JSON strings may hold other line separators as they are.
+        lines = enumerate(content.split("\n"), start=1)
+        entries = [_line(line, number, path, problem) for number, line in lines if line.strip()]
+        if not entries:
+            raise DataError(f"{path} is empty; expected {layout}.") from None
     if isinstance(entries, dict):
         entries = [entries]
     if not isinstance(entries, list):
-        raise DataError(f"{path} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
+        raise DataError(f"{path} must hold {layout}; got {_shown(entries)}.")
     return entries
 
 
-def _lines(content: str, path: Path, whole: Exception) -> list[Any]:
-    entries = []
-    # Only line feeds separate entries: JSON strings may hold other line separators as they are.
-    for number, line in enumerate(content.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            entries.append(json.loads(line))
-        except (ValueError, RecursionError) as problem:
-            raise DataError(f"{path} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}).") from None
-    if not entries:
-        raise DataError(f"{path} is empty; expected a list of entries {{question, answer, generated}}.")
-    return entries
+def _line(line: str, number: int, path: Path, whole: Exception) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as problem:
+        raise DataError(f"{path} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}).") from None
 
 
 def _field(entry: Any, name: str, where: str) -> Any:

@@ -10,10 +10,11 @@ the tokens themselves, not one position earlier where they are predicted.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
@@ -34,20 +35,18 @@ _NO_EDITS: Mapping[int, Edit] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class HeadFeatures:
-    """Features of every head for every text, without the texts that were dropped.
-
-    Attributes:
-        values: fp32; the first half of `feature` is the head's z, the second the mean z over the heads of its layer,
-            both averaged over the chosen answer tokens.
-        heads: The heads, by layer.
-        texts: The texts, in the order they were given.
-        report: What was kept and dropped.
-    """
+    """Features of every head for every text, without the texts that were dropped."""
 
     values: Float[Tensor, "text head feature"]
+    """fp32; the first half of `feature` is the head's z, the second the mean z over the heads of its layer, both
+    averaged over the chosen answer tokens."""
     heads: tuple[Head, ...]
     texts: tuple[AnsweredText, ...]
     report: DropReport
+
+    def at(self, texts: Bool[np.ndarray, " text"]) -> Float[Tensor, "_selected head feature"]:
+        """Values of some of the texts."""
+        return self.values[torch.from_numpy(texts).to(self.values.device)]
 
 
 class PreparedTexts(NamedTuple):
@@ -83,10 +82,10 @@ def prepare(
     for name in in_order(text.category for text in texts):
         if name not in (*functions, *skipped):
             reasons[name] = "none of its texts can be used"
-    rows = [row for row, text in enumerate(features.texts) if text.category in functions]
-    usable = tuple(features.texts[row] for row in rows)
-    used = HeadFeatures(features.values[torch.tensor(rows)], features.heads, usable, features.report)
-    return PreparedTexts(used, functions, {**left_out, **reasons})
+    used = np.array([text.category in functions for text in features.texts])
+    usable = tuple(text for text in features.texts if text.category in functions)
+    features = replace(features, values=features.at(used), texts=usable)
+    return PreparedTexts(features, functions, {**left_out, **reasons})
 
 
 @torch.no_grad()
@@ -97,13 +96,7 @@ def head_features(
     top_tokens: int,
     advance: Callable[[float], None] = lambda share: None,
 ) -> HeadFeatures:
-    """Run the model over the texts and keep z at the answers, on the model's device.
-
-    Args:
-        model: The model.
-        texts: Texts with marked answers.
-        top_tokens: Tokens per answer to average over, the least expected ones; 0 for all.
-        advance: Called with the share of texts that is done.
+    """Run the model over the texts and keep z at the answers, on the model's device; `top_tokens` as in the settings.
 
     Raises:
         ModelError: No tokenizer, or heads of different sizes in different layers.
@@ -118,18 +111,13 @@ def head_features(
         )
     if not batches:
         raise DataError(f"None of the {len(texts)} texts can be used: {report.summary()}.")
-    values: dict[int, Tensor] = {}
     # Texts are hashed slowly, and one may be given twice.
-    places: dict[int, list[int]] = {}
-    for place, text in enumerate(texts):
-        places.setdefault(id(text), []).append(place)
+    values: dict[int, Tensor] = {}
     for part in in_chunks(batches):
-        for text, value in zip(part.texts, _features(model, part, top_tokens), strict=True):
-            values.update(dict.fromkeys(places[id(text)], value))
+        values |= zip(map(id, part.texts), _features(model, part, top_tokens), strict=True)
         advance(len(values) / len(texts))
-    usable = sorted(values)
-    stacked = torch.stack([values[place] for place in usable])
-    return HeadFeatures(stacked, model.heads, tuple(texts[place] for place in usable), report)
+    usable = tuple(text for text in texts if id(text) in values)
+    return HeadFeatures(torch.stack([values[id(text)] for text in usable]), model.heads, usable, report)
 
 
 def in_chunks(batches: Sequence[AnsweredBatch]) -> list[AnsweredBatch]:

@@ -141,14 +141,13 @@ class FunctionProbe:
     ) -> dict[str, tuple[str, ...]]:
         """One part per seed, each reading all tasks of word pairs."""
         _settings(preset, tokens)
-        tasks = tuple(task.name for task in inputs.tasks if task.name in inputs.pairs)
-        return {f"seed {probe}": tasks for probe in range(n_seeds)}
+        return {f"seed {probe}": inputs.readable for probe in range(n_seeds)}
 
     def work(self, inputs: SuiteInputs, part: str, *, preset: str = "cogmirrors2025", **options: Any) -> float:
         """Trainings of a seed: one, and in the first seeds one more for every round of left-out tasks."""
         if int(part.removeprefix("seed ")) >= _settings(preset, None).left_out_seeds:
             return 1.0
-        counts = Counter(inputs.categories[task.name] for task in inputs.tasks if task.name in inputs.pairs)
+        counts = Counter(inputs.categories[task] for task in inputs.readable)
         return 1.0 + rounds_of(counts)
 
     def on_part(
@@ -167,7 +166,8 @@ class FunctionProbe:
             ModelError: As a call.
         """
         settings, probe = _settings(preset, tokens), int(part.removeprefix("seed "))
-        texts, left_out = _texts(inputs)
+        tasks = [task.name for task in inputs.tasks]
+        texts, left_out = inputs.texts_of(tasks, n=inputs.n_prompts, purpose=NAME)
         key = (inputs.model.name, inputs.model.weights_hash(), settings, tuple(texts))
         if self._kept is None or self._kept[0] != key:
             self._kept = key, prepare(inputs.model, texts, settings, left_out=left_out, advance=inputs.advance)
@@ -206,21 +206,6 @@ def _settings(preset: str | FunctionProbeSettings, tokens: str | None) -> Functi
         return settings
     read_value(_TOKENS, tokens, name="tokens", method=NAME)
     return replace(settings, top_tokens=0 if tokens == "all" else 5)
-
-
-def _texts(inputs: SuiteInputs) -> tuple[list[AnsweredText], dict[str, str]]:
-    """Texts of all tasks of word pairs, and why other tasks have none."""
-    texts: list[AnsweredText] = []
-    left_out: dict[str, str] = {}
-    for task in inputs.tasks:
-        if task.name not in inputs.pairs:
-            left_out[task.name] = "a task of finished prompts, not of word pairs"
-            continue
-        try:
-            texts += inputs.texts(task.name, n=inputs.n_prompts, purpose=NAME)
-        except DataError as problem:
-            left_out[task.name] = str(problem)
-    return texts, left_out
 
 
 def _block(

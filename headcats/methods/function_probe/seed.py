@@ -11,7 +11,7 @@ from headcats.errors import DataError, pluralize
 from headcats.methods.function_probe.classifier import FunctionClassifier, fit_classifier, head_importance
 from headcats.methods.function_probe.features import HeadFeatures
 from headcats.methods.function_probe.settings import FunctionProbeSettings
-from headcats.methods.function_probe.splits import held_out_texts, item_of, left_out_tasks, task_of
+from headcats.methods.function_probe.splits import held_out_texts, items_of, left_out_tasks, task_of
 from headcats.statistics.accuracy import UNKNOWN, Accuracy, clustered_accuracy, largest_share
 from headcats.statistics.random_streams import stream
 
@@ -57,10 +57,9 @@ def probe_seed(
     rounds = left_out_tasks(texts, seed=seed, probe=probe) if probe < settings.left_out_seeds else []
 
     def fit(train: Bool[np.ndarray, " text"], number: int, step: str) -> FunctionClassifier:
-        places = torch.from_numpy(np.flatnonzero(train))
         return fit_classifier(
-            features.values[places.to(features.values.device)],
-            labels[places],
+            features.at(train),
+            labels[torch.from_numpy(train)],
             n_classes=len(functions),
             settings=settings,
             seed=int(stream(seed, "function_probe", "fit", str(probe), step).integers(2**63 - 1)),
@@ -68,14 +67,12 @@ def probe_seed(
         )
 
     def right_for(classifier: FunctionClassifier, tested: Bool[np.ndarray, " text"]) -> Bool[np.ndarray, " tested"]:
-        places = torch.from_numpy(np.flatnonzero(tested))
-        return (classifier.predict(features.values[places.to(features.values.device)]) == labels[places]).numpy()
+        return (classifier.predict(features.at(tested)) == labels[torch.from_numpy(tested)]).numpy()
 
     classifier = fit(~held_out, 0, "probe of functions")
-    right, tested = right_for(classifier, held_out), torch.from_numpy(held_out)
-    items = np.array([item_of(text) for text in texts], dtype=object).astype(str)[held_out]
-    tested_labels = labels[tested].numpy()
-    accuracy, chance = clustered_accuracy(right, items), largest_share(tested_labels)
+    right, tested_labels = right_for(classifier, held_out), labels[torch.from_numpy(held_out)]
+    items = items_of(texts)[held_out]
+    accuracy, chance = clustered_accuracy(right, items), largest_share(tested_labels.numpy())
     _check_above_chance(accuracy, chance, items)
     by_task: dict[tuple[str, str], Bool[np.ndarray, " text"]] = {}
     for number, tasks in enumerate(rounds, start=1):
@@ -83,14 +80,12 @@ def probe_seed(
         without_tasks = fit(train, number, f"without tasks {number} of {len(rounds)}")
         for task in sorted(tasks):
             by_task[task] = right_for(without_tasks, np.array([task_of(text) == task for text in texts]))
-    importance = head_importance(
-        classifier, features.values[tested.to(features.values.device)], labels[tested], n_classes=len(functions)
-    )
+    importance = head_importance(classifier, features.at(held_out), tested_labels, n_classes=len(functions))
     return SeedResult(
         importance.numpy(),
         accuracy,
         chance,
-        np.array([right[tested_labels == number].mean() for number in range(len(functions))]),
+        np.array([right[tested_labels.numpy() == number].mean() for number in range(len(functions))]),
         *_left_out(by_task),
         {task: float(correct.mean()) for task, correct in by_task.items()},
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headcats.errors import OptionError
+from headcats.methods.options import check_at_least
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,10 @@ class FunctionProbeSettings:
     left_out_seeds: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("projection", "hidden", "epochs", "batch_size"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} of the function probe must be at least 1; got {getattr(self, name)}.")
-        if self.top_tokens < 0 or not 0 <= self.dropout < 1:
-            raise OptionError(
-                "top_tokens of the function probe must be at least 0 and dropout in [0, 1); got "
-                f"{self.top_tokens} and {self.dropout}."
-            )
+        check_at_least(1, self, "projection", "hidden", "epochs", "batch_size", of="the function probe")
+        check_at_least(0, self, "top_tokens", of="the function probe")
+        if not 0 <= self.dropout < 1:
+            raise OptionError(f"dropout of the function probe must be in [0, 1); got {self.dropout}.")
         if not (0 < self.learning_rate < math.inf and 0 <= self.weight_decay < math.inf):
             raise OptionError(
                 "learning_rate of the function probe must be a finite number above 0, and weight_decay one of at least "

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Shaped
 
 from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
@@ -46,6 +46,11 @@ def item_of(text: AnsweredText) -> str:
     return text.item or text.text
 
 
+def items_of(texts: Sequence[AnsweredText]) -> Shaped[np.ndarray, " text"]:
+    """The cluster of every text."""
+    return np.array([item_of(text) for text in texts], dtype=object).astype(str)
+
+
 def task_of(text: AnsweredText) -> tuple[str, str]:
     """Function and task of a text: tasks of two functions may share a name."""
     return text.category, text.task
@@ -64,9 +69,8 @@ def held_out_texts(
     from sklearn.model_selection import StratifiedGroupKFold  # takes longer to import than most commands to run
 
     labels = np.array([functions.index(text.category) for text in texts])
-    items = np.array([item_of(text) for text in texts], dtype=object).astype(str)
     state = int(stream(seed, "function_probe", "held out", str(probe)).integers(2**31))
-    splits = StratifiedGroupKFold(folds, shuffle=True, random_state=state).split(labels, labels, items)
+    splits = StratifiedGroupKFold(folds, shuffle=True, random_state=state).split(labels, labels, items_of(texts))
     held_out = np.isin(np.arange(len(texts)), next(splits)[1])
     for number, name in enumerate(functions):
         n, n_held_out = int((labels == number).sum()), int(held_out[labels == number].sum())

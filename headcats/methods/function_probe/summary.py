@@ -96,11 +96,8 @@ def seed_agreement(probes: xr.Dataset) -> xr.DataArray:
     flat = abs(probes["importance"]).stack(cell=("layer", "head")).transpose("function", "cell", "seed")
     pairs = np.triu_indices(probes.sizes["seed"], k=1)
     means = [pd.DataFrame(values).corr("spearman").to_numpy()[pairs] for values in flat.values]
-    return xr.DataArray(
-        [row.mean() if row.size else math.nan for row in means],
-        coords={"function": probes["function"]},
-        dims="function",
-    )
+    agreement = [row.mean() if row.size else math.nan for row in means]
+    return xr.DataArray(agreement, {"function": probes["function"]}, "function")
 
 
 def accuracies(probe: xr.Dataset) -> list[str]:

@@ -100,7 +100,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     settings = settings.completed({})
     template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
     candidates = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
-    check_writable(template, model.tokenizer, candidates, option=_OPTION)
+    check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
     pairs, report = usable_pairs(candidates, model.tokenizer, template=template)
     if not pairs:
         raise DataError(f"no usable word pair ({report.summary()})")

@@ -8,7 +8,7 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.errors import DataError, OptionError
 from headcats.methods.function_vector.accuracy import steered_task
 from headcats.methods.function_vector.prompts import SteeringSettings, steering_prompts
 from headcats.methods.function_vector.summary import steering_summary
@@ -88,8 +88,6 @@ def steer(
         Todd et al. (2024), Function vectors in large language models, arXiv 2310.15213.
     """
     adapted, resolved = adapt(model), find_suite(suite)
-    if adapted.tokenizer is None:
-        raise ModelError(f"Model {adapted.name!r} has no tokenizer, so tasks cannot be written as tokens.")
     selected = resolved.named(tasks)
     _check_answers(selected)
     settings = settings.completed(heads.attrs if isinstance(heads, xr.Dataset) else {})

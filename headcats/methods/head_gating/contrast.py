@@ -10,12 +10,13 @@ from torch import Tensor
 
 from headcats.methods.head_gating.log_probs import existing_heads, log_prob_gradient, mean_log_prob, texts_at_once
 from headcats.methods.head_gating.random_starts import fit_each
-from headcats.methods.head_gating.settings import GatingSettings, Stage, find_settings
+from headcats.methods.head_gating.settings import PRESETS, GatingSettings, Stage
 from headcats.methods.head_gating.stages import check_better, climb, drawn, pushed, start
 from headcats.methods.head_gating.texts import GateTexts, NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.graphs import leaving_no_graph
+from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream
 
 _NAME = "contrastive_gates"
@@ -69,7 +70,7 @@ def contrastive_gates(
     References:
         Nam et al. (2025), Causal Head Gating, arXiv 2505.13737.
     """
-    settings, adapted = find_settings(preset), adapt(model)
+    settings, adapted = preset_of("head_gating", preset, PRESETS), adapt(model)
     check_model(adapted)
     kinds = {
         kind: gate_texts(adapted, data, name=kind).split(settings.held_out, stream(seed, _NAME, kind, "held out"))
@@ -120,7 +121,7 @@ def _fit(
         }
         before, after = (
             _lowered(log_probs["retain"][when], log_probs["forget"][when], settings.forget_floor)
-            - pushed(gate, stage.push, settings=settings, exists=exists)
+            - pushed(gate, stage.push, settings=settings, exists=exists).item()
             for when, gate in ((1, begin), (2, theta))
         )
         quantity = (

@@ -13,13 +13,13 @@ import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning, StorageError
 from headcats.methods.head_gating.random_starts import DatasetFits, fit_each, with_provenance
-from headcats.methods.head_gating.settings import PRESETS, GatingSettings, find_settings
+from headcats.methods.head_gating.settings import PRESETS, GatingSettings
 from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
-from headcats.prompts.answered import AnsweredText
+from headcats.registry import preset_of
 from headcats.results.manifest import MANIFEST
 
 _N_SEEDS = WholeNumber(default=10, least=1)
@@ -110,7 +110,7 @@ class HeadGating:
         Warns:
             StatisticsWarning: Seeds that diverge, data sets without any seed left, and unusable texts.
         """
-        settings, adapted = find_settings(preset), adapt(model)
+        settings, adapted = preset_of(self.name, preset, PRESETS), adapt(model)
         n_seeds = check_whole(_N_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
         sets = data if isinstance(data, Mapping) else {"data": data}
@@ -151,9 +151,8 @@ class HeadGating:
         Tasks of finished prompts are not read; a category of nothing else has one part, which is skipped.
         """
         tasks: dict[str, list[str]] = {inputs.categories[task.name]: [] for task in inputs.tasks}
-        for task in inputs.tasks:
-            if task.name in inputs.pairs:
-                tasks[inputs.categories[task.name]].append(task.name)
+        for name in inputs.readable:
+            tasks[inputs.categories[name]].append(name)
         return {
             f"{category}/{number}": tuple(names)
             for category, names in tasks.items()
@@ -168,10 +167,14 @@ class HeadGating:
             ModelError: As in a call.
         """
         category, _, number = part.rpartition("/")
-        settings, model = find_settings(preset), inputs.model
-        answered, problems = _answered_texts(inputs, category, settings)
+        settings, model = preset_of(self.name, preset, PRESETS), inputs.model
+        tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]
+        each = math.ceil(settings.n_texts / max(1, len(set(tasks).intersection(inputs.readable))))
+        answered, left_out = inputs.texts_of(tasks, n=max(inputs.n_prompts, each), purpose=self.name)
+        if not answered:
+            raise DataError(" ".join(left_out.values()))
         texts = gate_texts(model, answered, name=category)
-        texts.left_out = "; ".join(filter(None, [texts.left_out, problems]))
+        texts.left_out = "; ".join(filter(None, [texts.left_out, " ".join(left_out.values())]))
         dataset = DatasetFits(model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
         return dataset.block(
             int(number), n_seeds=n_seeds, advance=lambda done, of, stage: inputs.advance(done / of, stage)
@@ -180,27 +183,6 @@ class HeadGating:
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The finished seeds of all categories; NaN for those that are not."""
         return _join(list(parts.values()))
-
-
-def _answered_texts(inputs: SuiteInputs, category: str, settings: GatingSettings) -> tuple[list[AnsweredText], str]:
-    """Few-shot texts of a category, as many of every task, and why some tasks give none."""
-    tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]
-    usable = [name for name in tasks if name in inputs.pairs]
-    texts: list[AnsweredText] = []
-    problems = [
-        f"Task {name!r} is made of finished prompts, and texts are made of word pairs."
-        for name in tasks
-        if name not in usable
-    ]
-    for name in usable:
-        each = max(inputs.n_prompts, math.ceil(settings.n_texts / len(usable)))
-        try:
-            texts += inputs.texts(name, n=each, purpose="head_gating")
-        except DataError as problem:
-            problems.append(str(problem))
-    if not texts:
-        raise DataError(" ".join(problems))
-    return texts, " ".join(problems)
 
 
 def _join(blocks: Sequence[xr.Dataset]) -> xr.Dataset:

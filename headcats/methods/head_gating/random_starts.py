@@ -13,17 +13,14 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import torch
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, format_duration
-from headcats.methods.head_gating.log_probs import mean_log_prob, texts_at_once
 from headcats.methods.head_gating.settings import STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
 from headcats.models.adapter import HookedModel
-from headcats.models.graphs import leaving_no_graph
-from headcats.results.folder import read_table, slug, table_bytes
+from headcats.results.folder import read_undamaged, slug, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.statistics.random_streams import stream
 
@@ -57,9 +54,6 @@ class DatasetFits:
             seed=self.seed,
             advance=advance,
         )
-        with leaving_no_graph(self.model):
-            at_once = texts_at_once(self.model, self.texts, self.held_out)
-        opened = torch.ones(len(self.model.layers), self.model.max_heads)
         gates = {stage: fit.gates[stage][None, None].numpy() for stage in STAGES}
         gates["facilitation"] = gates["g_minus"]
         gates["interference"] = 1 - gates["g_plus"]
@@ -80,7 +74,7 @@ class DatasetFits:
                 **{name: (_GRID, grid) for name, grid in gates.items()},
                 "loss": (("dataset", "seed", "stage"), np.array([[[fit.losses[stage] for stage in STAGES]]])),
                 "start_loss": (("dataset", "seed"), np.array([[fit.losses["start"]]])),
-                "open_loss": ("dataset", [-mean_log_prob(self.model, self.held_out, opened, at_once=at_once)]),
+                "open_loss": ("dataset", [fit.losses["open"]]),
                 "n": ("dataset", [len(self.texts)]),
                 "n_held_out": ("dataset", [len(self.held_out)]),
             },
@@ -101,7 +95,7 @@ class DatasetFits:
             StorageError: The saved fit has other data, settings or another model; or the folder cannot be written.
         """
         path = None if out is None else Path(out) / f"{slug(f'{self.name}={number}')}.nc"
-        block = _read_undamaged(path) if path else None
+        block = read_undamaged(path) if path else None
         if block is None:
             title = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
             block = self.block(number, n_seeds=n_seeds, advance=_logging_time(title, fits=n_seeds - number + later))
@@ -154,13 +148,6 @@ def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     for left_out in problems:
         warnings.warn(f"Left out: {left_out}", StatisticsWarning, stacklevel=3)
     return fits
-
-
-def _read_undamaged(path: Path) -> xr.Dataset | None:
-    try:
-        return read_table(path, again="The same call")
-    except StorageError:
-        return None
 
 
 def _logging_time(title: str, *, fits: int) -> Advance:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headcats.errors import OptionError
-from headcats.registry import preset_of
+from headcats.methods.options import check_at_least
 
 STAGES = ("g0", "g_plus", "g_minus")
 
@@ -62,8 +62,9 @@ class GatingSettings:
     held_out: float = 0.125
 
     def __post_init__(self) -> None:
-        if min(self.batch, self.updates, self.n_texts) < 1 or not 0 < self.held_out < 1:
-            raise OptionError(f"batch, updates and n_texts must be at least 1, held_out between 0 and 1; got {self}.")
+        check_at_least(1, self, "batch", "updates", "n_texts")
+        if not 0 < self.held_out < 1:
+            raise OptionError(f"held_out must be between 0 and 1; got {self.held_out}.")
         for name in ("first_rates", "later_rates"):
             if len(rates := getattr(self, name)) != 2:
                 raise OptionError(f"{name} must be two learning rates, of the first and the last update; got {rates}.")
@@ -98,12 +99,3 @@ PRESETS = {
     # 150 updates at these rates take theta far beyond the clamp, too.
     "chg-mini": replace(GatingSettings(), batch=32, updates=150),
 }
-
-
-def find_settings(preset: str | GatingSettings) -> GatingSettings:
-    """The settings of a preset, or those given.
-
-    Raises:
-        UnknownNameError: No such preset.
-    """
-    return preset_of("head_gating", preset, PRESETS)

@@ -1,6 +1,7 @@
 """The three stages of a fit from one random start: G0, and from it G+ and G-."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +32,8 @@ class GateFit(NamedTuple):
 
     Attributes:
         gates: Stage -> gates in [0, 1], NaN for heads that a layer lacks.
-        losses: "start" and each stage -> mean negative log-probability of the held-out targets, in nats.
+        losses: "open" (all gates at 1), "start" and each stage -> mean negative log-probability of the held-out
+            targets, in nats.
     """
 
     gates: dict[str, Float[Tensor, "layer head"]]
@@ -50,54 +52,46 @@ def fit_gates(
 ) -> GateFit:
     """Three stages of Adam updates on `NLL - lambda * mean_heads clamp(theta)`, gates being sigmoid(theta).
 
-    NLL is the mean over the target tokens of a text, then over the texts of a batch. Each stage has an Adam of its own.
-
-    Args:
-        model: The model; its weights stay as they are.
-        texts: What is fitted; batches are drawn from it without replacement.
-        held_out: What losses are measured on.
-        settings: The constants.
-        names: Data set and number of the seed, which name the random streams.
-        seed: Seed of the streams.
-        advance: See `Advance`.
+    NLL is the mean over the target tokens of a text, then over the texts of a batch, which are drawn without
+    replacement. Each stage has an Adam of its own. `names`, data set and number of the seed, name the random streams.
 
     Raises:
         DataError: The fit diverges: a loss is not finite, G0 is not better than the random start, or G+ or G- ends
             above G0 in loss less push.
     """
     exists = existing_heads(model)
+    draws_of = partial(stream, seed, "head_gating", *names)
     with leaving_no_graph(model):
-        theta = start(exists, names=names, seed=seed)
         at_once = texts_at_once(model, texts, held_out)
-        losses = {"start": -mean_log_prob(model, held_out, theta.sigmoid(), at_once=at_once)}
-        checked = texts.select(
-            drawn(len(texts), max(settings.batch, len(held_out)), stream(seed, "head_gating", *names, "checked"))
-        )
+
+        def loss(measured: GateTexts, theta: Tensor) -> float:
+            return -mean_log_prob(model, measured, theta.sigmoid(), at_once=at_once)
+
+        theta = start(exists, names=names, seed=seed)
+        losses = {"open": loss(held_out, torch.full_like(theta, torch.inf)), "start": loss(held_out, theta)}
+        checked = texts.select(drawn(len(texts), max(settings.batch, len(held_out)), draws_of("checked")))
         thetas: dict[str, Tensor] = {}
         for number, stage in enumerate(settings.stages):
-            draws = stream(seed, "head_gating", *names, stage.name)
+            stage_draws = draws_of(stage.name)
 
-            def gradient(theta: Tensor, draws: np.random.Generator = draws) -> tuple[float, Tensor]:
+            def gradient(theta: Tensor, draws: np.random.Generator = stage_draws) -> tuple[float, Tensor]:
                 places = drawn(len(texts), settings.batch, draws)
                 return log_prob_gradient(model, texts, places, theta, at_once=at_once)
 
-            def done(update: int, number: int = number, stage: Stage = stage) -> None:
-                advance(number * settings.updates + update, 3 * settings.updates, stage.name)
+            def done(update: int, before: int = number * settings.updates, name: str = stage.name) -> None:
+                advance(before + update, 3 * settings.updates, name)
 
-            begin = thetas["g0"] if thetas else theta
-            thetas[stage.name] = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
-            losses[stage.name] = -mean_log_prob(model, held_out, thetas[stage.name].sigmoid(), at_once=at_once)
+            begin = thetas.get("g0", theta)
+            end = climb(gradient, begin, stage, settings=settings, exists=exists, names=names, done=done)
+            thetas[stage.name], losses[stage.name] = end, loss(held_out, end)
             check_fit(losses, names=names)
             if stage.push:
                 before, after = (
-                    Lowered(
-                        -mean_log_prob(model, checked, theta.sigmoid(), at_once=at_once),
-                        pushed(theta, stage.push, settings=settings, exists=exists),
-                    )
-                    for theta in (begin, thetas[stage.name])
+                    Lowered(loss(checked, theta), pushed(theta, stage.push, settings=settings, exists=exists).item())
+                    for theta in (begin, end)
                 )
                 check_pushed(before, after, stage, settings=settings, names=names)
-    missing = torch.where(exists, 0.0, float("nan"))
+    missing = torch.where(exists, 0.0, torch.nan)
     return GateFit({name: theta.sigmoid() + missing for name, theta in thetas.items()}, losses)
 
 
@@ -122,16 +116,7 @@ def climb(
     names: tuple[str, ...],
     done: Callable[[int], None],
 ) -> Float[Tensor, "layer head"]:
-    """Theta after the updates of one stage.
-
-    Args:
-        gradient: theta -> the value to raise, and its gradient.
-        begin: theta before the first update.
-        stage: Push and learning rates.
-        settings: Constants.
-        exists: True for existing heads.
-        names: Data set and number of the seed, for the message.
-        done: Called after every update with the number of updates.
+    """Theta after the updates of one stage; `gradient` gives the value to raise, and its gradient in theta.
 
     Raises:
         DataError: The value or its gradient is not finite.
@@ -143,7 +128,7 @@ def climb(
         if not np.isfinite(value) or not bool(uphill.isfinite().all()):
             raise DataError(_diverged(names, f"the loss of update {update + 1} of {stage.name} is {-value}"))
         with torch.enable_grad():
-            push = _push(theta, stage.push, settings=settings, exists=exists)
+            push = pushed(theta, stage.push, settings=settings, exists=exists)
         theta.grad = -uphill - torch.autograd.grad(push, theta)[0]
         torch.nn.utils.clip_grad_norm_([theta], settings.max_norm)
         for group in adam.param_groups:
@@ -153,13 +138,9 @@ def climb(
     return theta.detach()
 
 
-def _push(theta: Tensor, strength: float, *, settings: GatingSettings, exists: Tensor) -> Tensor:
-    return strength * theta.clamp(-settings.clamp, settings.clamp)[exists].mean()
-
-
-def pushed(theta: Tensor, strength: float, *, settings: GatingSettings, exists: Tensor) -> float:
+def pushed(theta: Tensor, strength: float, *, settings: GatingSettings, exists: Tensor) -> Tensor:
     """`lambda * mean_heads clamp(theta)`, in nats: what a push of that strength takes off the loss."""
-    return float(_push(theta.detach(), strength, settings=settings, exists=exists))
+    return strength * theta.clamp(-settings.clamp, settings.clamp)[exists].mean()
 
 
 def check_fit(losses: dict[str, float], *, names: tuple[str, ...]) -> None:
@@ -183,13 +164,11 @@ class Lowered(NamedTuple):
     loss: float
     push: float
 
-    @property
-    def value(self) -> float:
-        """The loss less the push."""
+    def __float__(self) -> float:
         return self.loss - self.push
 
     def __str__(self) -> str:
-        return f"{self.value:.4g} nats ({self.loss:.4g} less {self.push:.4g})"
+        return f"{float(self):.4g} nats ({self.loss:.4g} less {self.push:.4g})"
 
 
 def check_pushed(
@@ -200,7 +179,7 @@ def check_pushed(
     The loss alone may rise, but not by more than the push gains. A tenth of the most that the push can gain, `2 *
     lambda * clamp`, passes as noise. Texts are fitted ones: what does not generalise is no divergence.
     """
-    if after.value - before.value <= _NOISE * 2 * abs(stage.push) * settings.clamp:
+    if float(after) - float(before) <= _NOISE * 2 * abs(stage.push) * settings.clamp:
         return
     problem = f"{stage.name} ends above its start in the loss less the push: {after} after, {before} before"
     raise DataError(_diverged(names, problem))

@@ -17,16 +17,11 @@ NextTokenData = Sequence[AnsweredText] | Sequence[AnsweredBatch]
 
 
 class Pass(NamedTuple):
-    """Texts of one length that go through the model together.
-
-    Attributes:
-        tokens: Token ids.
-        predicts: True where the next token is a target; at least one per text.
-        following: The token after each position.
-    """
+    """Texts of one length that go through the model together, and the token that follows each position."""
 
     tokens: Int[Tensor, "text pos"]
     predicts: Bool[Tensor, "text pos"]
+    """True where the next token is a target; at least one per text."""
     following: Int[Tensor, "text pos"]
 
 

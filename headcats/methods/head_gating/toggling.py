@@ -8,11 +8,12 @@ import torch
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.methods.head_gating.log_probs import existing_heads, mean_log_prob, texts_at_once
+from headcats.methods.head_gating.log_probs import mean_log_prob, texts_at_once
 from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.graphs import leaving_no_graph
+from headcats.sweeps.labels import check_axes
 
 SCORES = ("facilitation", "irrelevance", "interference")
 
@@ -56,7 +57,7 @@ def toggle_curves(model: Any, data: NextTokenData, gates: xr.Dataset, *, thresho
     adapted = adapt(model)
     check_model(adapted)
     gates = _gates_of_one(adapted, gates)
-    texts, n_heads = gate_texts(adapted, data, name="toggled"), int(existing_heads(adapted).sum())
+    texts, n_heads = gate_texts(adapted, data, name="toggled"), len(adapted.heads)
     with leaving_no_graph(adapted):
         at_once = texts_at_once(adapted, texts)
     shape = (gates.sizes["seed"], len(SCORES), n_heads + 1)
@@ -106,6 +107,5 @@ def _gates_of_one(model: HookedModel, gates: xr.Dataset) -> xr.Dataset:
         raise DataError(f'Gates of one data set at a time: gates.sel(dataset="..."), one of {names}.')
     gates = gates.squeeze("dataset") if "dataset" in gates.dims else gates
     gates = gates if "seed" in gates.dims else gates.expand_dims("seed")
-    if gates.layer.values.tolist() != list(model.layers) or gates.sizes["head"] != model.max_heads:
-        raise DataError(f"The gates have another grid of layers and heads than model {model.name!r}.")
+    check_axes(gates, model)
     return gates

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import xarray as xr
 
+from headcats.errors import DataError
 from headcats.methods.options import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText
@@ -46,6 +47,25 @@ class SuiteInputs:
     def reporting(self, advance: Callable[[float, str], None]) -> "SuiteInputs":
         """The same tasks with another `advance`."""
         return replace(self, advance=advance)
+
+    @property
+    def readable(self) -> tuple[str, ...]:
+        """Names of the tasks of word pairs."""
+        return tuple(task.name for task in self.tasks if task.name in self.pairs)
+
+    def texts_of(self, tasks: Sequence[str], *, n: int, purpose: str) -> tuple[list[AnsweredText], dict[str, str]]:
+        """As `texts`, of the tasks that give some; and task -> why it gives none."""
+        texts: list[AnsweredText] = []
+        left_out: dict[str, str] = {}
+        for task in tasks:
+            if task not in self.pairs:
+                left_out[task] = f"Task {task!r} is made of finished prompts, not of word pairs."
+                continue
+            try:
+                texts += self.texts(task, n=n, purpose=purpose)
+            except DataError as problem:
+                left_out[task] = str(problem)
+        return texts, left_out
 
     def texts(self, task: str, *, n: int, purpose: str) -> list[AnsweredText]:
         """Few-shot prompts of a task with their answers (see `few_shot_texts`)."""

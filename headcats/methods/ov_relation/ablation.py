@@ -19,6 +19,7 @@ from headcats.prompts.answered import AnsweredText, encode_answered, with_one_to
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
 from headcats.sweeps.joint import cumulative, joint_sweep
+from headcats.sweeps.labels import check_axes
 
 Heads = tuple[Head, ...]
 _PROMPTS_AT_ONCE = 64
@@ -162,8 +163,7 @@ def _scored_tasks(relations: xr.Dataset, model: HookedModel) -> list[str]:
         raise DataError(
             "relation_ablation takes what hc.methods.ov_relation returns, with `score (task, layer, head)`."
         )
-    if relations["layer"].values.tolist() != list(model.layers) or relations.sizes["head"] != model.max_heads:
-        raise DataError(f"These relations were scored on a model of other layers or heads than {model.name!r}.")
+    check_axes(relations, model)
     return [str(name) for name in relations["task"].values]
 
 

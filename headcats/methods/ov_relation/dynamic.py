@@ -20,6 +20,7 @@ from headcats.models.circuit import Circuit
 from headcats.models.circuit_run import hook_v
 from headcats.models.hooks import Edit, hook_z, keeping
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id
+from headcats.sweeps.labels import check_axes
 
 CONTEXTS = ("with", "without")
 SLOT = "<X>"
@@ -55,9 +56,9 @@ def dynamic_relation(
         task)`, the same for scores averaged over templates. NaN where either does not vary.
 
     Raises:
-        DataError: No tokenizer, a relation without its pairs or with others, a template with unknown words.
+        DataError: A relation without its pairs or with others, a template with unknown words.
         OptionError: A text that is no template.
-        ModelError: As for `ov_relation`; or heads with gates or sinks, which have no run without context.
+        ModelError: As for `ov_relation`; no tokenizer; or heads with gates or sinks, which have no run without context.
 
     Example:
         >>> import headcats as hc
@@ -76,9 +77,7 @@ def dynamic_relation(
     """
     _check_templates(templates)
     adapted = adapt(model)
-    if adapted.tokenizer is None:
-        raise DataError(f"Model {adapted.name!r} has no tokenizer, and templates are text: pass hc.load_model(model, "
-                        "tokenizer=...).")  # fmt: skip
+    tokenizer = adapted.text_tokenizer
     scored = list(_scored_relations(adapted, pairs, relations))
     circuit = Circuit(adapted)
     shape = (2, len(CONTEXTS), len(templates), len(scored), len(adapted.layers), adapted.max_heads)
@@ -86,7 +85,7 @@ def dynamic_relation(
     n = np.zeros(shape[2:4], dtype=np.int64)
     for column, (relation, k) in enumerate(scored):
         for row, template in enumerate(templates):
-            filled = _fill(template, relation, adapted.tokenizer)
+            filled = _fill(template, relation, tokenizer)
             n[row, column] = len(filled.pairs)
             for context, outputs in enumerate(_head_outputs(adapted, filled)):
                 shares[:, context, row, column] = _shares(circuit, outputs, relation.targets[filled.pairs], k)
@@ -127,12 +126,7 @@ def _scored_relations(
     """The relations that were scored, with their k."""
     if not isinstance(relations, xr.Dataset) or not {"score", "suppression", "k", "n"} <= set(relations.data_vars):
         raise DataError("dynamic_relation takes what hc.methods.ov_relation returns, with `score`, `n` and `k`.")
-    layers = relations["layer"].values.tolist()
-    if layers != list(model.layers) or relations.sizes["head"] != model.max_heads:
-        raise DataError(
-            f"These relations were scored on a model of other heads ({len(layers)} layers of "
-            f"{relations.sizes['head']}) than {model.name!r} ({len(model.layers)} of {model.max_heads})."
-        )
+    check_axes(relations, model)
     for name in map(str, relations["task"].values):
         if name not in pairs:
             raise DataError(f"Relation {name!r} was scored and has no pairs here: pass the pairs that were scored.")
@@ -148,17 +142,13 @@ def _scored_relations(
 
 @dataclass(frozen=True, eq=False)
 class _Filled:
-    """A template filled with the sources of a relation.
-
-    Attributes:
-        tokens: Prompts, after the beginning-of-sequence token if the model has one.
-        source: Position of the source.
-        pairs: Place of each prompt's pair in the relation.
-    """
+    """A template filled with the sources of a relation."""
 
     tokens: Int[Tensor, "prompt pos"]
     source: int
+    """Position of the source."""
     pairs: Int[Tensor, " prompt"]
+    """Place of each prompt's pair in the relation."""
 
 
 def _fill(template: str, relation: Relation, tokenizer: Any) -> _Filled:

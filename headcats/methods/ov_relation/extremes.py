@@ -19,6 +19,7 @@ _CHUNK = 16_384
 _BLOCK = 1 << 23
 
 Columns = Callable[[int, int], Float[Tensor, "d_model column"]]
+"""(start, stop) -> these columns of the unembedding."""
 
 
 class Targets(NamedTuple):
@@ -48,18 +49,8 @@ def among_extremes(
     """Look for tokens among the largest and the smallest of `outputs @ W_O @ W_U`.
 
     Ties: all tokens that share the k-th place are in. In a row where all tokens have one value (the head writes
-    nothing) none is.
-
-    Args:
-        outputs: What each head gives before its output projection.
-        W_O: Output projections; None if `outputs` are in the residual stream already.
-        unembedding: (start, stop) -> these columns of the unembedding.
-        target_sets: Tokens to look for.
-        d_vocab: Columns of the unembedding.
-        chunk: Columns at once; the result does not depend on it.
-
-    Returns:
-        One per entry of `target_sets`.
+    nothing) none is. Without W_O, `outputs` are in the residual stream already. `chunk`, the columns of the unembedding
+    that are read at once, does not change the result.
     """
     heads, n_rows, _ = outputs.shape
     k = max(targets.k for targets in target_sets)

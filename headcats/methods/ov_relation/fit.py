@@ -124,7 +124,7 @@ class OVRelation:
 
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
         """One part per task; a task of finished prompts reads nothing and is skipped."""
-        return {task.name: (task.name,) if task.name in inputs.pairs else () for task in inputs.tasks}
+        return {task.name: (task.name,) if task.name in inputs.readable else () for task in inputs.tasks}
 
     def work(self, inputs: SuiteInputs, part: str, **options: Any) -> float:
         """0 for all parts: the first one computes the others."""
@@ -147,7 +147,7 @@ class OVRelation:
         tasks = [(task.name, inputs.categories[task.name]) for task in inputs.tasks]
         key = (weakref.ref(model), model.weights_hash(), settings, inputs.seed, tasks, inputs.pairs)
         if self._last is None or self._last[0] != key:
-            by_name = {name: inputs.pairs[name] for name, _ in tasks if name in inputs.pairs}
+            by_name = {name: inputs.pairs[name] for name in inputs.readable}
             categories, seed, advance = inputs.categories, inputs.seed, inputs.advance
             self._last = key, *_score(model, by_name, settings, categories=categories, seed=seed, advance=advance)
         _, blocks, skipped = self._last

@@ -15,20 +15,13 @@ from headcats.prompts.tokens import unknown_id
 
 @dataclass(frozen=True, eq=False)
 class Relation:
-    """A relation whose sources and targets are single tokens.
-
-    Attributes:
-        name: Its name.
-        sources: Token id of each pair's source.
-        targets: Token id of each pair's target.
-        words: The pairs as text; token ids where no words were given.
-        report: Pairs kept and dropped.
-    """
+    """A relation whose sources and targets are single tokens."""
 
     name: str
     sources: Int[Tensor, " pair"]
     targets: Int[Tensor, " pair"]
     words: tuple[tuple[str, str], ...]
+    """The pairs as text; token ids where no words were given."""
     report: DropReport
 
     def __len__(self) -> int:
@@ -43,14 +36,7 @@ class Relation:
 def single_tokens(
     name: str, pairs: Sequence[Any], *, tokenizer: Any | None, d_vocab: int, min_pairs: int = 1
 ) -> Relation:
-    """The pairs whose words, each with a leading space, are exactly one token.
-
-    Args:
-        name: Of the relation, for messages.
-        pairs: (source, target) words without spaces around them, or token ids, which are taken as they are.
-        tokenizer: A Hugging Face tokenizer; not needed for token ids.
-        d_vocab: Size of the vocabulary.
-        min_pairs: How many pairs must be left.
+    """The pairs whose words, each with a leading space, are exactly one token; token ids are taken as they are.
 
     Raises:
         DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left

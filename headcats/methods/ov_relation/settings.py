@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from headcats.errors import OptionError
+from headcats.methods.options import check_at_least, read_value
 from headcats.registry import preset_of
 
 
@@ -55,10 +56,8 @@ class RelationSettings:
     least_accuracy: float = 0.1
 
     def __post_init__(self) -> None:
-        for name in ("k", "copying_k", "min_pairs", "permutations", "most_heads", "random_sets", "control_tasks"):
-            value, least = getattr(self, name), 0 if name in ("random_sets", "control_tasks") else 1
-            if value < least:
-                raise OptionError(f"{name} must be at least {least}, got {value}.")
+        check_at_least(1, self, "k", "copying_k", "min_pairs", "permutations", "most_heads")
+        check_at_least(0, self, "random_sets", "control_tasks")
         if not 0 < self.threshold <= 1 or not 0 <= self.null_percentile <= 100:
             raise OptionError(
                 f"threshold must be in (0, 1] and null_percentile in [0, 100]; got {self.threshold} and "
@@ -94,6 +93,5 @@ def settings_of(preset: str | RelationSettings, *, first_mlp: str = "preset") ->
         OptionError: `first_mlp` is not "preset", "on" or "off".
     """
     settings = preset_of("ov_relation", preset, PRESETS)
-    if first_mlp not in FIRST_MLP:
-        raise OptionError(f"first_mlp must be 'preset', 'on' or 'off'; got {first_mlp!r}.")
+    read_value(FIRST_MLP, first_mlp, name="first_mlp", method="ov_relation")
     return settings if first_mlp == "preset" else replace(settings, first_mlp=first_mlp == "on")

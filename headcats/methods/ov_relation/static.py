@@ -20,14 +20,8 @@ from headcats.statistics.random_streams import stream
 class Counts(NamedTuple):
     """For how many pairs of a relation each head puts the target among the top k, or among the bottom k.
 
-    Attributes:
-        pairs: Number of pairs.
-        top: Counts of the relation; -1 where a layer has fewer heads.
-        bottom: Likewise.
-        null_top: Counts per permutation of the targets, for every existing head.
-        null_bottom: Likewise.
-        direct: Count for the embeddings themselves, without a head.
-        direct_later: Count for what heads after layer 0 read.
+    -1 where a layer has fewer heads. The null has counts for every permutation of the targets. `direct` is the count
+    for the embeddings themselves, without a head, and `direct_later` for what heads after layer 0 read.
     """
 
     pairs: int
@@ -50,17 +44,14 @@ class Counts(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A relation as a table of its distinct sources by its distinct targets, so that every cell is looked up once.
-
-    Attributes:
-        cells: All cells, row by row.
-        pairs: Cell of each pair.
-        shuffled: Cells of the pairs with permuted targets.
-    """
+    """A relation as a table of its distinct sources by its distinct targets, so that every cell is looked up once."""
 
     cells: Targets
+    """Row by row."""
     pairs: Int[Tensor, " pair"]
+    """Cell of each pair."""
     shuffled: Int[Tensor, "permutation pair"]
+    """The same with permuted targets."""
 
 
 def relation_counts(
@@ -75,15 +66,7 @@ def relation_counts(
     """Counts of all heads for all relations, each weight read once.
 
     Per layer, the sources of all relations go through all heads in one batched product, which also serves the null:
-    every target of a relation is looked up for every source of it.
-
-    Args:
-        circuit: The model's weights.
-        relations: At least one; names differ.
-        settings: k, first MLP and permutations.
-        seed: Seed of the permutations.
-        chunk: Columns of the vocabulary at once.
-        advance: Called with the share done.
+    every target of a relation is looked up for every source of it. `chunk`: columns of the vocabulary at once.
 
     Raises:
         ModelError: A number that is not finite, or no first MLP to read.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from headcats.errors import DataError, ModelError
+from headcats.errors import DataError
 from headcats.methods.token_probe.generation import LineEnds, generate
 from headcats.methods.token_probe.question import Question, find_exact, same_answer
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
@@ -146,11 +146,7 @@ def _encoded(
     model: HookedModel, questions: Sequence[Question], report: DropReport
 ) -> list[tuple[Question, tuple[int, ...]]]:
     """The questions that can be asked, and the tokens of their prompts."""
-    tokenizer = model.tokenizer
-    if tokenizer is None:
-        raise ModelError(
-            f"Model {model.name!r} has no tokenizer, and answers are read as text: hc.load_model(model, tokenizer=...)."
-        )
+    tokenizer = model.text_tokenizer
     if not questions:
         raise DataError("No question was given; a token probe needs some hundred.")
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)

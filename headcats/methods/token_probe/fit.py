@@ -206,4 +206,4 @@ class TokenProbe:
 
 def _expressions(inputs: SuiteInputs) -> dict[str, str]:
     """Task of word pairs -> how its exact answer is found, for the tasks that say so."""
-    return {task.name: task.exact for task in inputs.tasks if task.exact and task.name in inputs.pairs}
+    return {task.name: task.exact for task in inputs.tasks if task.exact and task.name in inputs.readable}

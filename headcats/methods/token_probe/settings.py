@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.options import check_at_least
 from headcats.registry import unknown_name_message
 
 LAST_Q = "last_q"
@@ -71,9 +72,8 @@ class TokenProbeSettings:
                 "test_share of the token probe must be between 0 and 1, and penalty_strength above 0; got "
                 f"{self.test_share} and {self.penalty_strength}."
             )
-        for name in ("min_answer_tokens", "min_exact_tokens", "max_iter", "max_new_tokens", "min_class", "resamples"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} of the token probe must be at least 1; got {getattr(self, name)}.")
+        counts = ("min_answer_tokens", "min_exact_tokens", "max_iter", "max_new_tokens", "min_class", "resamples")
+        check_at_least(1, self, *counts, of="the token probe")
 
 
 PRESETS = {"orgad2025": TokenProbeSettings()}

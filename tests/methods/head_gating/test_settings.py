@@ -5,7 +5,8 @@ from dataclasses import asdict
 import pytest
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings, find_settings
+from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
+from headcats.registry import preset_of
 
 PAPER = {
     "batch": 64,
@@ -48,10 +49,10 @@ def test_learning_rates_fall_along_a_line() -> None:
 
 def test_presets_are_found_by_name() -> None:
     own = GatingSettings(updates=3)
-    assert find_settings(own) is own
-    assert find_settings("chg-mini") is PRESETS["chg-mini"]
+    assert preset_of("head_gating", own, PRESETS) is own
+    assert preset_of("head_gating", "chg-mini", PRESETS) is PRESETS["chg-mini"]
     with pytest.raises(UnknownNameError, match="mean 'chg2025'"):
-        find_settings("chg2024")
+        preset_of("head_gating", "chg2024", PRESETS)
 
 
 @pytest.mark.parametrize(

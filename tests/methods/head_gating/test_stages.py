@@ -46,7 +46,7 @@ class TestAgainstTheFormulas:
         """theta of each stage after three updates, and the losses on held-out texts."""
         found, rows = fit(toy.model), rows_of(*DATA)
         begin = start(torch.ones(2, 4, dtype=torch.bool), names=("data", "0"), seed=0).detach()
-        expected, clipped = {"start": begin}, []
+        expected, clipped = {"open": torch.full((2, 4), torch.inf), "start": begin}, []
         for name, push, rates in (
             ("g0", 0.0, [0.1, 0.055, 0.01]), ("g_plus", 0.1, [0.5, 0.3, 0.1]), ("g_minus", -0.1, [0.5, 0.3, 0.1]),
         ):  # fmt: skip
@@ -190,7 +190,8 @@ class TestDivergence:
     def test_a_push_may_cost_what_it_gains(self) -> None:
         settings, stage, exists = GatingSettings(), Stage("g_minus", -0.1, (0.5, 0.1)), torch.tensor([[True, False]])
         before, after = (
-            pushed(torch.tensor([[theta, 9.0]]), stage.push, settings=settings, exists=exists) for theta in (2.0, -9.0)
+            pushed(torch.tensor([[theta, 9.0]]), stage.push, settings=settings, exists=exists).item()
+            for theta in (2.0, -9.0)
         )
         assert (before, after) == pytest.approx((-0.2, 0.4))
         # The push gains .6, and .08 more passes as noise.
