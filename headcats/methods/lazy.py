@@ -14,19 +14,7 @@ from headcats.results.declaration import Declaration
 
 
 class LazyMethod:
-    """A declared method; calling it, and every attribute but the declaration, imports its code.
-
-    Attributes:
-        declaration: What the rest of headcats needs to know of the method.
-        name: Its registered name.
-
-    Example:
-        >>> import headcats as hc
-        >>> hc.methods.token_probe
-        <method token_probe>
-        >>> hc.methods.token_probe.declaration.needs
-        'exact answers'
-    """
+    """A declared method; calling it, and every attribute but `declaration` and `name`, imports its code."""
 
     def __init__(self, declaration: Declaration, code: str, summary: str) -> None:
         self.declaration = declaration

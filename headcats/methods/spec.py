@@ -11,17 +11,13 @@ from headcats.results.label import Label, format_call
 
 @dataclass(frozen=True)
 class MethodSpec:
-    """A method, where it acts and with which options.
-
-    Attributes:
-        method: The registered method.
-        positions: "last", "all" or a token role; "" for a joint method.
-        options: (name, value) pairs that differ from the method's defaults, sorted.
-    """
+    """A method, where it acts and with which options."""
 
     method: Any
     positions: str
+    """"last", "all" or a token role; "" for a joint method."""
     options: tuple[tuple[str, str | int], ...] = ()
+    """(name, value) pairs that differ from the method's defaults, sorted."""
 
     @property
     def name(self) -> str:

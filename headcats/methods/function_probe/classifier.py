@@ -60,11 +60,8 @@ def fit_classifier(
 ) -> FunctionClassifier:
     """Train a probe by cross-entropy, on the device of the features.
 
-    Initial weights (those of PyTorch's linear layers), the order of the texts and the dropout come from `seed` alone.
-
-    Raises:
-        DataError: The mean training loss of the last epoch is not a number, or not below ln(classes), that of a
-            constant guess between classes of equal size.
+    Initial weights (those of PyTorch's linear layers), the order of the texts and the dropout come from `seed` alone. A
+    DataError if the mean training loss of the last epoch is not below ln(classes), that of a constant guess.
     """
     draws = torch.Generator().manual_seed(seed)
     n, heads, width = features.shape

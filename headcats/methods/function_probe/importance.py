@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headcats.errors import DataError
@@ -13,6 +14,10 @@ from headcats.methods.function_probe.summary import verdict
 from headcats.results.tree import refuse_results
 
 NAME = "function_probe"
+_BY_SEED = (
+    "accuracy", "accuracy_low", "accuracy_high", "chance",
+    "left_out_accuracy", "left_out_low", "left_out_high", "left_out_chance",
+)  # fmt: skip
 
 
 def labelled(
@@ -26,24 +31,18 @@ def labelled(
     """Results by seed as a dataset; see `function_probe` for what it holds. NaN for heads that a layer lacks."""
     importance = np.full((len(results), len(functions), len(layers), n_heads), np.nan, dtype=np.float32)
     for place, head in enumerate(features.heads):
-        by_seed = [result.importance[:, place] for result in results.values()]
-        importance[:, :, layers.index(head.layer), head.head] = by_seed
+        of_head = [result.importance[:, place] for result in results.values()]
+        importance[:, :, layers.index(head.layer), head.head] = of_head
     tasks = _task_names(features)
     categories = [text.category for text in features.texts]
-    accuracies, left_out = (
-        np.array([getattr(result, name) for result in results.values()]).T for name in ("accuracy", "left_out")
+    by_seed = pd.DataFrame(
+        [(*result.accuracy, result.chance, *result.left_out, result.left_out_chance) for result in results.values()],
+        columns=_BY_SEED,
     )
     dataset = xr.Dataset(
         {
             "importance": (("seed", "function", "layer", "head"), importance),
-            "accuracy": ("seed", accuracies[0]),
-            "accuracy_low": ("seed", accuracies[1]),
-            "accuracy_high": ("seed", accuracies[2]),
-            "chance": ("seed", [result.chance for result in results.values()]),
-            "left_out_accuracy": ("seed", left_out[0]),
-            "left_out_low": ("seed", left_out[1]),
-            "left_out_high": ("seed", left_out[2]),
-            "left_out_chance": ("seed", [result.left_out_chance for result in results.values()]),
+            **{name: ("seed", values.to_numpy()) for name, values in by_seed.items()},
             "function_accuracy": (("seed", "function"), [result.function_accuracy for result in results.values()]),
             "task_left_out_accuracy": (
                 ("seed", "task"),

@@ -44,8 +44,7 @@ def probe_seed(
 ) -> SeedResult:
     """Train and read one probe on the features of texts of these functions only.
 
-    Split, initial weights, order and dropout come from `seed` and the number of the `probe` alone; `advance` is called
-    with the share of the work that is done and the current step.
+    Split, initial weights, order and dropout come from `seed` and the number of the `probe` alone.
 
     Raises:
         DataError: A probe does not converge, or the interval of its accuracy on held-out items is not above chance:

@@ -18,11 +18,7 @@ def in_order(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def usable_functions(texts: Sequence[AnsweredText], *, least_items: int) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Functions with enough distinct query items, and those with too few -> how many.
-
-    Raises:
-        DataError: A text without a category, or fewer than two functions left.
-    """
+    """Functions with enough distinct query items, and those with too few -> how many; DataError for fewer than two."""
     items: dict[str, set[str]] = {}
     for text in texts:
         if not text.category:

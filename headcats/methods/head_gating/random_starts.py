@@ -85,11 +85,7 @@ class DatasetFits:
     def saved_block(self, number: int, *, n_seeds: int, later: int, out: str | os.PathLike[str] | None) -> xr.Dataset:
         """A seed outside a study, read from the folder `out` if it is there, else fitted and saved.
 
-        Args:
-            number: Number of the seed.
-            n_seeds: Seeds planned.
-            later: Fits of the data sets that follow, for the expected time.
-            out: Folder of saved fits; None saves nothing.
+        `later`: fits of the data sets that follow, for the expected time.
 
         Raises:
             StorageError: The saved fit has other data, settings or another model; or the folder cannot be written.

@@ -26,13 +26,7 @@ class Pass(NamedTuple):
 
 
 class GateTexts:
-    """Texts of any lengths, never padded.
-
-    Attributes:
-        rows: Per text `(tokens, targets)`, one axis each.
-        items: What each text asks; texts of one item are held out together.
-        left_out: What could not be encoded, in words, or "".
-    """
+    """Texts of any lengths, never padded: `(tokens, targets)` and the item of each, and in words what was left out."""
 
     def __init__(self, rows: Sequence[tuple[Tensor, Tensor]], items: Sequence[str], left_out: str = "") -> None:
         self.rows, self.items, self.left_out = tuple(rows), tuple(items), left_out
@@ -74,11 +68,9 @@ class GateTexts:
             )
         n_held = min(len(items) - 1, max(1, round(share * len(items))))
         held_out = {items[place] for place in draws.permutation(len(items))[:n_held]}
-        fitted, tested = (
-            self.select([place for place, item in enumerate(self.items) if (item in held_out) == side])
-            for side in (False, True)
-        )
-        return fitted, tested
+        fitted = [place for place, item in enumerate(self.items) if item not in held_out]
+        tested = [place for place, item in enumerate(self.items) if item in held_out]
+        return self.select(fitted), self.select(tested)
 
     def select(self, places: Sequence[int]) -> "GateTexts":
         """The texts at these places, in this order."""

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any
 
 from headcats.errors import DataError
-from headcats.methods.token_probe.generation import LineEnds, generate
+from headcats.methods.token_probe.generation import generate, line_ends
 from headcats.methods.token_probe.question import Question, find_exact, same_answer
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
@@ -72,14 +72,8 @@ def answer_questions(
 ) -> tuple[list[Answer], DropReport]:
     """The model's own greedy answers, without those whose token roles coincide.
 
-    An answer is wrong if its exact answer differs from that of the right answer, ignoring spaces.
-
-    Args:
-        model: A model with its tokenizer.
-        questions: Of questions with the same prompt the first is kept.
-        settings: Minimum lengths, and the limit of an answer.
-        preset: Name of the settings, for messages.
-        advance: Called with the share that is done.
+    An answer is wrong if its exact answer differs from that of the right answer, ignoring spaces. Of questions with the
+    same prompt the first is kept. `preset` names the settings in messages.
 
     Raises:
         ModelError: The model has no tokenizer.
@@ -88,7 +82,7 @@ def answer_questions(
     report = DropReport()
     encoded = _encoded(model, questions, report)
     prompts = [tokens for _, tokens in encoded]
-    ends, limit = LineEnds(model.tokenizer), settings.max_new_tokens
+    ends, limit = line_ends(model.tokenizer), settings.max_new_tokens
     answers: list[Answer] = []
     coinciding: list[AnswerShape] = []
     continuations = generate(model, prompts, ends=ends, limit=limit, advance=advance)

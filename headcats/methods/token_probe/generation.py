@@ -1,5 +1,6 @@
 """Greedy generation through a model's own forward passes, in batches of texts of one length."""
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,17 +21,18 @@ class Generated:
     cut: bool
 
 
-class LineEnds:
-    """Tokens that end an answer: the end-of-text token, and every token that holds a line break."""
+LineEnds = Callable[[int], bool]
+"""Whether a token ends an answer."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self.tokenizer = tokenizer
-        self._ends: dict[int, bool] = {} if tokenizer.eos_token_id is None else {int(tokenizer.eos_token_id): True}
 
-    def __contains__(self, token: int) -> bool:
-        if token not in self._ends:
-            self._ends[token] = "\n" in self.tokenizer.decode([token], clean_up_tokenization_spaces=False)
-        return self._ends[token]
+def line_ends(tokenizer: Any) -> LineEnds:
+    """Answers end at the end-of-text token, and at every token that holds a line break."""
+
+    @functools.cache
+    def ends(token: int) -> bool:
+        return token == tokenizer.eos_token_id or "\n" in tokenizer.decode([token], clean_up_tokenization_spaces=False)
+
+    return ends
 
 
 def generate(
@@ -45,8 +47,6 @@ def generate(
 
     Prompts of equal length run together, never padded, and each step runs the whole text: the tokens are those of the
     prompt alone, up to ties within rounding.
-
-    Lengths may differ; `advance` is called with the share of prompts that is done.
     """
     answers: dict[int, Generated] = {}
     for part in equal_lengths([len(prompt) + 1 for prompt in prompts]):
@@ -72,7 +72,7 @@ def _continuations(model: HookedModel, texts: torch.Tensor, *, ends: LineEnds, l
     unfinished = list(range(len(texts)))
     for _ in range(min(limit, model.n_ctx - q_len)):
         next_tokens = model.run(texts, hooks={}).argmax(-1).cpu()
-        stops = [token in ends for token in next_tokens.tolist()]
+        stops = [ends(token) for token in next_tokens.tolist()]
         for place, text, stop in zip(unfinished, texts.tolist(), stops, strict=True):
             answers[place] = Generated(tuple(text[q_len:]), False) if stop else answers[place]
         rows = torch.tensor([row for row, stop in enumerate(stops) if not stop], dtype=torch.long)

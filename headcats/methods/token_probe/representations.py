@@ -26,10 +26,7 @@ def representations(
     representation: str,
     advance: Callable[[float], None] = lambda share: None,
 ) -> Iterator[tuple[int, Float32[np.ndarray, "text role width"]]]:
-    """Layer by layer, a representation at the positions of every text.
-
-    All layers come from one forward pass per text, unless they do not fit into `KEPT_BYTES` together. Texts of equal
-    length run together, never padded; only the role positions are kept.
+    """Layer by layer, a representation at the positions of every text, from as few passes as `KEPT_BYTES` allows.
 
     Raises:
         OptionError: An unknown representation, or one that the model does not have.

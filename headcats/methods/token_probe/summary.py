@@ -39,7 +39,7 @@ def summary(block: xr.Dataset) -> list[str]:
     if int(block.n_cut):
         sentences.append(f"Answers cut at the limit: {int(block.n_cut)}.")
     sentences += [f"{phrase[0].upper()}{phrase[1:]}." for phrase in coincidences(block, at_most=8)]
-    return sentences + [sentence for sentence in [not_converged(block)] if sentence]
+    return [*sentences, *filter(None, [not_converged(block)])]
 
 
 def coincidences(block: xr.Dataset, *, at_most: int) -> list[str]:
@@ -92,14 +92,10 @@ def not_converged(block: xr.Dataset) -> str:
 
 def _best(block: xr.Dataset) -> str:
     cell = _largest(block, "auc")
-    sentence = (
-        f"Best of {int(np.isfinite(block.auc.values).sum())} cells: {_place(cell)}, AUC {_interval(cell, 'auc')}; "
-    )
-    sentence += "the best of many flatters."
+    n = int(np.isfinite(block.auc.values).sum())
+    sentence = f"Best of {n} cells: {_place(cell)}, AUC {_interval(cell, 'auc')}; the best of many flatters."
     if float(cell.low) <= float(block.task_baseline_high):
-        sentence += (
-            " Knowing the task alone does as well, so the AUC over all pairs shows the task: read `within_task`."
-        )
+        sentence += " Knowing the task alone does as well, so the AUC over all pairs shows it: read `within_task`."
     return sentence
 
 

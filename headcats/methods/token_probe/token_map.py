@@ -59,10 +59,11 @@ def token_map(
             f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
             "sides. Ask about more items."
         )
+    judged = [answer.question for answer, tested in zip(answers, test, strict=True) if tested]
     held_out_prompts = JudgedPrompts(
         wrong[test],
-        np.array(tasks, dtype=object)[test].tolist(),
-        np.array(items, dtype=object)[test].tolist(),
+        [question.task for question in judged],
+        [question.item for question in judged],
         resamples=settings.resamples,
         draws=stream(seed, "token_probe", "bootstrap"),
     )

@@ -6,7 +6,7 @@ import pytest
 import torch
 from toys import BACKENDS, tiny_model
 
-from headcats.methods.token_probe.generation import LineEnds, generate
+from headcats.methods.token_probe.generation import generate, line_ends
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 
@@ -28,10 +28,10 @@ def test_the_bundled_model_answers_as_transformers_generates() -> None:
     model = load_model("mini", device="cpu")
     folder = registry.lookup("model", "mini")
     hf = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-    ends = LineEnds(model.tokenizer)
+    ends = line_ends(model.tokenizer)
     texts = ["France →", "one → two\nthree →", "big → bigger\nsmall → smaller\nold →", "1,2,3 →", "Rome →"]
     prompts = [[0, *model.tokenizer(text, add_special_tokens=False)["input_ids"]] for text in texts]
-    stops = [token for token in range(model.d_vocab) if token in ends]
+    stops = [token for token in range(model.d_vocab) if ends(token)]
     newline = model.tokenizer.convert_tokens_to_ids("\n")
     assert stops == sorted({0, newline})
     found = generate(model, prompts, ends=ends, limit=6)
@@ -46,8 +46,8 @@ def test_prompts_of_several_lengths_get_their_own_answers(backend: str) -> None:
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)
     draws = torch.Generator().manual_seed(3)
     prompts = [[0, *torch.randint(6, 60, (size,), generator=draws).tolist()] for size in (4, 7, 4, 5, 7, 4)]
-    ends = LineEnds(toy.tokenizer)
-    stops = [token for token in range(60) if token in ends]
+    ends = line_ends(toy.tokenizer)
+    stops = [token for token in range(60) if ends(token)]
     assert stops == [0, 4]
     found = generate(model, prompts, ends=ends, limit=12)
     expected = [own_answer(toy.oracle, prompt, ends=stops, limit=12) for prompt in prompts]
@@ -61,9 +61,8 @@ def test_an_answer_ends_at_the_limit_and_at_the_end_of_the_context() -> None:
     toy = tiny_model("llama", n_layers=1)
     toy.tokenizer.eos_token = "<bos>"
     model = HookedModel(toy.model, tokenizer=toy.tokenizer)
-    ends = LineEnds(toy.tokenizer)
-    ends._ends = dict.fromkeys(range(60), False)  # nothing ends an answer
-    short, long = generate(model, [[0, 7], [0, *range(6, 59), *range(6, 14)]], ends=ends, limit=5)
+    never: Any = lambda token: False  # noqa: E731
+    short, long = generate(model, [[0, 7], [0, *range(6, 59), *range(6, 14)]], ends=never, limit=5)
     assert (len(short.tokens), short.cut) == (5, True)
     assert (len(long.tokens), long.cut) == (2, True)  # 62 of 64 tokens are the prompt
-    assert generate(model, [[0, 7]], ends=ends, limit=0) == [type(short)((), True)]
+    assert generate(model, [[0, 7]], ends=never, limit=0) == [type(short)((), True)]
