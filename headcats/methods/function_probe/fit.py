@@ -5,6 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import xarray as xr
@@ -16,6 +17,7 @@ from headcats.methods.function_probe.seed import SeedResult, probe_seed
 from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import rounds_of
 from headcats.methods.function_probe.summary import most_seeds_fitted, not_used, verdict
+from headcats.methods.joint.attempts import attempt_each
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
@@ -119,14 +121,9 @@ class FunctionProbe:
                     "it. From a file: texts, report = hc.methods.function_probe.cogqa_texts(path)."
                 )
         prepared = prepare(adapted, texts, settings, left_out={})
-        results, refused = {}, {}
-        for probe in range(n_seeds):
-            try:
-                results[probe] = probe_seed(
-                    prepared.features, prepared.functions, settings=settings, seed=seed, probe=probe
-                )
-            except DataError as problem:
-                refused[f"seed {probe}"] = str(problem)
+        probe = partial(probe_seed, prepared.features, prepared.functions, settings=settings, seed=seed)
+        results, problems = attempt_each(lambda number: probe(probe=number), range(n_seeds))
+        refused = {f"seed {number}": str(problem) for number, problem in problems.items()}
         if not most_seeds_fitted(len(results), n_seeds):
             first = next(iter(refused.values()))
             raise DataError(f"{len(refused)} of {n_seeds} seeds of the function probe failed. The first: {first}")

@@ -15,10 +15,11 @@ from typing import TypeVar
 import numpy as np
 import xarray as xr
 
-from headcats.errors import DataError, OptionError, StatisticsWarning, StorageError, format_duration
+from headcats.errors import OptionError, StatisticsWarning, StorageError, format_duration
 from headcats.methods.head_gating.settings import STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
+from headcats.methods.joint.attempts import attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.results.folder import read_undamaged, slug, table_bytes
 from headcats.results.whole_file import write_whole
@@ -132,17 +133,11 @@ def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     """
     if n_seeds < 1:
         raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")
-    fits: dict[int, T] = {}
-    problems: list[DataError] = []
-    for number in range(n_seeds):
-        try:
-            fits[number] = fit(number)
-        except DataError as problem:
-            problems.append(problem)
+    fits, problems = attempt_each(fit, range(n_seeds))
     if not fits:
         raise problems[0]
-    for left_out in problems:
-        warnings.warn(f"Left out: {left_out}", StatisticsWarning, stacklevel=3)
+    for problem in problems.values():
+        warnings.warn(f"Left out: {problem}", StatisticsWarning, stacklevel=3)
     return fits
 
 

@@ -12,6 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError
+from headcats.methods.joint.attempts import attempt_each
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head
@@ -79,13 +80,11 @@ def relation_ablation(
     """
     resolved = settings_of(settings)
     adapted = adapt(model)
-    dropped: dict[str, str] = {}
-    tasks: dict[str, _Task] = {}
-    for name in _scored_tasks(relations, adapted):
-        try:
-            tasks[name] = _task(adapted, name, relations["score"].sel(task=name), prompts.get(name, ()), resolved)
-        except DataError as problem:
-            dropped[name] = str(problem)
+    tasks, problems = attempt_each(
+        lambda name: _task(adapted, name, relations["score"].sel(task=name), prompts.get(name, ()), resolved),
+        _scored_tasks(relations, adapted),
+    )
+    dropped = {name: str(problem) for name, problem in problems.items()}
     ablated = {name: task.heads for name, task in tasks.items() if task.heads}
     dropped |= {name: "no head has a score above 0" for name in tasks if name not in ablated}
     if not ablated:

@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
+from headcats.methods.joint.attempts import attempt_each
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.options import Option
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
@@ -173,19 +174,14 @@ def _score(
     advance: Callable[[float, str], None] = lambda share, what: None,
 ) -> tuple[dict[str, xr.Dataset], dict[str, DataError]]:
     """The scores of each relation that has enough pairs, and why the others are skipped."""
-    relations, skipped = [], {}
     readable = partial(single_tokens, tokenizer=model.tokenizer, d_vocab=model.d_vocab, min_pairs=settings.min_pairs)
-    for name in pairs:
-        try:
-            relations.append(readable(name, pairs[name]))
-        except DataError as problem:
-            skipped[name] = problem
+    relations, skipped = attempt_each(lambda name: readable(name, pairs[name]), pairs)
     if not relations:
         return {}, skipped
-    counts = relation_counts(Circuit(model), relations, settings=settings, seed=seed, advance=advance)
+    counts = relation_counts(Circuit(model), list(relations.values()), settings=settings, seed=seed, advance=advance)
     provenance = {"method": OVRelation.name, "seed": seed, **model_provenance(model), "settings": asdict(settings)}
     blocks = {}
-    for relation in relations:
+    for relation in relations.values():
         coords = {"task": [relation.name], **model.axes, "category": ("task", [categories.get(relation.name, "")])}
         block = _block(relation, counts[relation.name], settings, provenance)
         blocks[relation.name] = block.assign_coords(coords)
