@@ -19,13 +19,10 @@ def noising_patch(sources: Sources) -> Tensor:
 
     Example:
         >>> import headcats as hc
-        >>> two = ["country_capital", "country_language"]
-        >>> (batch,) = hc.task_prompts("mini", "country_capital", suite=two, n_prompts=4)
+        >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
         >>> ds = hc.methods.noising_patch(hc.load_model("mini"), batch)
-        >>> gap = (ds.clean - ds.corrupted).mean("prompt")
-        >>> effect = (ds.clean - ds.patched).mean("prompt") / gap  # positive: the head helps
-        >>> effect.dims, ds.attrs["positions"]
-        (('metric', 'layer', 'head'), 'last')
+        >>> ds.patched.dims, ds.attrs["base"], ds.attrs["positions"]
+        (('metric', 'prompt', 'layer', 'head'), 'clean', 'last')
 
     References:
         Heimersheim & Nanda (2024), arXiv 2404.15255.

@@ -145,25 +145,15 @@ def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
     Raises:
         DataError: No heads, a head twice, one that the model lacks, or a ranking made on other weights.
     """
-    if isinstance(heads, xr.DataTree) or (isinstance(heads, xr.Dataset) and "name" not in heads):
+    ranked = isinstance(heads, xr.Dataset) and "name" in heads
+    if not ranked and (isinstance(heads, xr.Dataset | xr.DataTree | str | Head) or not isinstance(heads, Iterable)):
         raise DataError(
-            f"hc.methods.function_vector.steer takes heads, such as "
-            "hc.methods.function_vector.steering_heads(results) returns, or their names; got a "
-            f"{type(heads).__name__} without names of heads."
+            "hc.methods.function_vector.steer takes a list of heads or of their names, such as ['L1H6'], or what "
+            f"hc.methods.function_vector.steering_heads(results) returns; got a {type(heads).__name__}."
         )
-    if isinstance(heads, xr.Dataset):
+    if ranked:
         _check_weights(heads, model)
-        items = heads["name"].values.tolist()
-    elif isinstance(heads, (str, Head)) or not isinstance(heads, Iterable):
-        advice = (
-            f" Pass [{str(heads)!r}]."
-            if isinstance(heads, (str, Head))
-            else ' Pass "L1H6" or hc.Head(1, 6), in a list.'
-        )
-        raise DataError(f"hc.methods.function_vector.steer takes a list of heads; got {heads!r}.{advice}")
-    else:
-        items = list(heads)
-    parsed = tuple(map(model.find_head, items))
+    parsed = tuple(map(model.find_head, heads["name"].values.tolist() if ranked else heads))
     if not parsed or len(set(parsed)) < len(parsed):
         raise DataError(f"Steering needs at least one head, each once; got {', '.join(map(str, parsed)) or 'none'}.")
     return parsed

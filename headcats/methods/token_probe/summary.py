@@ -95,7 +95,9 @@ def _best(block: xr.Dataset) -> str:
     n = int(np.isfinite(block.auc.values).sum())
     sentence = f"Best of {n} cells: {_place(cell)}, AUC {_interval(cell, 'auc')}; the best of many flatters."
     if float(cell.low) <= float(block.task_baseline_high):
-        sentence += " Knowing the task alone does as well, so the AUC over all pairs shows it: read `within_task`."
+        sentence += (
+            " Knowing the task alone does as well, so the AUC over all pairs shows the task: read `within_task`."
+        )
     return sentence
 
 
