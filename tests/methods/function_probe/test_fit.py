@@ -130,7 +130,7 @@ def test_what_cannot_be_probed_is_refused(planted: HookedModel) -> None:
         hc.methods.function_probe(planted, [text for text in texts if text.category == "low"])
 
 
-def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_seed_that_fails_leaves_the_others(planted: HookedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("headcats.methods.function_probe.fit")
     whole = module.probe_seed
 
@@ -140,7 +140,7 @@ def test_a_seed_that_is_refused_leaves_the_others(planted: HookedModel, monkeypa
         return whole(*args, probe=probe, **kwargs)
 
     monkeypatch.setattr(module, "probe_seed", refusing)
-    with pytest.warns(StatisticsWarning, match=r"^Refused: seed 0\. "):
+    with pytest.warns(StatisticsWarning, match=r"^Failed: seed 0\. "):
         found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
     assert found.seed.values.tolist() == [1, 2]
     summary = hc.methods.function_probe.summary(found)

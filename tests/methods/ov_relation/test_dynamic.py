@@ -142,7 +142,7 @@ def test_relations_of_other_pairs_or_models_are_refused():
         dynamic_relation(model, {"map": PAIRS["map"]}, scored, templates=TEMPLATES)
     with pytest.raises(DataError, match=r"'map' .* 7 pairs .* 6"):
         dynamic_relation(model, PAIRS | {"map": PAIRS["map"][1:]}, scored, templates=TEMPLATES)
-    with pytest.raises(DataError, match="other heads"):
+    with pytest.raises(DataError, match="other layers or heads"):
         dynamic_relation(model, PAIRS, scored.isel(layer=[0, 1]), templates=TEMPLATES)
     with pytest.raises(DataError, match="ov_relation returns"):
         dynamic_relation(model, PAIRS, xr.Dataset(), templates=TEMPLATES)
