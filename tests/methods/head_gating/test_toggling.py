@@ -101,7 +101,7 @@ def test_other_gates_are_refused() -> None:
     two = xr.concat([gates, gates.assign_coords(dataset=["other"])], dim="dataset")
     for wrong, message in [
         (two, "one of data, other"),
-        (made_up(n_layers=3), "another grid"),
+        (made_up(n_layers=3), "other layers"),
         (gates.drop_vars("irrelevance"), "'irrelevance' is missing"),
     ]:
         with pytest.raises(DataError, match=message):
