@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -68,18 +69,15 @@ def _on_batch(
     Raises:
         UncoveredRoles: The reference does not cover half of the prompts.
     """
-
-    def swept(base_runs: BaseRuns) -> xr.Dataset:
-        return sweep_runs(
-            base_runs,
-            intervention,
-            metrics=inputs.metrics,
-            positions=positions,
-            reference=reference,
-            path=inputs.path,
-            advance=inputs.advance,
-        )
-
+    swept = partial(
+        sweep_runs,
+        intervention=intervention,
+        metrics=inputs.metrics,
+        positions=positions,
+        reference=reference,
+        path=inputs.path,
+        advance=inputs.advance,
+    )
     try:
         block = swept(runs)
     except UncoveredRoles as problem:

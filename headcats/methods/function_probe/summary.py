@@ -45,16 +45,12 @@ def most_seeds_fitted(n_fitted: int, n_seeds: int) -> bool:
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """Accuracies, verdict, agreement of the seeds, and what was left out or dropped.
-
-    Args:
-        block: What `hc.methods.function_probe` returns.
-    """
-    provenance = json.loads(block.attrs["provenance"])
+    """Sentences on what `function_probe` returns: accuracies, verdict, agreement of the seeds, what was left out."""
+    lines, provenance = sentences(block), json.loads(block.attrs["provenance"])
     n_seeds = provenance["n_seeds"]
-    missing = n_seeds - block.sizes["seed"]
-    seeds = [f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet."] if missing else []
-    return [*sentences(block), *seeds, *not_used(provenance)]
+    if missing := n_seeds - block.sizes["seed"]:
+        lines.append(f"{missing} of {n_seeds} seeds are missing: they failed, or were not run yet.")
+    return [*lines, *not_used(provenance)]
 
 
 def sentences(probes: xr.Dataset) -> list[str]:

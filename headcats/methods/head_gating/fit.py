@@ -110,7 +110,7 @@ class HeadGating:
         Warns:
             StatisticsWarning: Seeds that diverge, data sets without any seed left, and unusable texts.
         """
-        settings, adapted = preset_of(self.name, preset, PRESETS), adapt(model)
+        adapted = adapt(model)
         n_seeds = check_whole(_N_SEEDS, n_seeds, name="n_seeds", method=self.name)
         check_model(adapted)
         sets = data if isinstance(data, Mapping) else {"data": data}
@@ -120,20 +120,18 @@ class HeadGating:
             raise StorageError(
                 f"{out} holds the results of a run, which saves its own fits there; name another folder with out=."
             )
-        label = preset if isinstance(preset, str) else "own"
         # All data sets before the first fit: unreadable data should not surface after hours of fitting others.
-        texts = {name: gate_texts(adapted, data_set, name=name) for name, data_set in sets.items()}
         fits = [
-            DatasetFits(adapted, texts[name], settings=settings, preset=label, name=name, seed=seed) for name in sets
+            DatasetFits(adapted, gate_texts(adapted, data_set, name=name), preset=preset, name=name, seed=seed)
+            for name, data_set in sets.items()
         ]
         blocks: list[xr.Dataset] = []
         problems = []
         for place, dataset in enumerate(fits):
             later = n_seeds * (len(fits) - 1 - place)
+            fit = partial(dataset.saved_block, n_seeds=n_seeds, later=later, out=out)
             try:
-                blocks += fit_each(
-                    partial(dataset.saved_block, n_seeds=n_seeds, later=later, out=out), n_seeds
-                ).values()
+                blocks += fit_each(fit, n_seeds).values()
             except DataError as problem:
                 problems.append(problem)
         if not blocks:
@@ -167,18 +165,16 @@ class HeadGating:
             ModelError: As in a call.
         """
         category, _, number = part.rpartition("/")
-        settings, model = preset_of(self.name, preset, PRESETS), inputs.model
         tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]
-        each = math.ceil(settings.n_texts / max(1, len(set(tasks).intersection(inputs.readable))))
+        n_texts = preset_of(self.name, preset, PRESETS).n_texts
+        each = math.ceil(n_texts / max(1, len(set(tasks).intersection(inputs.readable))))
         answered, left_out = inputs.texts_of(tasks, n=max(inputs.n_prompts, each), purpose=self.name)
         if not answered:
             raise DataError(" ".join(left_out.values()))
-        texts = gate_texts(model, answered, name=category)
+        texts = gate_texts(inputs.model, answered, name=category)
         texts.left_out = "; ".join(filter(None, [texts.left_out, " ".join(left_out.values())]))
-        dataset = DatasetFits(model, texts, settings=settings, preset=preset, name=category, seed=inputs.seed)
-        return dataset.block(
-            int(number), n_seeds=n_seeds, advance=lambda done, of, stage: inputs.advance(done / of, stage)
-        )
+        dataset = DatasetFits(inputs.model, texts, preset=preset, name=category, seed=inputs.seed)
+        return dataset.block(int(number), n_seeds, lambda done, of, stage: inputs.advance(done / of, stage))
 
     def join(self, parts: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """The finished seeds of all categories; NaN for those that are not."""

@@ -16,11 +16,12 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import OptionError, StatisticsWarning, StorageError, format_duration
-from headcats.methods.head_gating.settings import STAGES, GatingSettings
+from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
 from headcats.methods.joint.attempts import attempt_each
 from headcats.models.adapter import HookedModel
+from headcats.registry import preset_of
 from headcats.results.folder import read_undamaged, slug, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.statistics.random_streams import stream
@@ -38,13 +39,14 @@ class DatasetFits:
     """Fits of gates to one data set, split into texts to fit and texts held out, the same for every seed."""
 
     def __init__(
-        self, model: HookedModel, texts: GateTexts, *, settings: GatingSettings, preset: str, name: str, seed: int
+        self, model: HookedModel, texts: GateTexts, *, preset: str | GatingSettings, name: str, seed: int
     ) -> None:
-        self.model, self.settings, self.preset, self.name, self.seed = model, settings, preset, name, seed
-        self.all_texts = texts
-        self.texts, self.held_out = texts.split(settings.held_out, stream(seed, METHOD, name, "held out"))
+        self.model, self.all_texts, self.name, self.seed = model, texts, name, seed
+        self.settings = preset_of(METHOD, preset, PRESETS)
+        self.preset = preset if isinstance(preset, str) else "own"
+        self.texts, self.held_out = texts.split(self.settings.held_out, stream(seed, METHOD, name, "held out"))
 
-    def block(self, number: int, *, n_seeds: int, advance: Advance) -> xr.Dataset:
+    def block(self, number: int, n_seeds: int, advance: Advance) -> xr.Dataset:
         """One seed as `head_gating` returns it, of `n_seeds` planned."""
         fit = fit_gates(
             self.model,
@@ -95,7 +97,7 @@ class DatasetFits:
         block = read_undamaged(path) if path else None
         if block is None:
             title = f"{METHOD} ({self.preset}) on {self.name}, seed {number}"
-            block = self.block(number, n_seeds=n_seeds, advance=_logging_time(title, fits=n_seeds - number + later))
+            block = self.block(number, n_seeds, _logging_time(title, fits=n_seeds - number + later))
             if path:
                 write_whole(path, table_bytes(block.assign_attrs(fingerprint=self._fingerprint)))
         elif block.attrs.pop("fingerprint", "") != self._fingerprint:

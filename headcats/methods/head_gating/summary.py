@@ -6,11 +6,7 @@ from headcats.errors import pluralize
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """Per data set: shares of heads, losses, missing seeds; and what was left out.
-
-    Args:
-        block: What `hc.methods.head_gating` returns.
-    """
+    """Sentences on what `head_gating` returns: shares of heads, losses, missing seeds, what was left out."""
     lines, planned = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
     for name in block.dataset.values:
         gates = block.sel(dataset=name)

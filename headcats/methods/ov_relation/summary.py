@@ -6,11 +6,7 @@ import xarray as xr
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """How many relations are implemented, by how many heads, and what chance reaches.
-
-    Args:
-        block: What `hc.methods.ov_relation` returns.
-    """
+    """Sentences on what `ov_relation` returns: relations implemented, by how many heads, and what chance reaches."""
     provenance = json.loads(block.attrs["provenance"])
     settings = provenance["settings"]
     least, percentile, n_tasks = settings["threshold"], settings["null_percentile"], block.sizes["task"]

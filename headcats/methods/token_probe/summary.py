@@ -15,11 +15,7 @@ RAISE_MAX_ITER = "Raise max_iter above {} (token_probe:max_iter=..., or max_iter
 
 
 def summary(block: xr.Dataset) -> list[str]:
-    """The best cell, what the task alone gives, the controls, and what was left out.
-
-    Args:
-        block: What `hc.methods.token_probe` returns.
-    """
+    """Sentences on what `token_probe` returns: best cell, what the task alone gives, controls, what was left out."""
     n, n_test, attrs = int(block.n), int(block.n_test), block.attrs
     judged_on = f"probed on {attrs['hook']}, judged on {n_test} answers to other items"
     sentences = [f"{n} answers, {100 * int(block.n_wrong) / n:.0f} % of them wrong; {judged_on}."]
