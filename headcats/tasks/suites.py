@@ -1,7 +1,7 @@
 """A suite: the tasks of a study, their categories, and the order and colours of the categories."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headcats.errors import DataError, UnknownNameError
@@ -112,13 +112,18 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         [('Knowledge', '#ff7f0e')]
     """
     members = tuple(map(_as_task, tasks))
+    return Suite(name, members, coloured([member.category for member in members], categories))
+
+
+def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple[Category, ...]:
+    """Categories of these names, in their order after those given: standard colours, then spare ones."""
     by_name = {category.name.casefold(): category for category in categories}
-    for member in members:
-        key, used = member.category.casefold(), {category.colour for category in by_name.values()}
+    for name in names:
+        used = {category.colour for category in by_name.values()}
         spare = next((colour for colour in SPARE_COLOURS if colour not in used), SPARE_COLOURS[-1])
-        standard = (category for category in STANDARD_CATEGORIES if category.name.casefold() == key)
-        by_name.setdefault(key, next(standard, Category(member.category, spare)))
-    return Suite(name, members, tuple(by_name.values()))
+        standard = (category for category in STANDARD_CATEGORIES if category.name.casefold() == name.casefold())
+        by_name.setdefault(name.casefold(), next(standard, Category(name, spare)))
+    return tuple(by_name.values())
 
 
 def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:

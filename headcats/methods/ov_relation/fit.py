@@ -21,8 +21,7 @@ from headcats.methods.ov_relation.static import Counts, relation_counts
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.sweeps.labels import model_provenance
-from headcats.tasks.definition import Task
-from headcats.tasks.suites import make_suite
+from headcats.tasks.suites import coloured
 
 _GRID = ("task", "layer", "head")
 
@@ -121,7 +120,8 @@ class OVRelation:
         scores = self.join(blocks)
         if categories is None:
             return scores
-        return scores.assign_attrs(categories=_category_list([categories[name] for name in by_name]))
+        listed = [asdict(category) for category in coloured(categories[name] for name in by_name)]
+        return scores.assign_attrs(categories=json.dumps(listed, ensure_ascii=False))
 
     def parts(self, inputs: SuiteInputs, **options: Any) -> dict[str, tuple[str, ...]]:
         """One part per task; a task of finished prompts reads nothing and is skipped."""
@@ -207,13 +207,3 @@ def _block(relation: Relation, counts: Counts, settings: RelationSettings, prove
         "relations": {relation.name: entry},
     }
     return block.assign_attrs(method=provenance["method"], provenance=json.dumps(described, ensure_ascii=False))
-
-
-def _category_list(categories: Sequence[str]) -> str:
-    """The attribute `categories`, in order of first appearance, with the colours that a suite would give them."""
-    tasks = [
-        Task(f"relation{number}", name, "relations of a script", lambda n, *, seed: [])
-        for number, name in enumerate(categories)
-    ]
-    entries = [{"name": category.name, "colour": category.colour} for category in make_suite(tasks).categories]
-    return json.dumps(entries, ensure_ascii=False)

@@ -23,7 +23,7 @@ class OutputNorm:
 
     def parts(self, inputs: SuiteInputs) -> dict[str, tuple[str, ...]]:
         """One part per task; each is saved when it is finished."""
-        return {task.name: (task.name,) for task in inputs.tasks if task.name in inputs.pairs}
+        return {task: (task,) for task in inputs.readable}
 
     def on_part(self, inputs: SuiteInputs, part: str) -> xr.Dataset:
         """Norms of one task, `norm (task, layer, head)`, NaN for heads that a layer lacks.
