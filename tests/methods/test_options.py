@@ -1,9 +1,11 @@
 """What options of methods take, and how a refusal reads."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from headcats.errors import OptionError
-from headcats.methods.options import WholeNumber, check_whole, default_value, read_value
+from headcats.methods.options import WholeNumber, check_at_least, check_whole, default_value, read_value
 
 NAMES = ("suite", "task")
 STEPS = WholeNumber(default=2, least=1)
@@ -37,3 +39,12 @@ def test_values_from_python_are_checked_alike(value: object) -> None:
     with pytest.raises(OptionError, match=f"at least 1; got {value!r}"):
         check_whole(STEPS, value, name="steps", method="m")
     assert check_whole(STEPS, 3, name="steps", method="m") == 3
+
+
+def test_the_first_field_that_is_too_small_is_named() -> None:
+    settings = SimpleNamespace(batch=1, updates=0, rate=float("nan"))
+    check_at_least(0, settings, "batch", "updates")
+    with pytest.raises(OptionError, match="updates of gates must be at least 1; got 0"):
+        check_at_least(1, settings, "batch", "updates", of="gates")
+    with pytest.raises(OptionError, match=r"rate .* got nan"):
+        check_at_least(0, settings, "rate")

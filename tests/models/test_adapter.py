@@ -98,6 +98,12 @@ class TestDescription:
         assert set(model.n_heads) == {0, 2}
         with pytest.raises(ModelError, match=r"Layer 1 .* with heads: 0, 2"):
             model.logits(random_tokens(), edits={1: put(0, 0.0)})
+        assert model.heads == tuple(Head(layer, head) for layer in (0, 2) for head in range(4))
+        assert model.axes == {"layer": [0, 2], "head": [0, 1, 2, 3]}
+        assert model.find_head("L2H3") == Head(2, 3)
+        for head in ("L1H0", "0.4", (0, -1)):
+            with pytest.raises(DataError, match="has no head L"):
+                model.find_head(head)
 
     def test_adapt_is_idempotent(self, toy: Toy) -> None:
         model = adapt(toy.model)
@@ -116,7 +122,11 @@ class TestDescription:
     def test_bos_is_the_tokenizers(self) -> None:
         toy = tiny_model("llama")
         assert adapt(toy.model).bos_token_id == 0
-        assert HookedModel(toy.model, tokenizer=toy.tokenizer).tokenizer is toy.tokenizer
+        assert HookedModel(toy.model, tokenizer=toy.tokenizer).text_tokenizer is toy.tokenizer
+        without = HookedModel(toy.model)
+        without.tokenizer = None
+        with pytest.raises(ModelError, match="no tokenizer"):
+            without.text_tokenizer  # noqa: B018
 
 
 class TestCapture:
