@@ -179,10 +179,10 @@ def _p_values(
         has_control = ~np.isnan(controls[row, place])
         if np.isnan(drops[row, place]) or not has_control.any():
             continue
-        others = [column for column in range(drops.shape[1]) if column != place]
+        other_functions = [column for column in range(drops.shape[1]) if column != place]
         drop, random = drops[row, place], controls[row, place, has_control]
         p[0, row] = (1 + (random >= drop).sum()) / (1 + has_control.sum())
-        if others:
-            random = random - controls[row][others][:, has_control].mean(0)
-            p[1, row] = (1 + (random >= drop - drops[row, others].mean()).sum()) / (1 + has_control.sum())
+        if other_functions:
+            random = random - controls[row][other_functions][:, has_control].mean(0)
+            p[1, row] = (1 + (random >= drop - drops[row, other_functions].mean()).sum()) / (1 + has_control.sum())
     return p[0], p[1]

@@ -59,11 +59,11 @@ def token_map(
             f"{pluralize(len(set(items)), 'query item')} cannot be split so that right and wrong answers are on both "
             "sides. Ask about more items."
         )
-    judged = [answer.question for answer, tested in zip(answers, test, strict=True) if tested]
+    tested_questions = [answer.question for answer, tested in zip(answers, test, strict=True) if tested]
     held_out_prompts = JudgedPrompts(
         wrong[test],
-        [question.task for question in judged],
-        [question.item for question in judged],
+        [question.task for question in tested_questions],
+        [question.item for question in tested_questions],
         resamples=settings.resamples,
         draws=stream(seed, "token_probe", "bootstrap"),
     )
