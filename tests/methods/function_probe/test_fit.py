@@ -144,7 +144,7 @@ def test_a_seed_that_fails_leaves_the_others(planted: HookedModel, monkeypatch: 
         found = hc.methods.function_probe(planted, slot_texts(), preset=QUICK, n_seeds=3)
     assert found.seed.values.tolist() == [1, 2]
     summary = hc.methods.function_probe.summary(found)
-    assert any(line.startswith("Refused: seed 0.") for line in summary)
+    assert any(line.startswith("Failed: seed 0.") for line in summary)
     assert any(line.startswith("1 of 3 seeds") for line in summary)
 
 

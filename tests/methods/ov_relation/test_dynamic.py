@@ -148,7 +148,7 @@ def test_relations_of_other_pairs_or_models_are_refused():
         dynamic_relation(model, PAIRS, xr.Dataset(), templates=TEMPLATES)
     nameless = HookedModel(toy.model)
     nameless.tokenizer = None
-    with pytest.raises(DataError, match="no tokenizer"):
+    with pytest.raises(ModelError, match="no tokenizer"):
         dynamic_relation(nameless, PAIRS, scored, templates=TEMPLATES)
 
 

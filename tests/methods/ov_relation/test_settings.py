@@ -59,7 +59,7 @@ def test_the_first_mlp_can_be_switched():
 def test_what_does_not_exist_is_refused():
     with pytest.raises(UnknownNameError, match="maps2025-llama3"):
         settings_of("maps2025-lama3")
-    with pytest.raises(OptionError, match="'on' or 'off'"):
+    with pytest.raises(OptionError, match="'on', 'off'"):
         settings_of("maps2025", first_mlp="yes")
     with pytest.raises(OptionError, match=r"k must .* got 0"):
         RelationSettings(k=0)
