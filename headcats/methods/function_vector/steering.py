@@ -147,9 +147,11 @@ def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
     """
     ranked = isinstance(heads, xr.Dataset) and "name" in heads
     if not ranked and (isinstance(heads, xr.Dataset | xr.DataTree | str | Head) or not isinstance(heads, Iterable)):
+        received = f"a {type(heads).__name__}" if isinstance(heads, xr.Dataset | xr.DataTree) else repr(heads)
+        form = f"[{str(heads)!r}]" if isinstance(heads, str | Head) else '"L1H6" or hc.Head(1, 6), in a list'
         raise DataError(
-            "hc.methods.function_vector.steer takes a list of heads or of their names, such as ['L1H6'], or what "
-            f"hc.methods.function_vector.steering_heads(results) returns; got a {type(heads).__name__}."
+            "hc.methods.function_vector.steer takes what hc.methods.function_vector.steering_heads(results) returns, "
+            f"or a list of heads; got {received}. Pass {form}."
         )
     if ranked:
         _check_weights(heads, model)
