@@ -150,7 +150,9 @@ def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[st
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = difflib.get_close_matches(name, homes, n=3)
+            hint = f". Did you mean {' or '.join(map(repr, near))}?" if near and not name.startswith("_") else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         return pkgutil.resolve_name(homes[name])
 
     return get, sorted(homes)

@@ -194,8 +194,8 @@ UNKNOWN = {
     "backend": (["run", "--backend", "brigde"], "Expected backend 'bridge' or 'hooked'; got 'brigde'"),
     "kind": (["list", "task"], "Unknown kind 'task'. Did you mean 'tasks'"),
     "figure": (["figure", "overlapmap", ".", "--out", "x.html"], "Unknown figure 'overlapmap'. Did you mean 'overlap_"),
-    "folder": (["map", "nowhere"], "nowhere is no results folder"),
-    "folders": (["compare", "nowhere", "nowhere"], "nowhere is no results folder"),
+    "folder": (["map", "nowhere"], "nowhere is not a results folder"),
+    "folders": (["compare", "nowhere", "nowhere"], "nowhere is not a results folder"),
     "study file": (["run", "absent.toml"], "absent.toml cannot be read as a study: there is no such file. `headcats"),
     "study folder": (["run", "."], "cannot be read as a study: it is a folder. The results folder of a run is named"),
     "model": (["run", "--model", "./nowhere"], "Folder './nowhere' does not exist"),
@@ -686,7 +686,7 @@ def test_merge_joins_folders(headcats, model_folder, results, tmp_path):
     assert done.code == 0, done.err
     assert "Wrote all: 2 tasks" in done.text
     assert list(hc.load(tmp_path / "all").children) == ["always_a", "always_c"]
-    assert_one_message(headcats("merge", "always_a", "nowhere", "--out", "more"), "nowhere is no results folder")
+    assert_one_message(headcats("merge", "always_a", "nowhere", "--out", "more"), "nowhere is not a results folder")
     assert_one_message(headcats("merge", "always_a", "--out", "all"), "all holds results already")
 
 

@@ -43,7 +43,7 @@ class ResultsFolder:
         return self.path / MANIFEST
 
     def read_manifest(self) -> Manifest | None:
-        """The manifest, or None where there is no results folder yet.
+        """The manifest, or None where there is not a results folder yet.
 
         Raises:
             StorageError: The path is a file, the folder holds other things, or the manifest is damaged.
@@ -189,7 +189,7 @@ def _no_results(path: Path) -> str:
         inside = sorted(manifest.parent.as_posix() for manifest in path.glob(f"*/{MANIFEST}"))
     except OSError:
         inside = []
-    problem = f"{path} is no results folder (it has no {MANIFEST})"
+    problem = f"{path} is not a results folder (it has no {MANIFEST})"
     if inside:
         more = f" and {len(inside) - _NAMED} more" if len(inside) > _NAMED else ""
         return f"{problem}, but there are some in it: {', '.join(inside[:_NAMED])}{more}. Name one of these."

@@ -1,8 +1,9 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
 import inspect
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
@@ -128,22 +129,21 @@ def plan(
     )
 
 
-def check_options(options: Iterable[str], *, without: Container[str] = ()) -> None:
-    """Refuse options of `hc.run`, `validate` and `hc.task_prompts` that do not exist.
+def check_options(options: Iterable[str], *, function: Callable[..., Any], without: Container[str] = ()) -> None:
+    """Refuse options that do not exist.
 
     Args:
         options: Names of keyword arguments that the function has no parameter for.
+        function: `hc.run`, `validate` or `hc.task_prompts`.
         without: Options of `hc.run` that the function does not take.
 
     Raises:
         TypeError: The message names the option, near matches and all valid options.
     """
-    valid = [name for name in inspect.signature(plan).parameters if name not in _NAMED and name not in without]
-    parameters = [name for name in _NAMED.values() if name not in without]
+    parameters = inspect.signature(function).parameters.values()
+    named = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    valid = [name for name in inspect.signature(plan).parameters if name not in (*named, "suite_source")]
+    valid = [name for name in valid if name not in without]
     for name in options:
         if name not in valid:
-            raise TypeError(unknown_name_message("option", name, [*parameters, *valid]))
-
-
-# Options of `plan` that have a parameter of their own in `hc.run`, and its name there.
-_NAMED = {"suite_source": "suite", "methods": "methods", "n_prompts": "n_prompts", "seed": "seed"}
+            raise TypeError(unknown_name_message("option", name, [*named, *valid]))

@@ -67,7 +67,7 @@ def task_prompts(
         >>> batch.distractor_tasks
         ('country_language', 'country_language', 'country_language', 'country_language')
     """
-    check_options(options, without=_OF_RUNS)
+    check_options(options, function=task_prompts, without=_OF_RUNS)
     study = plan(suite_source=suite, tasks=[task], n_prompts=n_prompts, seed=seed, **options)
     prepared = Preparation(load_model(model), study).of(task)
     if prepared.problem:

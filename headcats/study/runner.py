@@ -95,7 +95,7 @@ def run(
             f"hc.run takes no preset: unpack what it says, hc.run(model, **hc.methods.preset({options['preset']!r})), "
             "with options of your own after it as **hc.methods.preset(...) | {...}."
         )
-    check_options(options)
+    check_options(options, function=run)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)

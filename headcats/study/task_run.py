@@ -117,10 +117,13 @@ class TaskWork:
             )
         if reasons:
             _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)
-        for name in names:
-            for label, record in self.manifest.blocks.get(name, {}).items():
-                if record.refusal:
-                    _log.warning("%s is skipped on task %s: %s", label, name, record.refusal)
+        blocks = [(name, *block) for name in names for block in self.manifest.blocks.get(name, {}).items()]
+        for name, label, record in blocks:
+            if record.refusal:
+                _log.warning("%s is skipped on task %s: %s", label, name, record.refusal)
+        if blocks and all(record.refusal for *_, record in blocks) and not self.study.joint_methods:
+            name, label, record = blocks[0]
+            raise DataError(f"Nothing is scored, on no task, by no method. {label} on task {name}: {record.refusal}")
 
     def _score(
         self, prepared: Prepared, runs: tuple[BaseRuns, ...], spec: MethodSpec, mark: str, advance: Advance

@@ -45,7 +45,7 @@ def validate(
         reason, an example of each), `n_right`, `n_wrong` and `right` (share of right answers) with `low` and `high`
         (95 %).
     """
-    check_options(name for name in options if name != "methods")
+    check_options(options, function=validate)
     check_path(path)
     study = plan(suite_source=suite, n_prompts=n_prompts, seed=seed, **options)
     adapted: HookedModel = load_model(model)

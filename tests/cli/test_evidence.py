@@ -108,7 +108,7 @@ def test_ctrl_c_is_one_line(headcats, results, model_folder, monkeypatch):
 
 
 WRONG = {
-    "folder": (["nowhere"], "nowhere is no results folder"),
+    "folder": (["nowhere"], "nowhere is not a results folder"),
     "rule": (["RESULTS", "--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
     "min tasks": (
         ["RESULTS", "--min-tasks", "most"],

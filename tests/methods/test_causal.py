@@ -15,7 +15,7 @@ from toys import tiny_model
 
 import headcats as hc
 from headcats import registry
-from headcats.errors import HeadcatsError, UnknownNameError
+from headcats.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
@@ -229,3 +229,9 @@ class TestDecorator:
             registry.lookup("method", "zero_ablate")
         with pytest.raises(UnknownNameError):
             registry.lookup("method", "")
+
+
+@pytest.mark.parametrize("options", [{"base": "cleen", "positions": "last"}, {"base": "clean", "positions": ""}])
+def test_a_base_that_does_not_exist_is_refused_where_it_is_written(options):
+    with pytest.raises(OptionError, match=r"'cleen'|''"):
+        hc.methods.causal_method(**options)

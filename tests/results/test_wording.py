@@ -49,9 +49,9 @@ def test_every_identifier_has_a_template():
         ("agreement.one_finder", {"category": "c", "unjudged": line("agreement.unjudged_by", n=1, of=3),
                                   "empty": line("agreement.empty_named", n=1, of=2, names=["b"]), "name": "a", "n": 1},
          "c: not judged by 1 of 3 protocols; 1 of 2 protocols find no head (b); only a finds 1 head."),
-        ("caution.no_controls", {"controls": ["a"]},
-         ("a was not run, so it is not known how much of the effects needs the right task or the right query item, and "
-         "is not just the removal of a wrong one.")),
+        ("caution.no_controls", {"controls": ["a"], "needs": ["query item"]},
+         ("a was not run, so it is not known how much of the effects needs the right query item, and is not just the "
+         "removal of a wrong one.")),
         ("caution.unfinished", {"tasks": list("abcdefghij")},
          "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
         ("evidence.untested", {"categories": ["a", "b", "c"], "verdict": "inconclusive", "reason": "of it",

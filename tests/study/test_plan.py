@@ -3,6 +3,7 @@
 import pytest
 from counting import SUITE, counting_suite
 
+import headcats as hc
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.results.records import PlanRecord
 from headcats.study.plan import check_options, plan
@@ -77,9 +78,9 @@ def test_a_suite_can_be_given_as_itself_or_as_tasks():
 
 
 def test_unknown_options_are_a_type_error_with_near_matches():
-    check_options(["tasks", "metrics", "n_demos", "template", "corruption"])
+    check_options(["tasks", "metrics", "n_demos", "template", "corruption"], function=hc.run)
     with pytest.raises(TypeError, match=r"'n_promts'\. .* mean 'n_prompts'") as refused:
-        check_options(["tasks", "n_promts"])
-    refused.match(r"Known: suite, .*, seed")
+        check_options(["tasks", "n_promts"], function=hc.run)
+    refused.match(r"Known: suite, .*, memory, .*, corruption")
     with pytest.raises(TypeError, match="option 'suite_source'"):
-        check_options(["suite_source"])
+        check_options(["suite_source"], function=hc.run)

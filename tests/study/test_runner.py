@@ -528,3 +528,8 @@ def test_the_bundled_model_with_a_task_of_a_notebook(mini, tables):
     block = found["my_plural"]["denoising_patch@last"]
     assert "english_french" in block.distractor_task.values
     assert float((block.clean - block.corrupted).mean()) > 0
+
+
+def test_a_run_whose_methods_score_no_task_is_an_error(model, options):
+    with pytest.raises(DataError, match="no role 'nowhere'"):
+        hc.run(model, **options | {"methods": ["denoising_patch@nowhere"]})

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
 from headcats.methods.options import Option
 from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
@@ -209,6 +209,7 @@ def causal_method(
         The decorator; it makes a `CausalMethod` of the function.
 
     Raises:
+        OptionError: Another base, or no positions.
         DataError: A name that cannot be one of results or files.
 
     Example:
@@ -223,6 +224,10 @@ def causal_method(
     References:
         Heimersheim & Nanda (2024), arXiv 2404.15255, for what can be replaced by what.
     """
+    if base not in ("clean", "corrupted"):
+        raise OptionError(f"base must be 'clean' or 'corrupted'; got {base!r}.")
+    if not isinstance(positions, str) or not positions:
+        raise OptionError(f"positions must be 'last', 'all' or a token role; got {positions!r}.")
 
     def decorate(replacement: "Callable[[Sources], Tensor]") -> CausalMethod:
         about = declares or Declaration()

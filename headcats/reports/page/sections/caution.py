@@ -63,10 +63,11 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.approximation", kind=approximation)
     if material.declared[material.mapped].control_of:
         yield note("caution.control", method=scores.attrs["method"])
-    controls = controls_of(scores.attrs["method"]).values()
-    absent = [name for name in controls if name not in {Label.parse(label).name for label in material.labels}]
+    scored = {Label.parse(label).name for label in material.labels}
+    absent = {kind: name for kind, name in controls_of(scores.attrs["method"]).items() if name not in scored}
     if absent:
-        yield note("caution.no_controls", controls=absent)
+        needs = [{"task": "task", "item": "query item"}[kind] for kind in absent]
+        yield note("caution.no_controls", controls=list(absent.values()), needs=needs)
     has_numbers = scores["effect"].notnull().any(("layer", "head"))
     weak = scores["task"].values[(has_numbers & (scores["reliability"] < _UNRELIABLE)).values].tolist()
     if weak:

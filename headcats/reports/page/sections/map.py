@@ -74,7 +74,7 @@ def _category(overlap: xr.Dataset, of_category: pd.DataFrame, sign: str) -> Iter
     needed, n = (int(overlap[name]) for name in ("min_tasks", "n_tasks"))
     expected = number_text(overlap.get("size_expected"), 1)
     if expected != "-":
-        chance = line("map.chance_none") if expected == "0.0" else line("map.chance", n=expected)
+        chance = line("map.chance_rare") if expected == "0.0" else line("map.chance", n=expected)
     yield line("map.criterion", category=category, needed=needed, n=n, chance=chance)
     for kind in ("helping", "suppressing"):
         rows = of_category[of_category["kind"] == kind]
