@@ -5,7 +5,7 @@ A figure declares what its panels hold; where things stand, and how large they a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -28,6 +28,7 @@ _LEAST, _BOTTOM = 720, 12
 _TITLE_ROOM, _CAPTION_LINE = 28, 18
 
 
+@runtime_checkable
 class Beside(Protocol):
     """What stands beside the panels, such as a `ColourScale` or a `Legend`."""
 
