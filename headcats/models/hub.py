@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_from_cache
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
@@ -20,19 +20,11 @@ _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
-class Fetched(NamedTuple):
-    """A model of the hub on this machine."""
-
-    folder: Path
-    """Its snapshot in the cache of huggingface_hub."""
-    commit: str | None
-    """The commit of that snapshot."""
-
-
-def fetch(name: str, *, revision: str | None = None) -> Fetched:
+def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:
     """Download the model `name` if it is not in the cache; without network, or with HF_HUB_OFFLINE=1, use the cache.
 
-    Only configuration, tokenizer and weights (safetensors if possible) of the top folder are downloaded.
+    Only configuration, tokenizer and weights (safetensors if possible) of the top folder are downloaded. Returns the
+    snapshot's folder in the cache of huggingface_hub, and its commit.
     """
     if constants.HF_HUB_OFFLINE:
         return _cached(name, revision, "HF_HUB_OFFLINE=1 is set and it is not in the cache")
@@ -45,12 +37,12 @@ def fetch(name: str, *, revision: str | None = None) -> Fetched:
     files = _wanted(sibling.rfilename for sibling in info.siblings or [])
     cached = [try_to_load_from_cache(name, file, revision=info.sha) for file in files]
     if cached and all(isinstance(path, str) for path in cached):
-        return Fetched(Path(str(cached[0])).parent, info.sha)
+        return Path(str(cached[0])).parent, info.sha
     try:
         folder = snapshot_download(name, revision=info.sha, allow_patterns=files)
     except Exception as error:  # noqa: BLE001 - as above; a broken download must not end in a traceback
         raise ModelError(hub_sentence(name, _reason(error, revision))) from None
-    return Fetched(Path(folder), info.sha)
+    return Path(folder), info.sha
 
 
 def hub_sentence(name: str, reason: str) -> str:
@@ -83,7 +75,7 @@ def _wanted(files: Iterable[str]) -> list[str]:
     return [*(file for file in top if file.endswith(_TEXT)), *(weights or pickles)]
 
 
-def _cached(name: str, revision: str | None, reason: str) -> Fetched:
+def _cached(name: str, revision: str | None, reason: str) -> tuple[Path, str | None]:
     try:
         config = try_to_load_from_cache(name, "config.json", revision=revision)
     except HFValidationError as error:
@@ -91,7 +83,7 @@ def _cached(name: str, revision: str | None, reason: str) -> Fetched:
     if not isinstance(config, str | os.PathLike):
         raise ModelError(hub_sentence(name, f"{reason} ({constants.HF_HUB_CACHE})")) from None
     folder = Path(config).parent
-    return Fetched(folder, folder.name if _COMMIT.fullmatch(folder.name) else None)
+    return folder, folder.name if _COMMIT.fullmatch(folder.name) else None
 
 
 def _reason(error: Any, revision: str | None) -> str:

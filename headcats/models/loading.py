@@ -114,8 +114,7 @@ def _find(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Pa
     folder = Path(registry.lookup("model", text)) if bundled else Path(text).expanduser()
     is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
     if not bundled and not is_path and not folder.exists():
-        fetched = fetch(text, revision=revision)
-        return text, fetched.folder, fetched.commit
+        return text, *fetch(text, revision=revision)
     if not folder.exists():
         near = near_matches(text)
         hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
@@ -153,7 +152,7 @@ def _tokenizer(source: Any) -> Any:
         )
     folder = Path(source).expanduser()
     if not folder.exists():
-        folder = fetch(os.fspath(source)).folder
+        folder, _ = fetch(os.fspath(source))
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # noqa: BLE001 - as for the model

@@ -49,16 +49,11 @@ def checked_runs(
 def check_second(intervention: Intervention, batch: PromptBatch) -> None:
     """Refuse prompts without the second corruption that an intervention reads: nothing would change in them."""
     lacking = batch.lacks_second() if intervention.uses_second else []
-    if len(lacking) == len(batch):
-        raise DataError(
-            f"{intervention.name} needs a second corruption, and no prompt has one. Give one to every prompt: "
-            "hc.PromptBatch.from_tokens(..., second=...)."
-        )
     if lacking:
         raise DataError(
             f"{intervention.name} needs a second corruption, and {batch.keys[lacking[0]]!r} has none ({len(lacking)} "
-            f"of {len(batch)} prompts). Leave such prompts out: batch.lacks_second() names them, batch.select(...) "
-            "takes the others."
+            f"of {len(batch)} prompts). Give one to every prompt, hc.PromptBatch.from_tokens(..., second=...), or leave "
+            "such prompts out: batch.lacks_second() names them, batch.select(...) takes the others."
         )
 
 

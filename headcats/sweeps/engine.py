@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from headcats.metrics.definition import measure
@@ -17,26 +16,31 @@ from headcats.sweeps.intervention import Z
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.replayed import replayed
 from headcats.sweeps.runs import BaseRuns, Run
+from headcats.sweeps.sources import Replacements
 from headcats.sweeps.tree import HeadSet
 
 
-@runtime_checkable
-class NewZ(Protocol):
-    """New values of z: `Replacements`, or anything else that has these."""
+class Moved:
+    """Head outputs of an unpatched run, moved by about one rounding."""
 
-    first: int
-    mask: Bool[Tensor, "prompt pos"]
+    def __init__(self, run: Run, *, first: int) -> None:
+        self.first = first
+        self.mask = torch.ones(len(run.tokens), run.tokens.shape[1] - first, dtype=torch.bool)
+        self._run = run
 
     def of_layer(self, layer: int) -> Z:
-        """New z of all heads of a layer, at positions `first` and later."""
-        ...
+        """Z times 1 + eps or 1 - eps, signs drawn with a fixed seed."""
+        z = self._run.z(layer, first=self.first)
+        draws = torch.Generator().manual_seed(layer)
+        signs = 1 - 2 * torch.randint(2, z.shape, generator=draws).to(z.device, z.dtype)
+        return z * (1 + signs * torch.finfo(z.dtype).eps)
 
 
 def measure_sets(
     runs: BaseRuns,
     base: str,
     sets: Sequence[HeadSet],
-    replacements: NewZ,
+    replacements: Replacements | Moved,
     *,
     names: tuple[str, ...],
     choice: Choice,
@@ -83,24 +87,8 @@ def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[sl
         yield prompts, partial(replayed, recording, n_layers=run.model.n_layers)
 
 
-def _new_z(replacements: NewZ, prompts: slice) -> Callable[[int], Z]:
+def _new_z(replacements: Replacements | Moved, prompts: slice) -> Callable[[int], Z]:
     return lambda layer: replacements.of_layer(layer)[prompts]
-
-
-class Moved:
-    """Head outputs of an unpatched run, moved by about one rounding."""
-
-    def __init__(self, run: Run, *, first: int) -> None:
-        self.first = first
-        self.mask = torch.ones(len(run.tokens), run.tokens.shape[1] - first, dtype=torch.bool)
-        self._run = run
-
-    def of_layer(self, layer: int) -> Z:
-        """Z times 1 + eps or 1 - eps, signs drawn with a fixed seed."""
-        z = self._run.z(layer, first=self.first)
-        draws = torch.Generator().manual_seed(layer)
-        signs = 1 - 2 * torch.randint(2, z.shape, generator=draws).to(z.device, z.dtype)
-        return z * (1 + signs * torch.finfo(z.dtype).eps)
 
 
 @torch.no_grad()

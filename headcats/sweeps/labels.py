@@ -1,7 +1,7 @@
 """Results of sweeps as labelled data, with their provenance and their rounding noise."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -37,19 +37,16 @@ def labelled(
     texts = {"key": batch.keys, "item": batch.items, "distractor_task": batch.distractor_tasks}
     if with_second:
         texts["second_task"] = batch.second_tasks or ()
+    words = {name: ("prompt", np.array(values, dtype=object).astype(str)) for name, values in texts.items()}
     clean, corrupted = (
         (("metric", "prompt"), measure(names, run.logits, runs.targets).cpu().numpy())
         for run in (runs.clean, runs.corrupted)
     )
     return xr.Dataset(
         {"patched": (("metric", "prompt", *axes), patched.numpy()), "clean": clean, "corrupted": corrupted},
-        coords={"metric": list(names), **{name: _words(words) for name, words in texts.items()}, **axes},
+        coords={"metric": list(names), **words, **axes},
         attrs={**attrs, "provenance": json.dumps(dict(attrs), ensure_ascii=False)},
     )
-
-
-def _words(texts: Sequence[str]) -> tuple[str, np.ndarray]:
-    return "prompt", np.array(texts, dtype=object).astype(str)
 
 
 def provenance(

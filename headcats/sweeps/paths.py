@@ -41,23 +41,18 @@ class Choice:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of a self-check.
-
-    Attributes:
-        passed: Whether the fast path gives the numbers of the hooked path.
-        reason: Why not, as a clause, or "".
-        difference: Largest absolute difference of a logit between the paths.
-        limit: What was allowed.
-        effect: Largest change of a logit that the replaced heads make: what the difference is to be compared with.
-        lasting: Whether it says something of the model, not of these prompts or of the memory that was free.
-    """
+    """Whether the fast path gives the numbers of the hooked path, and if not, why."""
 
     passed: bool
     reason: str = ""
     difference: float = float("nan")
+    """Largest absolute difference of a logit between the paths."""
     limit: float = float("nan")
+    """What was allowed."""
     effect: float = float("nan")
+    """Largest change of a logit that the replaced heads make: what the difference is to be compared with."""
     lasting: bool = True
+    """Whether it says something of the model, not of these prompts or of the memory that was free."""
 
     def __str__(self) -> str:
         if self.passed:

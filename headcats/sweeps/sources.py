@@ -63,11 +63,9 @@ class _LayerSources(Sources):
 
 
 class Replacements:
-    """New values of z for every head of a model, layer by layer.
+    """New values of z for every head of a model, layer by layer, where `mask` is true of positions `first` and later.
 
-    Attributes:
-        first: First position that can change; earlier ones are those of the unpatched run.
-        mask: Where z is replaced, at positions `first` and later.
+    No earlier position can change.
     """
 
     def __init__(

@@ -15,34 +15,25 @@ HeadSet = tuple[Head, ...]
 
 @dataclass(frozen=True)
 class Step:
-    """What happens in one layer.
-
-    Attributes:
-        layer: The layer.
-        parents: Row before the layer that each row goes on from; None: every row goes on as it is.
-        fresh: Rows that start here from the unpatched run; they come last.
-        rows: Rows in which a head is replaced, one entry per replacement.
-        heads: The heads, one per entry of `rows`.
-    """
+    """What happens in one layer."""
 
     layer: int
     parents: tuple[int, ...] | None
+    """Row before the layer that each row goes on from; None: every row goes on as it is."""
     fresh: int
+    """Rows that start here from the unpatched run; they come last."""
     rows: tuple[int, ...]
+    """Rows in which a head is replaced, one entry per replacement."""
     heads: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Rows of several sets of heads, layer by layer.
-
-    Attributes:
-        steps: From the first layer with a replacement to the last layer of the model.
-        row_of: Row of each set after the last step.
-    """
+    """Rows of several sets of heads, from the first layer with a replacement to the last layer of the model."""
 
     steps: tuple[Step, ...]
     row_of: tuple[int, ...]
+    """Row of each set after the last step."""
 
 
 def grow(sets: Sequence[HeadSet], *, n_layers: int) -> Tree:
