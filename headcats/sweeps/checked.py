@@ -52,7 +52,7 @@ def check_second(intervention: Intervention, batch: PromptBatch) -> None:
     if lacking:
         raise DataError(
             f"{intervention.name} needs a second corruption, and {batch.keys[lacking[0]]!r} has none ({len(lacking)} "
-            f"of {len(batch)} prompts). Give one to every prompt, hc.PromptBatch.from_tokens(..., second=...), or leave "
+            f"of {len(batch)} prompts). Give one to every prompt, PromptBatch.from_tokens(..., second=...), or leave "
             "such prompts out: batch.lacks_second() names them, batch.select(...) takes the others."
         )
 
