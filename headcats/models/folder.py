@@ -11,12 +11,7 @@ _TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "s
 
 
 def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
-    """Refuse a folder that cannot be loaded as a causal language model.
-
-    Raises:
-        ModelError: Not a folder; config, weights or tokenizer missing (all are named); an unreadable config; or a model
-            that is an encoder-decoder, has a vision or audio part, or needs code from its repository.
-    """
+    """Raise a ModelError for a folder that cannot be loaded as a causal language model."""
     if not folder.is_dir():
         problem = "is a file" if folder.is_file() else "does not exist"
         raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")

@@ -18,17 +18,14 @@ UNKNOWN_WORD = "word unknown to the tokenizer"
 
 @dataclass
 class DropReport:
-    """How many prompts (or words, texts) were kept, and how many dropped for which reason.
-
-    Attributes:
-        kept: Number kept.
-        dropped: Reason -> number dropped for it.
-        examples: Reason -> the first one dropped for it.
-    """
+    """How many prompts (or words, texts) were kept, and how many dropped for which reason."""
 
     kept: int = 0
+    """Number kept."""
     dropped: dict[str, int] = field(default_factory=dict)
+    """Reason -> number dropped for it."""
     examples: dict[str, str] = field(default_factory=dict)
+    """Reason -> the first one dropped for it."""
 
     def drop(self, reason: str, example: str) -> None:
         """Count one more."""
@@ -69,13 +66,12 @@ def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Templat
 
 
 def encode_pairs(
-    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None, aligned: bool = True
+    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None
 ) -> tuple[list[PromptBatch], DropReport]:
     """Prompt pairs as batches, one per prompt length in order of first appearance, and what was dropped and why.
 
     BOS is put in front exactly once if the tokenizer has one. A second corruption of another length, or whose roles do
-    not align, is left out; its prompt is kept. `aligned` drops pairs whose roles do not cover the same positions, which
-    all positions but "last" need.
+    not align, is left out; its prompt is kept.
 
     Raises:
         DataError: Two pairs with the same key.
@@ -85,7 +81,7 @@ def encode_pairs(
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
     groups: dict[int, list[_Encoded]] = {}
-    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx=n_ctx, aligned=aligned), strict=True):
+    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx), strict=True):
         if isinstance(encoded, str):
             report.drop(encoded, repr(pair.key))
             continue
@@ -99,16 +95,13 @@ class _Encoded:
     pair: PromptPair
     clean: list[int]
     corrupted: list[int]
-    clean_labels: Labels
-    corrupted_labels: Labels
+    labels: Labels
     answer: int
     distractor: int
     second: list[int] | None
 
 
-def _encode_all(
-    pairs: Sequence[PromptPair], tokenizer: Any, *, n_ctx: int | None, aligned: bool
-) -> Iterator[_Encoded | str]:
+def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None) -> Iterator[_Encoded | str]:
     """Each pair's tokens, or the reason why it is dropped."""
     unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
     clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
@@ -120,40 +113,29 @@ def _encode_all(
         pairs, clean, corrupted, answers, distractors, strict=True
     ):
         second_ids, second_ends = next(seconds) if pair.second else ([], [])
-        problem = _answer_problem(clean_ids, answered, unknown)
-        problem = problem or _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor")
-        if problem or unknown in corrupted_ids:
-            yield problem or UNKNOWN_WORD
+        labels = _labels(clean_ends, {role: span for role, (span, _) in pair.roles.items()}, len(bos))
+        corrupted_labels = _labels(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()}, len(bos))
+        problems = (
+            _answer_problem(clean_ids, answered, unknown),
+            _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor"),
+            UNKNOWN_WORD if unknown in corrupted_ids else "",
+            "answer equals distractor" if answered[-1:] == distracted[-1:] else "",
+            "clean and corrupted of unequal length" if len(clean_ids) != len(corrupted_ids) else "",
+            "longer than the context" if n_ctx is not None and len(bos + clean_ids) > n_ctx else "",
+            "roles do not align" if labels != corrupted_labels else "",
+        )
+        if problem := next(filter(None, problems), ""):
+            yield problem
             continue
-        labels = _labels(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()}, len(bos))
         second_labels = _labels(second_ends, pair.second.roles if pair.second else {}, len(bos))
         usable = len(second_ids) == len(corrupted_ids) and second_labels == labels and unknown not in second_ids
-        encoded = _Encoded(
-            pair,
-            bos + clean_ids,
-            bos + corrupted_ids,
-            _labels(clean_ends, {role: span for role, (span, _) in pair.roles.items()}, len(bos)),
-            labels,
-            answered[-1],
-            distracted[-1],
-            bos + second_ids if usable and second_ids not in (clean_ids, corrupted_ids) else None,
-        )
-        yield _pair_problem(encoded, n_ctx=n_ctx, aligned=aligned) or encoded
-
-
-def _pair_problem(encoded: _Encoded, *, n_ctx: int | None, aligned: bool) -> str:
-    if encoded.answer == encoded.distractor:
-        return "answer equals distractor"
-    if len(encoded.clean) != len(encoded.corrupted):
-        return "clean and corrupted of unequal length"
-    if n_ctx is not None and len(encoded.clean) > n_ctx:
-        return "longer than the context"
-    return "roles do not align" if aligned and encoded.clean_labels != encoded.corrupted_labels else ""
+        second = bos + second_ids if usable and second_ids not in (clean_ids, corrupted_ids) else None
+        yield _Encoded(pair, bos + clean_ids, bos + corrupted_ids, labels, answered[-1], distracted[-1], second)
 
 
 def _batch(group: list[_Encoded], task: str) -> PromptBatch:
     pairs = [encoded.pair for encoded in group]
-    with_roles = all(pair.roles for pair in pairs)
+    labels = tuple(encoded.labels for encoded in group) if all(pair.roles for pair in pairs) else None
     with_second = any(encoded.second for encoded in group)
     seconds = [encoded.pair.second if encoded.second else None for encoded in group]
     columns = ("clean", "corrupted", "answer", "distractor")
@@ -162,8 +144,8 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
         keys=tuple(pair.key for pair in pairs),
         items=tuple(pair.item for pair in pairs),
         distractor_tasks=tuple(pair.distractor_task for pair in pairs),
-        labels=tuple(encoded.clean_labels for encoded in group) if with_roles else None,
-        corrupted_labels=tuple(encoded.corrupted_labels for encoded in group) if with_roles else None,
+        labels=labels,
+        corrupted_labels=labels,
         task=task,
         second=torch.tensor([encoded.second or encoded.corrupted for encoded in group]) if with_second else None,
         second_tasks=tuple(second.distractor_task if second else "" for second in seconds) if with_second else None,

@@ -19,17 +19,14 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class SecondCorruption:
-    """A second corrupted prompt with the query of a pair, drawn independently of the first.
-
-    Attributes:
-        text: The prompt, without the answer.
-        distractor_task: Task that its demonstrations show, or the name of the corruption.
-        roles: Role name -> span in `text`.
-    """
+    """A second corrupted prompt with the query of a pair, drawn independently of the first."""
 
     text: str
+    """The prompt, without the answer."""
     distractor_task: str
+    """Task that its demonstrations show, or the name of the corruption."""
     roles: Mapping[str, Span] = field(default_factory=dict)
+    """Role name -> span in `text`."""
 
     def __post_init__(self) -> None:
         if not (self.text and self.distractor_task):

@@ -93,11 +93,7 @@ class ResultsFolder:
         write_whole(self.part_path(label, part), table_bytes(block.assign_attrs(part=part, label=label)))
 
     def read_blocks(self) -> dict[tuple[str, str], xr.Dataset]:
-        """(task, method@positions) -> block, for every block of the folder.
-
-        Raises:
-            StorageError: A damaged file.
-        """
+        """(task, method@positions) -> block, for every block of the folder; a damaged file is a StorageError."""
         blocks = {}
         for path in sorted((self.path / BLOCKS).glob("*/*.nc")):
             try:
@@ -120,11 +116,7 @@ def table_bytes(table: xr.Dataset) -> bytes:
 
 
 def read_table(path: Path, *, again: str) -> xr.Dataset:
-    """A table that a command has saved; `again` names the command that makes it again.
-
-    Raises:
-        StorageError: It cannot be read.
-    """
+    """A table that a command has saved; `again` names the command that makes it again, if it cannot be read."""
     try:
         return _read(path)
     except (OSError, ValueError, KeyError) as error:
@@ -197,11 +189,7 @@ def _no_results(path: Path) -> str:
 
 
 def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest) -> xr.DataTree:
-    """Blocks and manifest as the tree that `load` describes.
-
-    Raises:
-        DataError: A block of a task that the manifest does not name.
-    """
+    """Blocks and manifest as the tree that `load` describes; the manifest must name the task of every block."""
     categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
     nodes = {"/": xr.Dataset(attrs={"categories": categories, "manifest": manifest.to_json()})}
     tasks, methods = list(manifest.tasks), manifest.methods

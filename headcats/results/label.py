@@ -11,16 +11,13 @@ class Label:
     """A method, its options and where it acts, as a study, a results folder or the command line write it.
 
     Whether the method exists and takes these options is not checked; see `headcats.methods.spec.MethodSpec`.
-
-    Attributes:
-        name: The method.
-        options: (option, value) pairs as texts, in the order written.
-        positions: "last", "all" or a token role; "" for a joint method, or where none is named.
     """
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
+    """(option, value) pairs as texts, in the order written."""
     positions: str = ""
+    """"last", "all" or a token role; "" for a joint method, or where none is named."""
 
     def __str__(self) -> str:
         return f"{self.method}@{self.positions}" if self.positions else self.method
@@ -36,11 +33,7 @@ class Label:
 
     @classmethod
     def parse(cls, text: "str | Label") -> "Label":
-        """Parse a label; a `Label` comes back unchanged.
-
-        Raises:
-            OptionError: An option is given twice.
-        """
+        """Parse a label; a `Label` comes back unchanged."""
         if isinstance(text, Label):
             return text
         method, _, positions = text.partition("@")
@@ -49,11 +42,7 @@ class Label:
 
 
 def parse_call(text: str) -> tuple[str, dict[str, str]]:
-    """Parse `name:option=value,...`, as methods and rules are written, into the name and its options.
-
-    Raises:
-        OptionError: An option is given twice.
-    """
+    """Parse `name:option=value,...`, as methods and rules are written; an option given twice is an OptionError."""
     name, _, assignments = text.partition(":")
     options: dict[str, str] = {}
     for assignment in filter(None, assignments.split(",")):

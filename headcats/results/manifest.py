@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from headcats.errors import StorageError
-from headcats.results.records import BlockRecord, CategoryRecord, JointRecord, ModelRecord, PlanRecord, R, Record, TaskRecord
+from headcats.results.records import (
+    BlockRecord,
+    CategoryRecord,
+    JointRecord,
+    ModelRecord,
+    PlanRecord,
+    R,
+    Record,
+    TaskRecord,
+)
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -18,35 +27,31 @@ _REQUIRED = ("format", "plan", "model", "categories", "methods", "tasks", "block
 
 @dataclass
 class Manifest:
-    """What a results folder says of itself; a run extends it with every task and block.
-
-    Attributes:
-        plan: What all blocks share.
-        model: The model.
-        categories: Categories of the suite, in the order of the figures.
-        methods: Methods as `name[:option=value][@positions]`, in the order in which they were asked for.
-        requested: Tasks that were asked for, finished or not.
-        tasks: Task -> its record, skipped ones too.
-        blocks: Task -> method@positions -> its record.
-        joint_blocks: Joint method -> its record.
-        checks: Task, or "model" -> what the checks of the model gave.
-        versions: Versions of Python and of the packages whose numbers matter.
-        git_commit: Commit of headcats; None for an installed package.
-        created: When the folder was begun (ISO 8601, UTC).
-    """
+    """What a results folder says of itself; a run extends it with every task and block."""
 
     plan: PlanRecord = field(default_factory=PlanRecord)
+    """What all blocks share."""
     model: ModelRecord = field(default_factory=ModelRecord)
     categories: tuple[CategoryRecord, ...] = ()
+    """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
+    """Methods as `name[:option=value][@positions]`, in the order in which they were asked for."""
     requested: tuple[str, ...] = ()
+    """Tasks that were asked for, finished or not."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict)
+    """Task -> its record, skipped ones too."""
     blocks: dict[str, dict[str, BlockRecord]] = field(default_factory=dict)
+    """Task -> method@positions -> its record."""
     joint_blocks: dict[str, JointRecord] = field(default_factory=dict)
+    """Joint method -> its record."""
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Task, or "model" -> what the checks of the model gave."""
     versions: dict[str, str] = field(default_factory=dict)
+    """Versions of Python and of the packages whose numbers matter."""
     git_commit: str | None = None
+    """Commit of headcats; None for an installed package."""
     created: str = ""
+    """When the folder was begun (ISO 8601, UTC)."""
 
     @classmethod
     def read(cls, path: Path) -> "Manifest":
@@ -66,11 +71,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
-        """The manifest in the attributes of results; what the text lacks has its default.
-
-        Raises:
-            StorageError: The text is no manifest, or one of a newer format.
-        """
+        """The manifest in the attributes of results; what the text lacks has its default."""
         source = "The manifest of these results"
         return cls._from_dict(_parse(text, source=source), source=source)
 
@@ -170,9 +171,7 @@ def _parse(text: str, *, source: str) -> dict[str, Any]:
     if version != FORMAT:
         is_newer = isinstance(version, int) and version > FORMAT
         newer = " A newer version of headcats wrote it: install that one." if is_newer else ""
-        raise StorageError(
-            f"{source} has format {version!r}; this version of headcats reads format {FORMAT}.{newer}"
-        )
+        raise StorageError(f"{source} has format {version!r}; this version of headcats reads format {FORMAT}.{newer}")
     return stored
 
 

@@ -1,9 +1,9 @@
 """Several results folders of one plan as one."""
 
 import itertools
+import json
 import os
 import shutil
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +11,9 @@ import xarray as xr
 
 from headcats.errors import PlanError, StorageError
 from headcats.registry import lookup
-from headcats.results.folder import BLOCKS, ResultsFolder
+from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
-from headcats.results.folder import load
 from headcats.results.tree import manifest_of
 from headcats.results.whole_file import remove_empty
 
@@ -61,11 +60,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
 
 
 def join_parts(method: Any, parts: Mapping[str, xr.Dataset], *, categories: str, model: str) -> xr.Dataset:
-    """Finished parts of a `headcats.methods.joint.inputs.JointMethod` as the block of a results folder.
-
-    `parts` holds each part by name, with the attribute `fingerprint`; `categories` the names and colours of the suite's
-    categories (JSON).
-    """
+    """Finished parts of a `headcats.methods.joint.inputs.JointMethod`, by name, as the block of a results folder."""
     fingerprints = " ".join(str(part.attrs["fingerprint"]) for part in parts.values())
     joined = method.join(parts).assign_attrs(categories=categories, model=model, fingerprint=fingerprints)
     joined.attrs |= {

@@ -31,12 +31,7 @@ class Record:
         return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
 
     def differences(self: R, second: R, *, names: Iterable[str] | None = None) -> dict[str, tuple[Any, Any]]:
-        """Field -> its value in this and in a second record, where they differ.
-
-        Args:
-            second: A record of the same kind.
-            names: Fields that count; None for all.
-        """
+        """Field -> its value in this and in a second record, where they differ; of `names` or of all."""
         first, last = self.complete(), second.complete()
         return {name: (first[name], last[name]) for name in names or first if first[name] != last[name]}
 
@@ -56,29 +51,23 @@ class PlanRecord(Record):
 
 @dataclass(frozen=True)
 class ModelRecord(Record):
-    """Identity of a model.
-
-    Attributes:
-        name: Name, or the folder that it was loaded from.
-        revision: Commit on the Hugging Face hub; None for a local or bundled model.
-        weights_hash: Hash of the weights.
-        model_class: Class of the adapted model.
-        weight_processing: What was done to the weights while they were loaded.
-        dtype: Number type, such as "float32".
-        device: Where it ran.
-        layers: Layers that have attention heads.
-        heads: Heads in each of these layers.
-    """
+    """Identity of a model."""
 
     name: str = ""
+    """Name, or the folder that it was loaded from."""
     revision: str | None = None
+    """Commit on the Hugging Face hub; None for a local or bundled model."""
     weights_hash: str = ""
     model_class: str = ""
     weight_processing: str = ""
+    """What was done to the weights while they were loaded."""
     dtype: str = ""
+    """Number type, such as "float32"."""
     device: str = ""
     layers: tuple[int, ...] = ()
+    """Layers that have attention heads."""
     heads: tuple[int, ...] = ()
+    """Heads in each of these layers."""
 
     def identity_differences(self, second: "ModelRecord") -> dict[str, tuple[Any, Any]]:
         """What makes a second model another one; name, revision and machine do not count."""
@@ -95,85 +84,74 @@ class CategoryRecord(Record):
 
 @dataclass(frozen=True)
 class DropCounts(Record):
-    """Word pairs or prompts of a task.
-
-    Attributes:
-        kept: How many are used; None where the folder does not say.
-        dropped: Reason -> how many were dropped for it.
-        examples: Reason -> the first that was dropped.
-    """
+    """Word pairs or prompts of a task."""
 
     ALWAYS = ("kept", "dropped", "examples")
 
     kept: int | None = None
+    """How many are used; None where the folder does not say."""
     dropped: Mapping[str, int] = field(default_factory=dict)
+    """Reason -> how many were dropped for it."""
     examples: Mapping[str, str] = field(default_factory=dict)
+    """Reason -> the first that was dropped."""
 
 
 @dataclass(frozen=True)
 class TaskRecord(Record):
-    """A task of the run; what was not measured is None.
-
-    Attributes:
-        category: Its category.
-        source: Where its words come from.
-        word_pairs: Word pairs kept and dropped.
-        prompts: Scored prompts.
-        reference_prompts: Prompts for means and resampling.
-        refusal: Why the task was skipped, or "".
-        accuracy: Share of clean prompts whose most likely next token is the answer.
-        corrupted_accuracy: The same for the corrupted prompts.
-        metric: Metric of the gap.
-        gap: Mean clean minus corrupted metric, with its 95 % interval `low` to `high` (bootstrap of query items).
-        n_items: Different queries.
-        prompt_hash: Fingerprint of every batch of scored prompts; None for a task without prompts.
-    """
+    """A task of the run; what was not measured is None."""
 
     ALWAYS = ("category", "source", "refusal")
 
     category: str = ""
     source: str = ""
+    """Where its words come from."""
     word_pairs: DropCounts = field(default_factory=DropCounts)
     prompts: DropCounts = field(default_factory=DropCounts)
+    """Scored prompts."""
     reference_prompts: DropCounts = field(default_factory=DropCounts)
+    """Prompts for means and resampling."""
     refusal: str = ""
+    """Why the task was skipped, or ""."""
     accuracy: float | None = None
+    """Share of clean prompts whose most likely next token is the answer."""
     corrupted_accuracy: float | None = None
+    """The same for the corrupted prompts."""
     metric: str | None = None
+    """Metric of the gap."""
     gap: float | None = None
+    """Mean clean minus corrupted metric, with its 95 % interval `low` to `high` (bootstrap of query items)."""
     low: float | None = None
     high: float | None = None
     n_items: int | None = None
+    """Different queries."""
     prompt_hash: tuple[str, ...] | None = None
+    """Fingerprint of every batch of scored prompts; None for a task without prompts."""
 
 
 @dataclass(frozen=True)
 class BlockRecord(Record):
-    """A method on one task, or one part (a relation, a seed) of a joint method.
-
-    Attributes:
-        fingerprint: Hash of all that its numbers depend on besides the model.
-        path: How the numbers were computed, such as "last_position" or "hooked".
-        self_check: What the comparison with plain hooks gave; "" where none was needed.
-        approximation: The first-order approximation that was used; "" for exact effects.
-        seconds: How long it took; None where a run was stopped before it could say.
-        dropped: Prompts that were left out.
-        refusal: Why the method was skipped on this task, or "".
-        versions: Versions of the packages, where they are not those of the folder.
-        provenance: What else the method says of its numbers.
-    """
+    """A method on one task, or one part (a relation, a seed) of a joint method."""
 
     ALWAYS = ("fingerprint",)
 
     fingerprint: str = ""
+    """Hash of all that its numbers depend on besides the model."""
     path: str = ""
+    """How the numbers were computed, such as "last_position" or "hooked"."""
     self_check: str = ""
+    """What the comparison with plain hooks gave; "" where none was needed."""
     approximation: str = ""
+    """The first-order approximation that was used; "" for exact effects."""
     seconds: float | None = None
+    """How long it took; None where a run was stopped before it could say."""
     dropped: int = 0
+    """Prompts that were left out."""
     refusal: str = ""
+    """Why the method was skipped on this task, or ""."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    """Versions of the packages, where they are not those of the folder."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    """What else the method says of its numbers."""
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> "BlockRecord":

@@ -160,15 +160,6 @@ def test_prompts_longer_than_the_context_are_dropped():
     assert "longer" in one(pair(), words(), n_ctx=6)
 
 
-def test_roles_need_to_align_only_where_they_are_used():
-    made = pair(**REASONS["roles do not align"])
-    batch = one(made, words(), aligned=False)
-    assert batch.misaligned() == ["t/0"]
-    assert batch.positions("last").sum() == 1
-    with pytest.raises(DataError, match="'t/0'"):
-        batch.positions("all")
-
-
 def test_usable_pairs_by_hand():
     kept, report = usable_pairs(
         [("cat", "Katze"), ("dog", "Hund,cat"), ("house", "Haus"), ("sun", "dog,dog")], words(), template=ARROW

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from headcats.results.manifest import Manifest
 from headcats.results.folder import ResultsFolder
+from headcats.results.manifest import Manifest
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord, TaskRecord
 
 LABEL = "denoising_patch@last"

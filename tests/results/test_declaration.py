@@ -12,6 +12,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats import registry
+from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import (
     Declaration,
     Strength,
@@ -23,7 +24,6 @@ from headcats.results.declaration import (
     suite_methods,
 )
 from headcats.results.tree import declarations
-from headcats.methods.spec import MethodSpec
 
 
 def test_declarations_are_read_without_torch():

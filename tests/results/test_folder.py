@@ -12,15 +12,13 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
 from results.folders import LABEL, block, files, folder, manifest
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results.folder import ResultsFolder, slug
-from headcats.results.folder import load, tree
-from headcats.results.tree import scored_labels
 from headcats.results import whole_file
+from headcats.results.folder import ResultsFolder, load, slug, tree
+from headcats.results.tree import scored_labels
 from headcats.results.whole_file import write_whole
 
 # ----------------------------------------------------------------------------------------------------- round trip
@@ -239,7 +237,7 @@ def test_a_damaged_block_is_named_by_load_and_made_anew_by_a_run(tmp_path, damag
 def test_a_block_of_an_unknown_task_is_refused(tmp_path):
     path = folder(tmp_path / "r", "a")
     ResultsFolder(path).write_block("stranger", LABEL, block())
-    with pytest.raises(DataError, match="@last'.* 'stranger'"):
+    with pytest.raises(DataError, match=r"@last'.* 'stranger'"):
         load(path)
 
 

@@ -35,5 +35,5 @@ def test_round_trip(name, options, positions):
 
 @pytest.mark.parametrize("parse", [Label.parse, parse_call])
 def test_an_option_given_twice(parse):
-    with pytest.raises(OptionError, match="'x' of a .* twice"):
+    with pytest.raises(OptionError, match=r"'x' of a .* twice"):
         parse("a:x=1,x=2")

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results.manifest import Manifest
-from headcats.results.tree import find_manifest, manifest_of
-from headcats.results.manifest import FORMAT
+from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (
     BlockRecord,
     CategoryRecord,
@@ -23,6 +21,7 @@ from headcats.results.records import (
     PlanRecord,
     TaskRecord,
 )
+from headcats.results.tree import find_manifest, manifest_of
 
 # Written by the code of commit 2f66930, before the manifest had types.
 OLD = [Path(__file__).parent / name for name in ("old_tasks.json", "old_joint.json")]
@@ -150,7 +149,7 @@ def test_a_part_of_another_kind_is_damage(part, wrong):
 
 
 def test_a_newer_format_is_refused_as_newer():
-    with pytest.raises(StorageError, match="newer version.*: install") as error:
+    with pytest.raises(StorageError, match=r"newer version.*: install") as error:
         Manifest.from_json(json.dumps({"format": FORMAT + 1}))
     assert f"format {FORMAT + 1}" in str(error.value)
 

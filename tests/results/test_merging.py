@@ -8,11 +8,10 @@ import xarray as xr
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
-from headcats.results.folder import ResultsFolder
-from headcats.results.folder import load
-from headcats.results.tree import manifest_of
+from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
+from headcats.results.tree import manifest_of
 
 
 def test_merge_is_the_union(tmp_path):

@@ -10,11 +10,8 @@ from headcats.models.replay.recording import Recording, Unreplayable
 def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Recording:
     """Run prompts once and record them, to replay blocks at positions `first` and later.
 
-    Compare a replay with a hooked run before trusting it: a block may depend on the whole prompt in a way that its
-    signature does not show.
-
-    Raises:
-        Unreplayable: The blocks cannot be replayed.
+    Raises Unreplayable where that cannot be done. Compare a replay with a hooked run before trusting it: a block may
+    depend on the whole prompt in a way that its signature does not show.
     """
     check_replayable(model)
     if model.model_class == "TransformerBridge":
