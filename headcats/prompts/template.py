@@ -20,19 +20,15 @@ class Template:
 
     A demonstration is `before + x + between + lead + y + after`, the query `before + x + between`; the answer is
     `lead + y`. The space belongs to the answer because that is how subword tokenizers cut words.
-
-    Attributes:
-        name: Name on the command line and in the manifest.
-        before: Text before an input.
-        between: Text between input and output, without the lead.
-        lead: Text directly before an output, tokenised with it.
-        after: Text after a demonstration.
     """
 
     name: str
+    """Name on the command line and in the manifest."""
     before: str
     between: str
+    """Text between input and output, without the lead."""
     lead: str
+    """Text directly before an output, tokenised with it."""
     after: str
 
     def answer(self, output: str) -> str:

@@ -45,11 +45,6 @@ def estimated_changes(
 
     Prompts are cut into parts that keep less for their backward passes, a single prompt being the smallest. The model's
     lock is held from a forward pass to the end of its backward passes. `advance` gets the number of heads done.
-
-    Raises:
-        OptionError: A metric that gives no gradient, or a single prompt that needs more memory than there is.
-        ModelError: A model that gives none, or whose tokens act on more than the residual stream before the first
-            block, where the path of `ig_steps` lies.
     """
     model, batch = runs.model, runs.batch
     n, heads = len(batch), sum(model.n_heads.values())

@@ -42,10 +42,7 @@ _CGROUP_FILES = {
 def budget(memory: str | int | None, device: torch.device) -> int:
     """Bytes that a sweep may use beside the weights: a number, a text such as "1.5GiB", or half of what is free (None).
 
-    GB = 10^9 bytes, GiB = 2^30.
-
-    Raises:
-        OptionError: Anything else, or nothing at all.
+    GB = 10^9 bytes, GiB = 2^30. Anything else, or nothing at all, is an OptionError.
     """
     if memory is None:
         return free_memory(device) // 2

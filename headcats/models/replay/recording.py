@@ -25,18 +25,16 @@ class Recording(ABC):
     A *row* is one variant of every prompt: the residual stream at positions `first` and later, after some head was
     replaced. Earlier positions, with their keys and values, are those of the unpatched run: a change at `first` cannot
     reach them. The model is left unchanged, and its lock is held while it computes.
-
-    Attributes:
-        tokens: Prompts of one length, without padding.
-        first: First position that rows have; `tokens.shape[1] - 1` means the last position only.
-        logits: Logits at the last position, fp32.
-        z: Layer -> head outputs at positions `first` and later; layers with heads only.
     """
 
     tokens: Int[Tensor, "prompt all_pos"]
+    """Prompts of one length, without padding."""
     first: int
+    """First position that rows have; `tokens.shape[1] - 1` means the last position only."""
     logits: Float[Tensor, "prompt d_vocab"]
+    """Logits at the last position, fp32."""
     z: Mapping[int, Float[Tensor, "prompt pos head d_head"]]
+    """Layer -> head outputs at positions `first` and later; layers with heads only."""
     _model: Any
     _final: Float[Tensor, "prompt d_model"]
     _plain = True
