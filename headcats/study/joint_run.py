@@ -22,9 +22,8 @@ from headcats.study.manifest import fingerprint, versions_since
 from headcats.study.output import Output
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
+from headcats.tasks.definition import word_pairs
 
-# Pairs of a task that generates them, as many as the prompts of a study are made from.
-_POOL = 1024
 _STEPS = 100  # of the progress bar, per part
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -40,12 +39,12 @@ class _Parts(NamedTuple):
 
 def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
     """What the joint methods of a study read."""
-    pairs = {task.name: task.pairs(_POOL, seed=study.seed) for task in study.tasks}
+    pairs = {task.name: word_pairs(task, seed=study.seed) for task in study.tasks}
     return SuiteInputs(
         model=model,
         tasks=study.tasks,
         categories={task.name: study.suite.category_of(task).name for task in study.tasks},
-        pairs={name: words for name, words in pairs.items() if isinstance(words[0], tuple)},
+        pairs={name: words for name, words in pairs.items() if words},
         template=study.template,
         n_demos=study.n_demos,
         n_prompts=study.n_prompts,

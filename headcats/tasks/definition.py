@@ -16,6 +16,7 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message
 
+_POOL = 1024
 MakePairs = Callable[..., Sequence[WordPair] | Sequence[PromptPair]]
 
 
@@ -102,6 +103,11 @@ class Task:
                     "keep one, or drop the input."
                 )
         return [(pair[0], pair[1]) for pair in pairs]
+
+
+def word_pairs(task: Task, *, seed: int) -> list[WordPair]:
+    """Pairs of a task, as many as the prompts of a study are made from; [] for a task of finished prompts."""
+    return [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
 
 
 def task(

@@ -6,11 +6,9 @@ from headcats.errors import DataError, OptionError
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.few_shot import few_shot_texts
 from headcats.registry import lookup
-from headcats.tasks.definition import Task
+from headcats.tasks.definition import Task, word_pairs
 from headcats.tasks.suites import Suite
 from headcats.tasks.suites import suite as find_suite
-
-_POOL = 1024  # pairs asked of a task that generates them
 
 
 def task_texts(
@@ -58,7 +56,7 @@ def task_texts(
     (definition,) = tasks.named([task])
     if n_prompts < 1 or n_demos < 0:
         raise OptionError(f"Expected n_prompts of at least 1 and n_demos of at least 0; got {n_prompts} and {n_demos}.")
-    pairs = [pair for pair in definition.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    pairs = word_pairs(definition, seed=seed)
     if not pairs:
         raise DataError(
             f"Task {task!r} has finished prompts instead of word pairs: mark the answers yourself, "

@@ -15,12 +15,11 @@ from headcats.prompts.few_shot import few_shot_texts
 from headcats.prompts.template import check_writable
 from headcats.registry import lookup
 from headcats.scores.items import first_half
-from headcats.tasks.definition import Task
+from headcats.tasks.definition import Task, word_pairs
 
 PAPERS_TEMPLATE, PAPERS_DEMOS = "question", 10
 """Template and demonstrations of Todd et al. (2024)."""
 _OPTION = 'settings=hc.methods.function_vector.SteeringSettings(template="{name}")'
-_POOL = 1024  # pairs asked of a task that generates them
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     """
     settings = settings.completed({})
     template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
-    candidates = [pair for pair in task.pairs(_POOL, seed=seed) if isinstance(pair, tuple)]
+    candidates = word_pairs(task, seed=seed)
     check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
     pairs, report = usable_pairs(candidates, model.tokenizer, template=template)
     if not pairs:
