@@ -5,6 +5,7 @@ It is read from zeros that are added to z. They are the only leaf tensors asked 
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -136,14 +137,11 @@ def _traced(
     """Logits that lead back to zeros added to z of each layer, and these zeros."""
     zeros: dict[int, Tensor] = {}
 
-    def adding(layer: int) -> Edit:
-        def add(z: Tensor) -> Tensor:
-            zeros[layer] = torch.zeros_like(z, requires_grad=True)
-            return z + zeros[layer]
+    def add(layer: int, z: Tensor) -> Tensor:
+        zeros[layer] = torch.zeros_like(z, requires_grad=True)
+        return z + zeros[layer]
 
-        return add
-
-    logits = model.forward(tokens, hooks={**start, **{hook_z(layer): adding(layer) for layer in model.layers}})
+    logits = model.forward(tokens, hooks={**start, **{hook_z(layer): partial(add, layer) for layer in model.layers}})
     if not logits.requires_grad:
         raise ModelError(_no_gradient(model, "any head"))
     return logits, zeros
