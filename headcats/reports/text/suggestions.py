@@ -94,11 +94,8 @@ def joint_block(
 ) -> xr.Dataset | None:
     """The block of a joint method that a figure shows; None where the figure shows something else.
 
-    Args:
-        results: As `hc.load` returns them.
-        figure: Name of the figure.
-        method: Which of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one.
-        any_method: Whether the figure also shows blocks of methods that declare another one.
+    `method` is one of several, with its options, such as "head_gating:preset=chg-mini"; None takes the only one. With
+    `any_method` the figure also shows blocks of methods that declare another one.
 
     Raises:
         OptionError: The results hold none, or several and none was named.

@@ -20,7 +20,10 @@ from headcats.results.label import Label
 def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each, then all of them on one grid."""
     metric, model = material.reading.metric, material.manifest.model.name
-    parts = [(label, block, suite_title(block), suite_findings(block)) for label, block in material.blocks.items()]
+    parts = []
+    for label, block in material.blocks.items():
+        title = suite_title(block) if material.declared[label].figure else ""
+        parts.append((label, block, title, suite_findings(block)))
     for label, scores in material.scores.items():
         if material.declared[label].figure:
             parts.append((label, scores, Reading(Label.parse(label), metric, model=model).scores_title, []))
