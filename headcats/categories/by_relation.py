@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
+from headcats.categories.head_list import joined_names
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.tree import refuse_results
 
@@ -101,9 +102,7 @@ def _outcomes(
         exists = ~np.isnan(values[tasks_of_category]).any(axis=0)
         outcome[place] = np.where(exists, np.where(reached[tasks_of_category].any(axis=0), 1, -1), 0)
         effect[place] = np.where(exists, values[tasks_of_category].max(axis=0), np.nan)
-        for task in tasks_of_category:
-            name = str(relations["task"].values[task])
-            tasks[place][reached[task]] = [f"{text},{name}".lstrip(",") for text in tasks[place][reached[task]]]
+        tasks[place] = joined_names(reached[tasks_of_category], relations["task"].values[tasks_of_category])
     return outcome, effect, tasks.astype(str)
 
 

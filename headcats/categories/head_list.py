@@ -1,8 +1,11 @@
 """The heads of categories as a plain table."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 import xarray as xr
+from jaxtyping import Bool, Shaped
 
 from headcats.categories.argument_checks import MEMBERS, check_is
 
@@ -52,3 +55,11 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["head", "category", "kind", *variables])
     approximation = overlap.attrs.get("approximation")
     return frame.assign(approximation=approximation) if approximation else frame
+
+
+def joined_names(inside: Bool[np.ndarray, "task layer head"], names: Sequence[str]) -> Shaped[np.ndarray, "layer head"]:
+    """The names of the tasks of every head as one text, with a comma between them."""
+    texts = np.full(inside.shape[1:], "", dtype=object)
+    for heads, name in zip(inside, names, strict=True):
+        texts[heads] = [f"{text},{name}".lstrip(",") for text in texts[heads]]
+    return texts.astype(str)

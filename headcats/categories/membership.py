@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
+from headcats.categories.head_list import joined_names
 from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules.discovery_rate import fdr
@@ -83,26 +84,27 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         raise DataError(f"{rule.name} reads {', '.join(rule.reads)}, of which no task has numbers. Use another rule.")
     needed = _needed(readable, min_tasks)
     counted = {category: readable[category] for category in needed}
-    _warn_of_missing(scores, numbered, readable, rule)
-    _warn_of_thin_evidence(readable, needed, min_tasks)
+    _warn(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
     # Under the null, both directions are the same: drawn once.
     suppressing = _reduced_and_ruled(negate(scores).drop_vars("flipped", errors="ignore"), counted, needed, rule=rule)
 
-    members = helping.rename(outcome="member")
-    members["suppressing"] = suppressing["outcome"]
-    members["size"] = (members["member"] == 1).sum(("layer", "head"))
-    members["suppressing_size"] = (members["suppressing"] == 1).sum(("layer", "head"))
+    variables = {
+        "suppressing": suppressing["outcome"],
+        "size": (helping["outcome"] == 1).sum(("layer", "head")),
+        "suppressing_size": (suppressing["outcome"] == 1).sum(("layer", "head")),
+    }
     if "resampled_member" in helping:
-        members["suppressing_probability"] = suppressing["probability"]
-        members["resampled_suppressing"] = suppressing["resampled_member"]
+        variables["suppressing_probability"] = suppressing["probability"]
+        variables["resampled_suppressing"] = suppressing["resampled_member"]
     mirrored = {"effect": "effect", "low": "high", "high": "low", "specific_effect": "specific_effect"}
     mirrored |= {"specific_low": "specific_high", "specific_high": "specific_low"}
     for name, negated in mirrored.items():
         if name in suppressing:
-            members[f"suppressing_{name}"] = -suppressing[negated]
+            variables[f"suppressing_{name}"] = -suppressing[negated]
     for name in ("p_value", "q_value", "tasks"):
-        members[f"suppressing_{name}"] = suppressing[name]
+        variables[f"suppressing_{name}"] = suppressing[name]
+    members = helping.rename(outcome="member").assign(variables)
     # Categories without numbers: 0 (undecided) for integers, "" for text, else NaN.
     blank = {name: values.dtype.type() for name, values in members.items() if values.dtype.kind != "f"}
     members = members.reindex(category=list(numbered), fill_value=blank)
@@ -143,43 +145,39 @@ def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]
     return enough
 
 
-def _warn_of_missing(
+def _missing(
     scores: xr.Dataset, numbered: dict[str, list[str]], readable: dict[str, list[str]], rule: Rule
-) -> None:
+) -> dict[str, list[str]]:
     with_numbers, counted = (set(itertools.chain(*by_category.values())) for by_category in (numbered, readable))
     tasks, reads = scores["task"].values.tolist(), " and ".join(rule.reads)
-    _warn_of(
-        {
-            "Tasks without numbers do not count towards their category": [t for t in tasks if t not in with_numbers],
-            f"{rule.name} reads {reads}: tasks without it do not count towards their category": [
-                task for task in tasks if task in with_numbers - counted
-            ],
-            "Categories without a task with numbers stay empty": [name for name in readable if not readable[name]],
-        }
-    )
+    return {
+        "Tasks without numbers do not count towards their category": [t for t in tasks if t not in with_numbers],
+        f"{rule.name} reads {reads}: tasks without it do not count towards their category": [
+            task for task in tasks if task in with_numbers - counted
+        ],
+        "Categories without a task with numbers stay empty": [name for name in readable if not readable[name]],
+    }
 
 
-def _warn_of_thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_tasks: int | str) -> None:
+def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_tasks: int | str) -> dict[str, list[str]]:
     counts = {category: len(members) for category, members in tasks.items()}
-    _warn_of(
-        {
-            f"Categories with fewer tasks than min_tasks={min_tasks} stay undecided": [
-                f"{category} ({n})" for category, n in counts.items() if n and category not in needed
-            ],
-            "Categories of a single task cannot be distinguished from that task": [
-                f"{category} ({tasks[category][0]})" for category in needed if counts[category] == 1
-            ],
-            "min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates": [
-                f"{category} ({n} tasks)" for category, n in counts.items() if n > 1 and min_tasks == 1
-            ],
-        }
-    )
+    return {
+        f"Categories with fewer tasks than min_tasks={min_tasks} stay undecided": [
+            f"{category} ({n})" for category, n in counts.items() if n and category not in needed
+        ],
+        "Categories of a single task cannot be distinguished from that task": [
+            f"{category} ({tasks[category][0]})" for category in needed if counts[category] == 1
+        ],
+        "min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates": [
+            f"{category} ({n} tasks)" for category, n in counts.items() if n > 1 and min_tasks == 1
+        ],
+    }
 
 
-def _warn_of(problems: dict[str, list[str]]) -> None:
+def _warn(problems: dict[str, list[str]]) -> None:
     for problem, names in problems.items():
         if names:
-            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=4)
+            warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=3)
 
 
 def _reduced_and_ruled(
@@ -196,29 +194,28 @@ def _reduced_and_ruled(
         coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
         attrs={name: scores.attrs[name] for name in ("method", "effect") if name in scores.attrs},
     )
-    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
-    table["smallest_p"] = ("category", [reduction.smallest_p() for reduction in reductions])
-    table["n_items"] = ("category", [scores["n_items"].values[at].min() for at in rows.values()])
-
+    # All at once: labels are compared at every assignment.
+    table = table.assign(
+        q_value=(dims, benjamini_hochberg(table["p_value"].values)),
+        smallest_p=("category", [reduction.smallest_p() for reduction in reductions]),
+        n_items=("category", [scores["n_items"].values[at].min() for at in rows.values()]),
+    )
     outcome = rule(table).values
+    variables: dict[str, tuple] = {}
     if "resampled" in scores:
         resampled, drawable = resampled_members(reductions, rule.cutoffs(table))
-        table["resampled_member"] = (("resample", *dims), resampled)
-        table["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
+        variables["resampled_member"] = (("resample", *dims), resampled)
+        variables["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
     if "flipped" in scores:
         # Flips have effects only: other variables that a rule reads would stay those of the data.
         expected = np.full(len(tasks), np.nan) if rule.reads else sizes_without_effect(reductions, table, rule)
-        table["size_expected"] = ("category", expected)
+        variables["size_expected"] = ("category", expected)
     incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])
-    table["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
+    variables["outcome"] = (dims, np.where(incomplete & (outcome == -1), 0, outcome).astype(np.int8))
     try:
         alone = rule(scores).values == 1
     except DataError:
         # Single tasks can be too small for the rule when their category is not: then none is listed.
         alone = np.zeros(scores["effect"].shape, dtype=bool)
-    names = np.full(outcome.shape, "", dtype=object)
-    for row, at in enumerate(rows.values()):
-        for task in at:
-            names[row][alone[task]] = [f"{text},{index[task]}".lstrip(",") for text in names[row][alone[task]]]
-    table["tasks"] = (dims, names.astype(str))
-    return table
+    variables["tasks"] = (dims, np.stack([joined_names(alone[at], index[at]) for at in rows.values()]))
+    return table.assign(variables)

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
 
-from headcats.evidence.controls import p_value
+from headcats.evidence.controls import middle, p_value
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.trials import Trial, Trials
 
@@ -42,12 +42,7 @@ def contrasts(
     `interaction` adds the differences of both categories' heads: a fragile task raises one difference and lowers the
     other, so it is 0 where the same heads serve both, and above 0 where each category's heads matter more for their own
     prompts. Attribute `why`: a clause for the case that no pair has any prompt. Variables: docs/schema.md.
-
-    Args:
-        designed: See `headcats.evidence.trials.trials`.
-        measured: Task -> damages.
-        categories: Categories in the order of the result.
-        category_of: Task -> category, for every task that may be a distractor.
+    `category_of` knows every task that may be a distractor.
     """
     cells = [_cell(category, rival, designed, measured, category_of) for category in categories for rival in categories]
     grids = {
@@ -84,7 +79,7 @@ def _cell(
     controls = on_own.controls[:n] - on_other.controls[:n]
     difference = on_own.damage - on_other.damage
     is_finite = not np.isnan(difference)
-    low, high = np.quantile(controls, [0.025, 0.975]) if is_finite and n else (np.nan, np.nan)
+    low, high = middle(controls) if is_finite else (np.nan, np.nan)
     return {
         "difference": difference,
         "own": on_own.damage,

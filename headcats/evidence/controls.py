@@ -215,3 +215,12 @@ def p_value(observed: float, controls: Float[np.ndarray, " control"]) -> float:
     if np.isnan(observed) or np.isnan(controls).any():
         return float("nan")
     return float((1 + (controls >= observed - TIE).sum()) / (1 + len(controls)))
+
+
+def middle(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
+    """The middle 95 %, leaving out NaN."""
+    finite = values[~np.isnan(values)]
+    if not len(finite):
+        return float("nan"), float("nan")
+    low, high = np.quantile(finite, [0.025, 0.975])
+    return float(low), float(high)

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.controls import TIE, p_value
+from headcats.evidence.controls import TIE, middle, p_value
 from headcats.evidence.damage import RESAMPLES, TaskDamage
 from headcats.evidence.trials import Trial, Trials
 
@@ -161,7 +161,7 @@ def _advantage(
         return {"rival": "", "rival_n_tasks": 0, **missing}
     rival = max(cells, key=lambda name: cells[name][1].damage)
     focus, strongest = cells[rival]
-    low, high = _middle(focus.resampled - strongest.resampled)
+    low, high = middle(focus.resampled - strongest.resampled)
     return {
         "rival": rival,
         "rival_n_tasks": focus.n_tasks,
@@ -173,7 +173,7 @@ def _advantage(
 
 
 def _numbers(cells: Sequence[_Cell]) -> dict[str, np.ndarray]:
-    ranges, controls = [_middle(cell.resampled) for cell in cells], [_middle(cell.controls) for cell in cells]
+    ranges, controls = [middle(cell.resampled) for cell in cells], [middle(cell.controls) for cell in cells]
     return {
         "damage": np.array([cell.damage for cell in cells]),
         "low": np.array([low for low, _ in ranges]),
@@ -185,15 +185,6 @@ def _numbers(cells: Sequence[_Cell]) -> dict[str, np.ndarray]:
         "control_high": np.array([high for _, high in controls]),
         "n_tasks": np.array([cell.n_tasks for cell in cells]),
     }
-
-
-def _middle(values: Float[np.ndarray, " draw"]) -> tuple[float, float]:
-    """The middle 95 %, leaving out NaN."""
-    finite = values[~np.isnan(values)]
-    if not len(finite):
-        return float("nan"), float("nan")
-    low, high = np.quantile(finite, [0.025, 0.975])
-    return float(low), float(high)
 
 
 def _why_untested(

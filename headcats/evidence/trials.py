@@ -86,13 +86,7 @@ def select(
 
 
 def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int], *, most: int = TESTED_HEADS) -> tuple[Head, ...]:
-    """The first `most` heads, at most half of any layer (but one), which leaves as many there to compare with.
-
-    Args:
-        ordered: Heads, the most category-specific one first.
-        n_heads: Layer -> number of heads.
-        most: How many heads at most.
-    """
+    """The first `most` heads, at most half of any layer (but one), which leaves as many there to compare with."""
     first: list[Head] = []
     for head in ordered:
         if [member.layer for member in first].count(head.layer) < max(1, n_heads[head.layer] // 2):
@@ -202,12 +196,7 @@ def trials(
 ) -> Trials:
     """The tested heads, and up to `n` controls and relabellings, of every category on every task.
 
-    Args:
-        selections: Task -> category -> heads that were chosen without the task.
-        n_heads: Layer -> number of heads.
-        n: Control sets, and relabellings, per tested set.
-        seed: Seed of both.
-        exclusive: Test only heads that are in no other category.
+    `exclusive` tests only heads that are in no other category. Task -> category in `selections`, without the task.
     """
     designed: dict[str, dict[str, Trial]] = {task: {} for task in selections}
     for category in dict.fromkeys(name for by_category in selections.values() for name in by_category):

@@ -4,9 +4,9 @@ An effect is a share of the task's mean clean-corrupted gap, **positive = the he
 unit of the metric.
 """
 
+import itertools
 import json
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -21,14 +21,6 @@ from headcats.statistics.task import Estimate, PromptEffects, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1
-
-
-class _Scored(NamedTuple):
-    """One task: its prompts and the estimates from them."""
-
-    category: str
-    prompts: PromptEffects
-    estimate: Estimate
 
 
 def score(
@@ -116,25 +108,19 @@ def score(
         _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
     draws = draws_for(tests, alpha=alpha)
-    scored = {
-        task: _Scored(
-            category=_category(results, task),
-            prompts=prompts,
-            estimate=estimate(prompts, task=task, seed=seed, draws=draws),
-        )
-        for task, prompts in selected.items()
-    }
-    _warn_of_weak_gaps(scored, metric=metric)
-    _warn_of_few_draws(scored, tests=tests, draws=draws, alpha=alpha)
-    table = _scores_table(scored, grid)
-    table["detectable"] = ("task", [detectable(s.estimate, tests=tests, alpha=alpha) for s in scored.values()])
+    estimates = {task: estimate(prompts, task=task, seed=seed, draws=draws) for task, prompts in selected.items()}
+    _warn_of_weak_gaps(estimates, metric=metric)
+    _warn_of_few_draws(estimates, tests=tests, draws=draws, alpha=alpha)
+    category_of, categories = _categories(results, list(estimates))
+    table = _scores_table(selected, estimates, category_of, grid)
+    table["detectable"] = ("task", [detectable(e, tests=tests, alpha=alpha) for e in estimates.values()])
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
-    table = table.assign(_below_noise({task: blocks[task] for task in scored}, table, metric=metric))
+    table = table.assign(_below_noise({task: blocks[task] for task in estimates}, table, metric=metric))
     clear = (table["gap_low"] > 0).values
     counted = table.isel(task=clear) if clear.any() else table
     table.attrs = {
-        "categories": _categories(results, [s.category for s in scored.values()]),
+        "categories": categories,
         "method": method,
         "metric": metric,
         "positions": positions,
@@ -148,36 +134,32 @@ def score(
 
 def _warn_of_missing(tasks: list[str], control: str) -> None:
     if tasks:
-        warnings.warn(
-            f"{len(tasks)} tasks have no {control} of their prompts and are left out: {', '.join(tasks)}.",
-            StatisticsWarning,
-            stacklevel=3,
-        )
+        _warn(f"{len(tasks)} tasks have no {control} of their prompts and are left out: {', '.join(tasks)}.")
 
 
-def _warn_of_weak_gaps(scored: dict[str, _Scored], *, metric: str) -> None:
-    weak = [weak_gap(task, s.estimate) for task, s in scored.items() if not s.estimate.gap_low > 0]
+def _warn_of_weak_gaps(estimates: dict[str, Estimate], *, metric: str) -> None:
+    weak = [weak_gap(task, of_task) for task, of_task in estimates.items() if not of_task.gap_low > 0]
     if weak:
-        warnings.warn(
+        _warn(
             f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: an effect is "
-            "meaningless as a share of it, and NaN. Leave these tasks out or use another metric.",
-            StatisticsWarning,
-            stacklevel=3,
+            "meaningless as a share of it, and NaN. Leave these tasks out or use another metric."
         )
 
 
-def _warn_of_few_draws(scored: dict[str, _Scored], *, tests: int, draws: int, alpha: float) -> None:
+def _warn_of_few_draws(estimates: dict[str, Estimate], *, tests: int, draws: int, alpha: float) -> None:
     needed = 2 * tests / alpha
-    if draws >= needed or all(s.estimate.smallest_p > 1 / (draws + 1) for s in scored.values()):
+    if draws >= needed or all(of_task.smallest_p > 1 / (draws + 1) for of_task in estimates.values()):
         return
     together = discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
     called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
-    warnings.warn(
+    _warn(
         f"alpha={alpha:g} over {tests} tests (head x task) needs {needed:.2g} sign draws; {draws} are made, so no p"
-        f" falls below {1 / (draws + 1):.2g}, and {called}.",
-        StatisticsWarning,
-        stacklevel=3,
+        f" falls below {1 / (draws + 1):.2g}, and {called}."
     )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, StatisticsWarning, stacklevel=4)
 
 
 def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: str) -> dict[str, xr.DataArray]:
@@ -193,54 +175,51 @@ def _below_noise(blocks: dict[str, xr.Dataset], table: xr.Dataset, *, metric: st
     return {"below_noise": xr.DataArray(np.stack(marks), dims=("task", "layer", "head"))}
 
 
-def _category(results: xr.DataTree, task: str) -> str:
-    if "category" not in results[task].attrs:
-        raise DataError(f"Task {task!r} of these results has no category in its attributes.")
-    return str(results[task].attrs["category"])
-
-
-def _categories(results: xr.DataTree, used: list[str]) -> str:
+def _categories(results: xr.DataTree, tasks: list[str]) -> tuple[list[str], str]:
+    """The category of each task, and the attribute `categories`."""
     text = results.attrs.get("categories")
     if text is None:
         raise DataError('The results need an attribute `categories`: a JSON list of {"name": ..., "colour": ...}.')
-    names = [entry["name"] for entry in json.loads(text)]
-    if unlisted := sorted(set(used) - set(names)):
-        raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(names)}.")
-    return str(text)
+    for task in tasks:
+        if "category" not in results[task].attrs:
+            raise DataError(f"Task {task!r} of these results has no category in its attributes.")
+    category_of = [str(results[task].attrs["category"]) for task in tasks]
+    listed = [entry["name"] for entry in json.loads(text)]
+    if unlisted := sorted(set(category_of) - set(listed)):
+        raise DataError(f"Tasks name the categories {', '.join(unlisted)}; the results list {', '.join(listed)}.")
+    return category_of, str(text)
 
 
-def _scores_table(scored: dict[str, _Scored], grid: Grid) -> xr.Dataset:
+def _scores_table(
+    prompts: dict[str, PromptEffects], estimates: dict[str, Estimate], category_of: list[str], grid: Grid
+) -> xr.Dataset:
     """Estimates of all tasks, labelled, with q values over heads x tasks and effects per distractor task."""
-    shape = (len(grid["layer"]), len(grid["head"]))
-    estimates = [s.estimate for s in scored.values()]
+    shape, by_task = (len(grid["layer"]), len(grid["head"])), list(estimates.values())
     per_head = {
-        name: np.stack([getattr(e, name).reshape(shape) for e in estimates])
+        name: np.stack([getattr(of_task, name).reshape(shape) for of_task in by_task])
         for name in ("effect", "low", "high", "p_value", "raw", "standard_error")
     }
     table = xr.Dataset(
         {name: (("task", "layer", "head"), values) for name, values in per_head.items()}
         | {
-            name: ("task", np.array([getattr(e, name) for e in estimates]))
+            name: ("task", np.array([getattr(of_task, name) for of_task in by_task]))
             for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p")
         },
-        coords={
-            "task": list(scored),
-            "category": ("task", [s.category for s in scored.values()]),
-            "layer": grid["layer"],
-            "head": grid["head"],
-        },
+        coords={"task": list(estimates), "category": ("task", category_of), **grid},
     )
     for name, draw in (("resampled", "resample"), ("flipped", "flip")):
-        effects = np.stack([getattr(e, name).reshape(-1, *shape) for e in estimates], axis=1)
+        effects = np.stack([getattr(of_task, name).reshape(-1, *shape) for of_task in by_task], axis=1)
         table[name] = ((draw, "task", "layer", "head"), effects)
     table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
-    distractors = sorted({str(d) for s in scored.values() for d in s.prompts.distractor} - {""})
-    by_distractor = np.full((len(scored), len(distractors), *shape), np.nan)
-    for row, s in enumerate(scored.values()):
-        for column, name in enumerate(distractors):
-            rows = s.prompts.distractor == name
-            if rows.any() and s.estimate.gap_low > 0:
-                by_distractor[row, column] = (s.prompts.effect[rows].mean(axis=0) / s.estimate.gap).reshape(shape)
+    distractors = sorted({str(name) for of_task in prompts.values() for name in of_task.distractor} - {""})
+    by_distractor = np.full((len(estimates), len(distractors), *shape), np.nan)
+    for (row, (task, of_task)), (column, name) in itertools.product(
+        enumerate(estimates.items()), enumerate(distractors)
+    ):
+        rows = prompts[task].distractor == name
+        if rows.any() and of_task.gap_low > 0:
+            mean = prompts[task].effect[rows].mean(axis=0)
+            by_distractor[row, column] = (mean / of_task.gap).reshape(shape)
     differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
     table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(per_head["effect"]) >= FLAG_EFFECT))
     if distractors:

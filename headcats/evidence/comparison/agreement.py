@@ -15,7 +15,7 @@ from headcats.categories.argument_checks import MEMBERS, RESULTS, check_is, chec
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import approximation_label
 from headcats.scores.items import first_half, of_items
-from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
+from headcats.statistics.agreement import pairwise
 
 _log = logging.getLogger("headcats")
 HALVES = ("first", "second")
@@ -66,36 +66,21 @@ def agreement(members: Mapping[str, xr.Dataset], *, sign: str = "helping") -> xr
     check_named(members, MEMBERS, by="hc.evidence.agreement", of="protocol")
     columns = [_columns(name, table, sign) for name, table in members.items()]
     categories = _common(members)
-    names, shape = list(members), (len(categories), len(members), len(members))
-    values = {name: np.full(shape, np.nan) for name in ("jaccard", "expected", "spearman")}
-    counts = {name: np.zeros(shape, dtype=np.int64) for name in ("both", "n_heads")}
-    sizes = np.zeros(shape[:2], dtype=np.int64)
-    for row, category in enumerate(categories):
+    by_category = []
+    for category in categories:
         tables = [table.sel(category=category).transpose("layer", "head", ...) for table in members.values()]
         inside = [(table[member] == 1).values.ravel() for table, (member, _) in zip(tables, columns, strict=True)]
-        effects = [
-            table[effect].values.ravel().astype(np.float64) for table, (_, effect) in zip(tables, columns, strict=True)
-        ]
-        finite = [np.isfinite(effect) for effect in effects]
-        for i in range(len(names)):
-            sizes[row, i] = inside[i].sum()
-            for j in range(i + 1):
-                pair = (row, [i, j], [j, i])
-                shared = finite[i] & finite[j]
-                counts["both"][pair] = (inside[i] & inside[j]).sum()
-                counts["n_heads"][pair] = shared.sum()
-                values["spearman"][pair] = rank_correlation(effects[i][shared], effects[j][shared])
-                if finite[i].any() and finite[j].any():
-                    values["jaccard"][pair] = jaccard(inside[i], inside[j])
-                    either = int((finite[i] | finite[j]).sum())
-                    values["expected"][pair] = chance_jaccard(int(inside[i].sum()), int(inside[j].sum()), heads=either)
+        effects = [table[effect].values.ravel() for table, (_, effect) in zip(tables, columns, strict=True)]
+        compared = pairwise(np.stack(inside), np.stack(effects).astype(np.float64))
+        by_category.append(compared | {"size": np.sum(inside, axis=1)})
+    names = {"correlation": "spearman"}
     dims = ("category", "protocol", "other")
+    grids = {name: np.stack([compared[name] for compared in by_category]) for name in by_category[0]}
     table = xr.Dataset(
-        {name: (dims, numbers) for name, numbers in (values | counts).items()},
-        coords={"category": categories, "protocol": names, "other": names},
+        {names.get(name, name): (dims[: grid.ndim], grid) for name, grid in grids.items()},
+        coords={"category": categories, "protocol": list(members), "other": list(members)},
         attrs={"sign": sign},
     )
-    table["size"] = (dims[:2], sizes)
     if all("n_tasks" in protocol for protocol in members.values()):
         n_tasks = [protocol["n_tasks"].sel(category=categories) for protocol in members.values()]
         table["n_tasks"] = (dims[:2], np.stack(n_tasks, 1))
@@ -195,10 +180,10 @@ def half_agreement(
     result["reason"] = ("split", reasons)
     for name, values in by_split.items():
         finite = [column[np.isfinite(column)] for column in values.T]
-        result[name] = ("category", [column.mean() if len(column) else np.nan for column in finite])
-        if name != "expected":
-            result[f"{name}_min"] = ("category", [column.min() if len(column) else np.nan for column in finite])
-            result[f"{name}_max"] = ("category", [column.max() if len(column) else np.nan for column in finite])
+        summaries = {"": "mean"} if name == "expected" else {"": "mean", "_min": "min", "_max": "max"}
+        for suffix, summary in summaries.items():
+            numbers = [getattr(column, summary)() if len(column) else np.nan for column in finite]
+            result[name + suffix] = ("category", numbers)
     result["n_splits"] = ("category", np.isfinite(by_split["jaccard"]).sum(axis=0))
     return result
 

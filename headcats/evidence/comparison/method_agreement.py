@@ -1,13 +1,16 @@
 """How far methods agree on the heads of a group: by the order of all heads, and by the heads on top."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 from jaxtyping import Bool, Float, Int
 from scipy import stats
 
-from headcats.errors import DataError, OptionError, pluralize
-from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
+from headcats.errors import DataError, OptionError
+from headcats.results.finding import Finding, line
+from headcats.statistics.agreement import pairwise
 from headcats.statistics.multiplicity import benjamini_hochberg
 from headcats.statistics.random_streams import stream
 
@@ -64,40 +67,34 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     values, shape, top = _checked(strength, top, draws)
     methods, groups = ([str(name) for name in strength[axis].values] for axis in ("method", "group"))
     layer_of = np.repeat(np.arange(shape[0]), shape[1])
-    pairs = (len(groups), len(methods), len(methods))
-    comparison = {
-        name: np.full(pairs, np.nan)
-        for name in ("rank_correlation", "layer_correlation", "p_value", "top_overlap", "top_chance")
+    shape_of_pairs = (len(groups), len(methods), len(methods))
+    within_layers = {name: np.full(shape_of_pairs, np.nan) for name in ("layer_correlation", "p_value")}
+    in_top = np.array([[_top(strengths, top) for strengths in of_group] for of_group in values.swapaxes(0, 1)])
+    by_group = [pairwise(in_top[row], values[:, row]) for row in range(len(groups))]
+    compared = {name: np.stack([of_group[name] for of_group in by_group]) for name in by_group[0]}
+    # By name, so that the order of the methods does not matter.
+    by_name = sorted(range(len(methods)), key=methods.__getitem__)
+    for (row, group), (first, second) in itertools.product(enumerate(groups), itertools.combinations(by_name, 2)):
+        if np.isfinite(compared["correlation"][row, first, second]):
+            strengths, other_strengths = values[[first, second], row]
+            both = np.isfinite(strengths) & np.isfinite(other_strengths)
+            rng = stream(seed, "method agreement", group, methods[first], methods[second])
+            numbers = _within_layers(strengths[both], other_strengths[both], layer_of[both], draws=draws, rng=rng)
+            for name, number in zip(within_layers, numbers, strict=True):
+                within_layers[name][row, [first, second], [second, first]] = number
+    variables = {
+        "rank_correlation": compared["correlation"],
+        **within_layers,
+        "top_overlap": compared["jaccard"],
+        "top_chance": compared["expected"],
+        # Every pair is in the table twice, which changes no q.
+        "q_value": benjamini_hochberg(within_layers["p_value"]),
+        "n_heads": compared["n_heads"],
     }
-    counts = np.zeros(pairs, dtype=np.int64)
-    in_top = np.zeros((len(groups), len(methods), values.shape[2]), dtype=bool)
-    for row, group in enumerate(groups):
-        strengths = values[:, row]
-        finite = np.isfinite(strengths)
-        in_top[row] = [_top(of_method, top) for of_method in strengths]
-        for i in range(len(methods)):
-            for j in range(i + 1):
-                pair, both = (row, [i, j], [j, i]), finite[i] & finite[j]
-                counts[pair] = both.sum()
-                comparison["rank_correlation"][pair] = rank_correlation(strengths[i][both], strengths[j][both])
-                if finite[i].any() and finite[j].any():
-                    sizes = int(in_top[row, i].sum()), int(in_top[row, j].sum())
-                    comparison["top_overlap"][pair] = jaccard(in_top[row, i], in_top[row, j])
-                    comparison["top_chance"][pair] = chance_jaccard(*sizes, heads=int((finite[i] | finite[j]).sum()))
-                if i != j and np.isfinite(comparison["rank_correlation"][row, i, j]):
-                    # By name, so that the order of the methods does not matter.
-                    first, second = sorted((i, j), key=methods.__getitem__)
-                    rng = stream(seed, "method agreement", group, methods[first], methods[second])
-                    comparison["layer_correlation"][pair], comparison["p_value"][pair] = _within_layers(
-                        strengths[first][both], strengths[second][both], layer_of[both], draws=draws, rng=rng
-                    )
     table = xr.Dataset(
-        {name: (("group", "method", "other"), numbers) for name, numbers in comparison.items()},
+        {name: (("group", "method", "other"), numbers) for name, numbers in variables.items()},
         coords={"group": groups, "method": methods, "other": methods},
     )
-    # Every pair is in the table twice, which changes no q.
-    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(comparison["p_value"]))
-    table["n_heads"] = (("group", "method", "other"), counts)
     ranks = stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
     grid = {"layer": strength["layer"].values, "head": strength["head"].values}
     per_head = ("group", "method", "layer", "head")
@@ -109,7 +106,7 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     along = {name: strength[name] for name in strength.coords if strength[name].dims == ("method",)}
     table = table.assign_coords({name: value for name, value in along.items() if name != "method"})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
-    return table.assign_attrs(reading="\n".join(_sentences(table, disagreements(table, n=2))))
+    return table.assign_attrs(reading="\n".join(map(str, _findings(table, disagreements(table, n=2)))))
 
 
 def disagreements(agreement: xr.Dataset, *, n: int = 5) -> pd.DataFrame:
@@ -216,65 +213,59 @@ def _standard(ranks: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]
     return centred / np.sqrt((centred**2).sum())
 
 
-def _sentences(table: xr.Dataset, differing: pd.DataFrame) -> list[str]:
-    """What agreement and the heads that methods rank most differently show; no sentence says more than its numbers."""
+def _findings(table: xr.Dataset, differing: pd.DataFrame) -> list[Finding]:
+    """What agreement and the heads that methods rank most differently show; none says more than its numbers."""
     methods, groups = ([str(name) for name in table[axis].values] for axis in ("method", "group"))
-    size = f"{len(methods)} methods on {int(table['n_heads'].max())} heads, in {pluralize(len(groups), 'group')}"
-    measures = f"rank correlation over all heads (median over groups), overlap of the top {table.attrs['top']}"
-    lines = [f"{size}: {measures}."]
+    n_heads = int(table["n_heads"].max())
+    findings = [
+        line("method_agreement.grid", methods=len(methods), heads=n_heads, groups=len(groups), top=table.attrs["top"])
+    ]
     pairs = [(i, j) for i in range(len(methods)) for j in range(i)]
     by_pair = {pair: _finite(table["rank_correlation"].values[:, *pair]) for pair in pairs}
     ordered = sorted((pair for pair in pairs if len(by_pair[pair])), key=lambda pair: -float(np.median(by_pair[pair])))
+    if len(ordered) == 1:
+        findings.append(line("method_agreement.only", pair=_pair(table, ordered[0])))
+    elif ordered:
+        findings.append(line("method_agreement.most_alike", pair=_pair(table, ordered[0])))
+        findings.append(line("method_agreement.least_alike", pair=_pair(table, ordered[-1])))
     if ordered:
-        lines.append(f"{'Most alike: ' if len(ordered) > 1 else ''}{_pair(table, ordered[0])}.")
-        lines += [f"Least alike: {_pair(table, ordered[-1])}."] if len(ordered) > 1 else []
-        lines.append(_beyond_layers(table, pairs))
+        findings.append(_beyond_layers(table, pairs))
     if len(ordered) < len(pairs):
-        lines.append(f"{len(pairs) - len(ordered)} of {len(pairs)} pairs have no group in which both order heads.")
+        findings.append(line("method_agreement.unordered", n=len(pairs) - len(ordered), pairs=len(pairs)))
     has_numbers = np.diagonal(table["n_heads"].transpose("group", "method", "other").values, axis1=1, axis2=2) > 0
     for method, present in zip(methods, has_numbers.T, strict=True):
         if not present.all():
-            lines.append(f"{method} says nothing of {', '.join(np.array(groups)[~present])}.")
+            findings.append(line("method_agreement.silent", method=method, groups=np.array(groups)[~present].tolist()))
     for group in groups:
         heads = [
-            f"{row.head} (place {row.high_rank:g} for {row.high}, {row.low_rank:g} for {row.low})"
-            for row in differing[differing["group"] == group].itertuples()
+            line("method_agreement.head", **row._asdict())
+            for row in differing[differing["group"] == group].itertuples(index=False)
         ]
-        lines += [f"{group}: the methods differ most on {' and '.join(heads)}."] if heads else []
-    lines.append(
-        "The methods measure different things in different units: agreement makes neither right, and a head low in one "
-        "of them is not shown to be unused."
-    )
-    return lines
+        findings += [line("method_agreement.differing", group=group, heads=heads)] if heads else []
+    return [*findings, line("method_agreement.caution")]
 
 
-def _pair(table: xr.Dataset, pair: tuple[int, int]) -> str:
+def _pair(table: xr.Dataset, pair: tuple[int, int]) -> Finding:
     values, overlap, chance = (
         _finite(table[name].values[:, *pair]) for name in ("rank_correlation", "top_overlap", "top_chance")
     )
-    first, second = (table["method"].values[place] for place in reversed(pair))
-    span = f" ({values.min():.2f} to {values.max():.2f})" if len(values) > 1 else ""
-    top = f", top overlap {np.median(overlap):.2f} where chance gives {np.median(chance):.2f}" if len(overlap) else ""
-    return f"{first} and {second}, {np.median(values):.2f}{span}{top}"
+    first, second = (str(table["method"].values[place]) for place in reversed(pair))
+    span = line("method_agreement.span", low=values.min(), high=values.max()) if len(values) > 1 else None
+    top = line("method_agreement.top", overlap=np.median(overlap), chance=np.median(chance)) if len(overlap) else None
+    return line("method_agreement.pair", first=first, second=second, correlation=np.median(values), span=span, top=top)
 
 
-def _beyond_layers(table: xr.Dataset, pairs: list[tuple[int, int]]) -> str:
+def _beyond_layers(table: xr.Dataset, pairs: list[tuple[int, int]]) -> Finding:
     correlation, layers, q_value = (
         np.array([table[name].values[:, *pair] for pair in pairs])
         for name in ("rank_correlation", "layer_correlation", "q_value")
     )
     more, less = (int((q_value[sign * (correlation - layers) > 0] <= LEVEL).sum()) for sign in (1, -1))
     total = int(np.isfinite(q_value).sum())
-    test = f"(q <= {LEVEL:g}, heads permuted within layers)"
     if not more and not less:
-        return (
-            f"In no comparison ({total} of pair x group) is the order of heads told from what layers alone give {test}."
-        )
-    opposite = f", in {less} less" if less else ""
-    return (
-        f"In {more} of {total} comparisons (pair x group) heads are ordered more alike than their layers alone "
-        f"give{opposite} {test}."
-    )
+        return line("method_agreement.layers_alone", total=total, level=LEVEL)
+    opposite = line("method_agreement.less_alike", n=less) if less else None
+    return line("method_agreement.beyond_layers", n=more, total=total, opposite=opposite, level=LEVEL)
 
 
 def _finite(values: np.ndarray) -> np.ndarray:
