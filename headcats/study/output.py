@@ -63,7 +63,7 @@ class Output:
     def keep_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Keep a part of a joint method; in memory, the block that all parts are joined to is enough."""
         if self.folder is not None:
-            # The manifest first: files without one are no results folder, and the next run would refuse them.
+            # The manifest first: without one the files are nobody's, and the next run would refuse them.
             self.folder.write_manifest(self.manifest)
             self.folder.write_part(label, part, block)
 

@@ -162,7 +162,7 @@ def test_wrong_options_are_one_sentence(model, finished, what):
 
 
 def test_no_folder_and_no_manifest(model, finished, tmp_path):
-    with pytest.raises(StorageError, match="no results folder"):
+    with pytest.raises(StorageError, match="not a results folder"):
         run_evidence(model, tmp_path / "nowhere")
     bare = hc.load(finished)
     del bare.attrs["manifest"]

@@ -124,7 +124,7 @@ def test_numbers_out_of_range_are_refused_first(option: str, value: Any) -> None
 
 
 def test_what_is_no_results_folder_is_refused(model: hc.HookedModel, finished: Path, tmp_path: Path) -> None:
-    with pytest.raises(StorageError, match="no results folder"):
+    with pytest.raises(StorageError, match="not a results folder"):
         write_views(model, tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
     with pytest.raises(DataError, match="other way round"):

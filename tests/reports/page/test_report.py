@@ -198,7 +198,7 @@ def test_bad_input_leaves_nothing_behind(copied: Path, tmp_path: Path):
         hc.report(copied, tmp_path / "report.pdf")
     with pytest.raises(UnknownNameError, match="mean_ablation"):
         hc.report(copied, method="mean_ablatoin")
-    with pytest.raises(StorageError, match="no results folder"):
+    with pytest.raises(StorageError, match="not a results folder"):
         hc.report(tmp_path / "nothing")
     with pytest.raises(DataError, match=r"hc\.report"):
         hc.report(hc.load(copied)["always_a"])
