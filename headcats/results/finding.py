@@ -1,6 +1,6 @@
 """What results say: findings with an identifier and fields, and tables. `str` of a finding is its sentence.
 
-Sentences are templates in `reports/text/wording.toml`, one for each identifier.
+Sentences are templates in `wording.toml` beside it, one for each identifier.
 """
 
 import functools
@@ -88,7 +88,7 @@ def table(
 @functools.cache
 def templates() -> dict[str, str]:
     """Identifier, such as "map.chance" -> template with named fields."""
-    groups = tomllib.loads(files("headcats").joinpath("reports/text/wording.toml").read_text(encoding="utf-8"))
+    groups = tomllib.loads(files("headcats").joinpath("results/wording.toml").read_text(encoding="utf-8"))
     return {f"{group}.{name}": text for group, part in groups.items() for name, text in part.items()}
 
 
