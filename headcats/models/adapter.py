@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
-from headcats.models.anatomy import Anatomy
+from headcats.models.head import Head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
@@ -23,16 +23,18 @@ from headcats.models.hooks import (
     firing_once,
     forward_options,
     hook_z,
+    layers_with_heads,
     lock_of,
     model_class,
     unembedding_last,
+    unnoticed,
 )
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
 _NO_EDITS: Mapping[Any, Edit] = MappingProxyType({})
 
 
-class HookedModel(Anatomy):
+class HookedModel:
     """A model whose head outputs can be read and replaced; `hc.load_model` makes one.
 
     The wrapped model is never moved, cast, changed, or switched between train and eval mode. Head counts and sizes come
@@ -82,13 +84,72 @@ class HookedModel(Anatomy):
         self, model: Any, *, name: str | None = None, tokenizer: Any | None = None, revision: str | None = None
     ) -> None:
         self.model_class: ModelClass = model_class(model)
-        super().__init__(model, name=name or str(getattr(model.cfg, "model_name", None) or "custom"))
+        self.name: str = name or str(getattr(model.cfg, "model_name", None) or "custom")
         self.tokenizer: Any | None = tokenizer if tokenizer is not None else getattr(model, "tokenizer", None)
-        self.revision = revision
+        self.model, self.revision = model, revision
+        sizes = (int(getattr(model.cfg, name)) for name in ("n_layers", "d_model", "d_vocab", "n_ctx"))
+        self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
+        self.layers: tuple[int, ...] = layers_with_heads(model)
+        if not self.layers:
+            raise ModelError(
+                f"Model {self.name!r} has no attention heads to intervene on: none of its hooks is named "
+                f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
+            )
 
     def __repr__(self) -> str:
         return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.device})"
+
+    @functools.cached_property
+    def _z_shapes(self) -> dict[int, torch.Size]:
+        with unnoticed(self.device):
+            _, z = self.capture(torch.zeros((1, 1), dtype=torch.long))
+        for layer, value in z.items():
+            if value.ndim != 4:
+                raise ModelError(
+                    f"Hook {hook_z(layer)!r} of model {self.name!r} gives shape {tuple(value.shape)}; expected "
+                    f"[prompt, pos, head, d_head]. This architecture has no head outputs that can be replaced."
+                )
+        return {layer: value.shape for layer, value in z.items()}
+
+    @functools.cached_property
+    def n_heads(self) -> Mapping[int, int]:
+        """Layer -> number of query heads; keys are `layers`."""
+        return MappingProxyType({layer: shape[2] for layer, shape in self._z_shapes.items()})
+
+    @property
+    def max_heads(self) -> int:
+        """Largest number of heads in a layer: the size of the `head` axis of results."""
+        return max(self.n_heads.values())
+
+    @property
+    def axes(self) -> dict[str, list[int]]:
+        """Coordinates of results over heads: `layer` holds `layers`, `head` counts to `max_heads`."""
+        return {"layer": list(self.layers), "head": list(range(self.max_heads))}
+
+    @property
+    def heads(self) -> tuple[Head, ...]:
+        """All heads, by layer."""
+        return tuple(Head(layer, head) for layer in self.layers for head in range(self.n_heads[layer]))
+
+    def find_head(self, head: Any) -> Head:
+        """A head in any form that `Head.parse` takes; a DataError if the model does not have it.
+
+        Args:
+            head: Its name, or a pair of layer and head.
+        """
+        parsed = Head.parse(head)
+        if not 0 <= parsed.head < self.n_heads.get(parsed.layer, 0):
+            raise DataError(
+                f"Model {self.name!r} has no head {parsed}: its layers {self.layers[0]} to {self.layers[-1]} have up "
+                f"to {self.max_heads} heads, counted from 0."
+            )
+        return parsed
+
+    @functools.cached_property
+    def d_head(self) -> Mapping[int, int]:
+        """Layer -> size of one head's output; keys are `layers`."""
+        return MappingProxyType({layer: shape[3] for layer, shape in self._z_shapes.items()})
 
     @property
     def device(self) -> torch.device:
@@ -126,6 +187,15 @@ class HookedModel(Anatomy):
         if self.__dict__.get("_hashed", (None, ""))[0] != parameters:
             self._hashed = (parameters, weights_hash(self.model))
         return self._hashed[1]
+
+    def W_O(self, layer: int) -> Float[Tensor, "head d_head d_model"]:
+        """Output projection of one layer, per query head: `z @ W_O` is what the head adds to the residual stream.
+
+        Args:
+            layer: A layer with heads.
+        """
+        self._check_layers([layer])
+        return self.model.blocks[layer].attn.W_O.detach()
 
     def check_tokens(self, tokens: Tensor) -> None:
         """Raise a DataError for tokens that the model cannot take: their dtype, shape, length or ids.
@@ -247,6 +317,13 @@ class HookedModel(Anatomy):
         options = forward_options(self.model, tokens, last=last)
         with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
             return self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
+
+    def _check_layers(self, layers: Iterable[int]) -> None:
+        if without := [layer for layer in layers if layer not in self.layers]:
+            raise ModelError(
+                f"Layer {without[0]} of model {self.name!r} has no attention heads; layers with heads: "
+                f"{', '.join(map(str, self.layers))}."
+            )
 
 
 def adapt(model: Any) -> HookedModel:
