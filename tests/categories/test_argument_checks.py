@@ -29,7 +29,7 @@ MISTAKES = {
     "hc.score(results, method='head_gating')": "is a joint method, so there are no scores of single tasks. It was",
     "hc.methods.function_vector.steering_heads(scores)": f"takes {RESULTS}; got {SCORES}.",
     "hc.methods.function_vector.steer(hc.load_model('mini'), 'icl', results)": (
-        "returns, or their names; got a DataTree"
+        "returns, or a list of heads; got a DataTree"
     ),
     "hc.overlap(None)": f"hc.overlap takes {MEMBERS}; got None.",
     "hc.categories.head_table(scores)": f"takes {MEMBERS}; got {SCORES}.",

@@ -135,7 +135,12 @@ class CausalMethod:
         )
 
     def first_change(self, batch: "PromptBatch", positions: str) -> int:
-        """First position of a batch that the method changes; 0 where the role is not aligned and nothing is swept."""
+        """First position of a batch that the method changes; 0 where the role is not aligned and nothing is swept.
+
+        Args:
+            batch: The prompts.
+            positions: "last", "all" or a role.
+        """
         from headcats.sweeps.sources import first_change
 
         try:
@@ -148,6 +153,14 @@ class CausalMethod:
     ) -> "MemoryPlan":
         """How a sweep of a batch is cut to fit into memory.
 
+        Args:
+            model: The model.
+            batch: The prompts.
+            positions: "last", "all" or a role.
+            n_metrics: Number of metrics.
+            budget: Bytes beside the weights.
+            path: "hooked", or a path that replays.
+
         Raises:
             OptionError: Nothing fits.
         """
@@ -157,7 +170,13 @@ class CausalMethod:
         return plan(footprint, rows=sum(model.n_heads.values()), budget=budget)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:
-        """Tell the unpatched runs what `on_task` will read of them, so that each is made once."""
+        """Tell the unpatched runs what `on_task` will read of them, so that each is made once.
+
+        Args:
+            runs: Unpatched runs of a batch, not made yet.
+            positions: "last", "all" or a role.
+            path: As in `hc.sweep`.
+        """
         from headcats.sweeps.batch_sweep import announce
 
         with contextlib.suppress(DataError):  # the role is not aligned: `on_task` says so
