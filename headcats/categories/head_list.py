@@ -1,7 +1,5 @@
 """The heads of categories as a plain table."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -57,7 +55,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     return frame.assign(approximation=approximation) if approximation else frame
 
 
-def joined_names(inside: Bool[np.ndarray, "task layer head"], names: Sequence[str]) -> Shaped[np.ndarray, "layer head"]:
+def joined_names(
+    inside: Bool[np.ndarray, "task layer head"], names: Shaped[np.ndarray, " task"]
+) -> Shaped[np.ndarray, "layer head"]:
     """The names of the tasks of every head as one text, with a comma between them."""
     texts = np.full(inside.shape[1:], "", dtype=object)
     for heads, name in zip(inside, names, strict=True):

@@ -217,5 +217,5 @@ def _reduced_and_ruled(
     except DataError:
         # Single tasks can be too small for the rule when their category is not: then none is listed.
         alone = np.zeros(scores["effect"].shape, dtype=bool)
-    variables["tasks"] = (dims, np.stack([joined_names(alone[at], index[at]) for at in rows.values()]))
+    variables["tasks"] = (dims, np.stack([joined_names(alone[at], scores["task"].values[at]) for at in rows.values()]))
     return table.assign(variables)
