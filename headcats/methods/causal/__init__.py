@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.options import Option
@@ -206,7 +206,7 @@ class CausalMethod:
 
 def causal_method(
     *,
-    base: Literal["clean", "corrupted"],
+    base: str,
     positions: str,
     references: tuple[str, ...] = (),
     keeps_agreement: bool = False,
