@@ -14,7 +14,6 @@ import xarray as xr
 from headcats import registry
 from headcats.errors import DataError, OptionError
 from headcats.results.label import parse_call
-from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 
 FOLDER, RESULTS, SCORES, MEMBERS, OVERLAP = "folder", "results", "scores", "memberships", "overlap"
@@ -73,7 +72,7 @@ def check_rule(rule: Any, *, by: str) -> None:
     if rule is None or isinstance(rule, Rule):
         return
     name = parse_call(rule)[0] if isinstance(rule, str) else getattr(rule, "__name__", "")
-    call = repr(fdr())
+    call = repr(registry.lookup("rule", "fdr")())
     if name in registry.names("rule") and name != "fdr":
         options = inspect.signature(registry.lookup("rule", name)).parameters
         call = f"{name}({', '.join(f'{option}=...' for option in options)})"

@@ -15,10 +15,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError
-from headcats.models.head import Head
+from headcats.models.head import Head, find_head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
+    check_layers,
+    check_tokens,
     checked_edit,
     firing_once,
     forward_options,
@@ -28,6 +30,7 @@ from headcats.models.hooks import (
     model_class,
     unembedding_last,
     unnoticed,
+    z_shape,
 )
 from headcats.models.weights import WeightProcessing, weight_processing, weights_hash
 
@@ -90,12 +93,7 @@ class HookedModel:
         sizes = (int(getattr(model.cfg, name)) for name in ("n_layers", "d_model", "d_vocab", "n_ctx"))
         self.n_layers, self.d_model, self.d_vocab, self.n_ctx = sizes
         self.lock = lock_of(model)
-        self.layers: tuple[int, ...] = layers_with_heads(model)
-        if not self.layers:
-            raise ModelError(
-                f"Model {self.name!r} has no attention heads to intervene on: none of its hooks is named "
-                f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
-            )
+        self.layers: tuple[int, ...] = layers_with_heads(model, name=self.name)
 
     def __repr__(self) -> str:
         return f"HookedModel({self.name!r}, {self.model_class}, {len(self.layers)} attention layers, {self.device})"
@@ -104,13 +102,7 @@ class HookedModel:
     def _z_shapes(self) -> dict[int, torch.Size]:
         with unnoticed(self.device):
             _, z = self.capture(torch.zeros((1, 1), dtype=torch.long))
-        for layer, value in z.items():
-            if value.ndim != 4:
-                raise ModelError(
-                    f"Hook {hook_z(layer)!r} of model {self.name!r} gives shape {tuple(value.shape)}; expected "
-                    f"[prompt, pos, head, d_head]. This architecture has no head outputs that can be replaced."
-                )
-        return {layer: value.shape for layer, value in z.items()}
+        return {layer: z_shape(value, hook_z(layer), model=self.name) for layer, value in z.items()}
 
     @functools.cached_property
     def n_heads(self) -> Mapping[int, int]:
@@ -138,13 +130,7 @@ class HookedModel:
         Args:
             head: Its name, or a pair of layer and head.
         """
-        parsed = Head.parse(head)
-        if not 0 <= parsed.head < self.n_heads.get(parsed.layer, 0):
-            raise DataError(
-                f"Model {self.name!r} has no head {parsed}: its layers {self.layers[0]} to {self.layers[-1]} have up "
-                f"to {self.max_heads} heads, counted from 0."
-            )
-        return parsed
+        return find_head(head, self.n_heads, model=self.name)
 
     @functools.cached_property
     def d_head(self) -> Mapping[int, int]:
@@ -172,11 +158,6 @@ class HookedModel:
         return self.tokenizer
 
     @property
-    def bos_token_id(self) -> int | None:
-        """The tokenizer's BOS id, or None."""
-        return None if self.tokenizer is None else self.tokenizer.bos_token_id
-
-    @property
     def weight_processing(self) -> WeightProcessing:
         """Whether LayerNorm, means or value biases were folded into the weights."""
         return weight_processing(self.model)
@@ -194,7 +175,7 @@ class HookedModel:
         Args:
             layer: A layer with heads.
         """
-        self._check_layers([layer])
+        check_layers([layer], self.layers, model=self.name)
         return self.model.blocks[layer].attn.W_O.detach()
 
     def check_tokens(self, tokens: Tensor) -> None:
@@ -203,22 +184,7 @@ class HookedModel:
         Args:
             tokens: Token ids `[prompt, pos]`.
         """
-        if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
-            raise DataError(
-                f"Expected integer token ids of shape [prompt, pos], at least one of each; got dtype {tokens.dtype}, "
-                f"shape {tuple(tokens.shape)}."
-            )
-        if tokens.shape[1] > self.n_ctx:
-            raise DataError(
-                f"Prompts have {tokens.shape[1]} tokens and model {self.name!r} takes at most {self.n_ctx}: use fewer "
-                f"demonstrations or a model with a longer context."
-            )
-        if int(tokens.min()) < 0 or int(tokens.max()) >= self.d_vocab:
-            prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= self.d_vocab)).nonzero()[0])
-            raise DataError(
-                f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {self.name!r} knows "
-                f"ids 0 to {self.d_vocab - 1}. Tokenise with the model's own tokenizer."
-            )
+        check_tokens(tokens, n_ctx=self.n_ctx, d_vocab=self.d_vocab, model=self.name)
 
     def logits(
         self, tokens: Int[Tensor, "prompt pos"], *, edits: Mapping[int, Edit] = _NO_EDITS
@@ -234,7 +200,7 @@ class HookedModel:
             DataError: See `check_tokens`.
             ModelError: An edit returns anything else, a layer has no heads, or its hook did not fire exactly once.
         """
-        self._check_layers(edits)
+        check_layers(edits, self.layers, model=self.name)
         return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
 
     def capture(
@@ -254,7 +220,7 @@ class HookedModel:
             edits: As in `logits`; of an edited layer, the edited value is captured.
         """
         capturing = self.layers if layers is None else tuple(layers)
-        self._check_layers([*capturing, *edits])
+        check_layers([*capturing, *edits], self.layers, model=self.name)
         captured: dict[int, Tensor] = {}
 
         def keep(layer: int, z: Tensor) -> Tensor:
@@ -317,13 +283,6 @@ class HookedModel:
         options = forward_options(self.model, tokens, last=last)
         with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
             return self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
-
-    def _check_layers(self, layers: Iterable[int]) -> None:
-        if without := [layer for layer in layers if layer not in self.layers]:
-            raise ModelError(
-                f"Layer {without[0]} of model {self.name!r} has no attention heads; layers with heads: "
-                f"{', '.join(map(str, self.layers))}."
-            )
 
 
 def adapt(model: Any) -> HookedModel:

@@ -1,18 +1,18 @@
-"""Hook names shared by TransformerLens' two classes, what both lack (checked edits, locks) and where they differ."""
+"""Hook names shared by TransformerLens' two classes, what both lack (checks, locks) and where they differ."""
 
 import functools
 import inspect
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-from headcats.errors import ModelError
+from headcats.errors import DataError, ModelError
 
 ModelClass = Literal["HookedTransformer", "TransformerBridge"]
 Edit = Callable[[Tensor], Tensor]
@@ -50,10 +50,54 @@ def hook_z(layer: int) -> str:
     return f"blocks.{layer}.attn.hook_z"
 
 
-def layers_with_heads(model: Any) -> tuple[int, ...]:
-    """Numbers of the layers that have a hook at their head outputs."""
-    matches = (_HOOK_Z.fullmatch(name) for name in model.hook_dict)
-    return tuple(sorted(int(match[1]) for match in matches if match))
+def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
+    """Numbers of the layers that have a hook at their head outputs; a ModelError if none has."""
+    matches = (_HOOK_Z.fullmatch(hook) for hook in model.hook_dict)
+    if layers := tuple(sorted(int(match[1]) for match in matches if match)):
+        return layers
+    raise ModelError(
+        f"Model {name!r} has no attention heads to intervene on: none of its hooks is named "
+        f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
+    )
+
+
+def check_layers(layers: Iterable[int], with_heads: Collection[int], *, model: str) -> None:
+    """Refuse layers without heads."""
+    if without := [layer for layer in layers if layer not in with_heads]:
+        raise ModelError(
+            f"Layer {without[0]} of model {model!r} has no attention heads; layers with heads: "
+            f"{', '.join(map(str, with_heads))}."
+        )
+
+
+def z_shape(z: Tensor, hook: str, *, model: str) -> torch.Size:
+    """The shape of a captured z, which must be `[prompt, pos, head, d_head]`."""
+    if z.ndim != 4:
+        raise ModelError(
+            f"Hook {hook!r} of model {model!r} gives shape {tuple(z.shape)}; expected [prompt, pos, head, d_head]. "
+            "This architecture has no head outputs that can be replaced."
+        )
+    return z.shape
+
+
+def check_tokens(tokens: Tensor, *, n_ctx: int, d_vocab: int, model: str) -> None:
+    """Refuse tokens of another dtype or shape, too many of them, or unknown ids."""
+    if tokens.ndim != 2 or 0 in tokens.shape or tokens.is_floating_point() or tokens.dtype == torch.bool:
+        raise DataError(
+            f"Expected integer token ids of shape [prompt, pos], at least one of each; got dtype {tokens.dtype}, "
+            f"shape {tuple(tokens.shape)}."
+        )
+    if tokens.shape[1] > n_ctx:
+        raise DataError(
+            f"Prompts have {tokens.shape[1]} tokens and model {model!r} takes at most {n_ctx}: use fewer "
+            f"demonstrations or a model with a longer context."
+        )
+    if int(tokens.min()) < 0 or int(tokens.max()) >= d_vocab:
+        prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= d_vocab)).nonzero()[0])
+        raise DataError(
+            f"Prompt {prompt} has token id {int(tokens[prompt, pos])} at position {pos}; model {model!r} knows "
+            f"ids 0 to {d_vocab - 1}. Tokenise with the model's own tokenizer."
+        )
 
 
 def lock_of(model: nn.Module) -> AbstractContextManager[Any]:

@@ -119,9 +119,8 @@ class TestDescription:
         with pytest.raises(ModelError, match="no attention heads"):
             adapt(raw)
 
-    def test_bos_is_the_tokenizers(self) -> None:
+    def test_the_tokenizer_of_texts(self) -> None:
         toy = tiny_model("llama")
-        assert adapt(toy.model).bos_token_id == 0
         assert HookedModel(toy.model, tokenizer=toy.tokenizer).text_tokenizer is toy.tokenizer
         without = HookedModel(toy.model)
         without.tokenizer = None

@@ -34,7 +34,7 @@ class TestFolder:
         text = "w1 → w2\nw3, w4 →"
         assert model.tokenizer(text).input_ids == plain(text).input_ids == [7, 3, 8, 4, 9, 5, 10, 3]
         assert model.tokenizer.eos_token is None  # TransformerLens gives its own copy one
-        assert model.bos_token_id == 0
+        assert model.tokenizer.bos_token_id == 0
         assert len(model.tokenizer) == model.d_vocab
 
     def test_the_same_folder_gives_the_same_hash(self, folders: dict[str, Path]) -> None:
