@@ -63,8 +63,9 @@ class Output:
     def keep_part(self, label: str, part: str, block: xr.Dataset) -> None:
         """Keep a part of a joint method; in memory, the block that all parts are joined to is enough."""
         if self.folder is not None:
-            # The manifest first: without one the files are nobody's, and the next run would refuse them.
-            self.folder.write_manifest(self.manifest)
+            if not self.folder.manifest_path.exists():
+                # Without one the files are nobody's, and the next run would refuse them.
+                self.folder.write_manifest(self.manifest)
             self.folder.write_part(label, part, block)
 
     def save_manifest(self) -> None:

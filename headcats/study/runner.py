@@ -77,7 +77,7 @@ def run(
         PlanError: `out` holds results of another plan; the message names every difference.
         StorageError: `out` cannot be read or written.
         ModelError: The model cannot be loaded or trusted.
-        DataError: No task is left; the message gives the reason for each.
+        DataError: No task is left, or no method scores any task; the message says why.
         TypeError: An option that does not exist.
 
     Example:
