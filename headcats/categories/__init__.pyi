@@ -2,5 +2,5 @@
 
 from .by_relation import relation_members as relation_members
 from .equal_tasks import subsampled_overlap as subsampled_overlap
-from .head_list import head_table as head_table
+from .membership import head_table as head_table
 from .replicates import replicated as replicated

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import xarray as xr
 
-from headcats.categories.head_list import joined_names
+from headcats.categories.membership import joined_names
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.tree import refuse_results
 

@@ -14,8 +14,7 @@ from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.tree import approximation_of, declarations, find_manifest, first_exact, manifest_of, scored_labels
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.rule import Rule
-from headcats.rules.text import parse_rule, rule_text
+from headcats.rules.rule import Rule, parse_rule, rule_text
 from headcats.scores.scoring import score
 
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")

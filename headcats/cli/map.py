@@ -9,7 +9,7 @@ import pandas as pd
 import typer
 import xarray as xr
 
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments
 from headcats.cli.console import Answer, note_control, note_unfinished, warn

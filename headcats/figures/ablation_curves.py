@@ -12,9 +12,8 @@ from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, s
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, scale_over
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.hover import hover
 from headcats.figures.panels.layout import Panel, Plot
-from headcats.figures.panels.text import escaped
+from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import require
 
 _CURVE = ("category", "side", "k")

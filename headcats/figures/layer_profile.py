@@ -10,10 +10,9 @@ from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, s
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale, scale_over, ticks
 from headcats.figures.panels.grid import PanelGrid
-from headcats.figures.panels.hover import hover
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.legend import hatched
-from headcats.figures.panels.text import escaped
+from headcats.figures.panels.text import escaped, hover
 from headcats.figures.tables import head_rows, n_cells, require
 
 _VARIABLES = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))

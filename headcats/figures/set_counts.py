@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
 
-from headcats.categories.exact_sets import exact_sets
+from headcats.categories.shared import exact_sets
 from headcats.errors import OptionError
 from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, entry_of, named_palette, suite_colours
 from headcats.figures.figure import figure

@@ -8,8 +8,7 @@ import xarray as xr
 from simulated import NAMES, block, tree
 
 from headcats import rules
-from headcats.categories.head_list import head_table
-from headcats.categories.membership import categorize
+from headcats.categories.membership import categorize, head_table
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, StatisticsWarning
 from headcats.scores.scoring import score

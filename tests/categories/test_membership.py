@@ -14,8 +14,7 @@ from scipy import stats
 from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, tree
 
 from headcats import rules
-from headcats.categories.head_list import head_table
-from headcats.categories.membership import categorize
+from headcats.categories.membership import categorize, head_table
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning

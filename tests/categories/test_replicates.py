@@ -6,7 +6,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.categories.replicates import replicated
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError

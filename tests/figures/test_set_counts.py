@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 from figures.examples import FUNCTIONS, ICL, overlap_of, whole_overlap
 
-from headcats.categories.exact_sets import exact_sets
+from headcats.categories.shared import exact_sets
 from headcats.errors import DataError, OptionError
 from headcats.figures import data, set_counts
 

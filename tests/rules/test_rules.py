@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headcats import registry, rules
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError
-from headcats.rules.rule import Rule
+from headcats.rules.rule import Rule, parse_rule, rule_text
 from headcats.statistics.multiplicity import draws_for, smallest_p
 
 EFFECT_RULES = {
@@ -310,3 +310,11 @@ def test_fdr_is_monotone(cells: list[tuple[float, float, float]], at: int) -> No
     after = outcomes(rules.fdr(), scores_of(effect, p=p, half=half))
     # More effect and a smaller p can only raise this head's outcome, and only help the others.
     assert (np.array(after) >= np.array(before)).all()
+
+
+@pytest.mark.parametrize(
+    "rule", [rules.fdr(), rules.fdr(alpha=0.01, min_effect=0.1), rules.threshold(value=0.2), rules.elbow()], ids=repr
+)
+def test_a_rule_and_its_text(rule):
+    assert repr(parse_rule(rule_text(rule))) == repr(rule)
+    assert parse_rule(rule) is rule

@@ -13,9 +13,8 @@ from jaxtyping import Bool, Float, Shaped, UInt8
 
 from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, ON_LIGHT, QUIET_TEXT, ink_on
 from headcats.figures.panels.axes import Axis, ticks
-from headcats.figures.panels.hover import hover
 from headcats.figures.panels.layout import Plot
-from headcats.figures.panels.text import MISSING, escaped
+from headcats.figures.panels.text import MISSING, escaped, hover
 from headcats.figures.tables import n_cells
 
 _LEAST = (100, 72)  # pixels of a panel

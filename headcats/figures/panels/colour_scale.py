@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headcats.figures.colours import DIVERGING, ON_DARK, ON_LIGHT
-from headcats.figures.panels.canvas import Canvas
+from headcats.figures.panels.layout import Canvas
 from headcats.figures.panels.text import MEDIUM, SMALL
 
 _CLIP_QUANTILE = 0.99

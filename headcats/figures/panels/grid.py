@@ -10,8 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 import plotly.graph_objects as go
 
-from headcats.figures.panels.canvas import Canvas
-from headcats.figures.panels.layout import APART, WIDEST, Layout, Panel, arranged, name_size
+from headcats.figures.panels.layout import APART, WIDEST, Canvas, Layout, Panel, arranged, name_size
 from headcats.figures.panels.text import (
     EDGE,
     LARGE,

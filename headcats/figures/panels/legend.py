@@ -7,7 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from headcats.figures.colours import MARK, OUTLINE
-from headcats.figures.panels.canvas import Canvas
+from headcats.figures.panels.layout import Canvas
 from headcats.figures.panels.text import MEDIUM, escaped, text_width
 
 _SWATCH = 44  # pixels of a swatch and the spaces around it

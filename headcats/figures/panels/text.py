@@ -1,9 +1,17 @@
-"""Text in figures: how wide it is, and where it folds. Arial's letters are at most .55 of its size wide on average."""
+"""Text in figures: how wide it is, where it folds, and what stands beside the pointer.
+
+Arial's letters are at most .55 of its size wide on average.
+"""
 
 import html
 import math
+import re
 import textwrap
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 EDGE = 16
 """Pixels left and right of titles and captions."""
@@ -11,6 +19,7 @@ SMALL, MEDIUM, LARGE, TITLE = 11, 12, 14, 16
 """Sizes in pixels: notes of a panel, captions and axes, names of panels, the title."""
 MISSING = "no value"
 _BETWEEN = "&nbsp;&nbsp;&nbsp;"
+_COLUMN = re.compile(r"%\{(\w+)(:[^}]*)?\}")
 
 
 def escaped(text: object) -> str:
@@ -50,6 +59,34 @@ def fold_caption(parts: Sequence[str], *, width: int) -> list[str]:
             else:
                 lines.append([piece])
     return [_BETWEEN.join(line) for line in lines]
+
+
+def hover(template: str, frame: pd.DataFrame, **axes: str) -> dict[str, Any]:
+    """`hovertemplate` and the values it names, one per row of a frame, as plotly's traces take them.
+
+    The template has at most two columns of texts; columns that the trace has already are named as its `x`, `y`, `z`.
+
+    Example:
+        >>> hover("%{layer}: %{share:.2f}", pd.DataFrame({"layer": [0], "share": [0.5]}), x="layer")["hovertemplate"]
+        '%{x}: %{customdata[0]:.2f}<extra></extra>'
+    """
+    places = {column: axis for axis, column in axes.items()}
+    numbers: list[str] = []
+    values: dict[str, Any] = {}
+    for column in dict.fromkeys(name for name, _ in _COLUMN.findall(template)):
+        if column in places:
+            continue
+        if pd.api.types.is_numeric_dtype(frame[column]):
+            places[column] = f"customdata[{len(numbers)}]"
+            numbers.append(column)
+        else:
+            places[column] = "hovertext" if "text" in values else "text"
+            values[places[column]] = frame[column].to_numpy(dtype=object)
+    if numbers:
+        # float32 keeps a page of 80 x 64 heads small; three digits are shown.
+        values["customdata"] = frame[numbers].to_numpy(dtype=np.float32)
+    text = _COLUMN.sub(lambda match: f"%{{{places[match[1]]}{match[2] or ''}}}", template)
+    return values | {"hovertemplate": f"{text}<extra></extra>"}
 
 
 def _wrap(text: str, letters: int) -> list[str]:

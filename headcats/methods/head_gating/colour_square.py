@@ -8,7 +8,7 @@ from jaxtyping import Float, UInt8
 
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.canvas import Canvas
+from headcats.figures.panels.layout import Canvas
 from headcats.figures.panels.legend import Entry, Legend
 
 # Corner of the colour square -> (facilitation, interference).

@@ -8,14 +8,13 @@ import numpy as np
 import xarray as xr
 
 from headcats.categories.by_relation import relation_members
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.categories.shared import overlap
 from headcats.errors import OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import lookup
 from headcats.reports.text.maps import count_findings, head_names
 from headcats.results.finding import Finding, Table, line, number_text, table
-from headcats.rules.rule import Rule
-from headcats.rules.text import rule_text
+from headcats.rules.rule import Rule, rule_text
 from headcats.study.defaults import DEFAULT_RULE
 
 

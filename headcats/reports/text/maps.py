@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headcats.categories.equal_tasks import subsampled_overlap
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
 from headcats.results.declaration import approximation_label, controls_of

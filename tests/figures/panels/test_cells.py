@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from headcats.figures.panels.axes import Axis
 from headcats.figures.panels.cells import Cells, square_cells
-from headcats.figures.panels.hover import hover
+from headcats.figures.panels.text import hover
 
 INDEX = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 

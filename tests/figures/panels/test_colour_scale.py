@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from headcats.figures.panels.canvas import Canvas
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale, rising_scale, signed_scale
+from headcats.figures.panels.layout import Canvas
 
 VALUES = arrays.arrays(float, st.integers(1, 200), elements=st.floats(-5, 5, width=32) | st.just(np.nan))
 

@@ -13,7 +13,7 @@ from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
 from headcats.rules.discovery_rate import fdr
-from headcats.rules.text import parse_rule
+from headcats.rules.rule import parse_rule
 from headcats.study.defaults import DEFAULT_RULE
 
 RULE = "fdr:alpha=0.05,min_effect=0.05"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pandas as pd
 import xarray as xr
 
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.figures import reads
 from headcats.figures.layer_profile import layer_profile
 from headcats.figures.overlap_map import overlap_map

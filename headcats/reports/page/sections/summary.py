@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import xarray as xr
 
-from headcats.categories.head_list import head_table
+from headcats.categories.membership import head_table
 from headcats.errors import pluralize
 from headcats.evidence.verdicts import SUPPORTED, damaged_more
 from headcats.reports.page.material import Material

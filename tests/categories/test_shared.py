@@ -7,8 +7,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from headcats.categories.exact_sets import exact_sets
-from headcats.categories.shared import overlap
+from headcats.categories.shared import exact_sets, overlap
 from headcats.errors import DataError
 
 GRID = ("category", "layer", "head")
