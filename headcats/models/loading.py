@@ -1,24 +1,28 @@
 """`load_model`: load a bundled model, a local folder or a hub name, or wrap the user's own model."""
 
+import contextlib
 import copy
 import importlib.resources
+import io
 import logging
 import os
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
 
 from headcats import registry
 from headcats.errors import ModelError, OptionError
 from headcats.models.adapter import HookedModel
-from headcats.models.folder import check_folder
 from headcats.models.hooked import build_hooked_transformer
 from headcats.models.hooks import model_class
-from headcats.models.hub import fetch, near_matches
-from headcats.models.quiet import quiet
 from headcats.models.reproduction import check_reproduces, take_reference
+from headcats.models.source import check_folder, fetch, find_folder
 from headcats.models.weights import check_finite
 
 _BACKENDS = ("bridge", "hooked")
@@ -72,7 +76,7 @@ def load_model(
     if not isinstance(source, str | os.PathLike):
         return _wrap(source, device=device, dtype=dtype, revision=revision, tokenizer=tokenizer)
     place = _device(device)
-    name, folder, commit = _find(source, revision)
+    name, folder, commit = find_folder(source, revision)
     check_folder(folder, needs_tokenizer=tokenizer is None)
     with quiet():
         loaded_tokenizer = _tokenizer(folder if tokenizer is None else tokenizer)
@@ -86,6 +90,42 @@ def load_model(
     default = " (no device was given)" if device is None else ""
     _log.info("Model %s: %s on %s%s, %s.", name, type(model).__name__, place, default, dtype)
     return HookedModel(model, name=name, tokenizer=loaded_tokenizer, revision=commit)
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No stdout, progress bars or log lines on stderr inside; all settings are restored.
+
+    Handlers that the program attached still get every record. Of the warnings, only the deprecation of
+    HookedTransformer is silenced.
+    """
+    root, swallow = logging.getLogger(), logging.NullHandler()
+    verbosity = transformers_logging.get_verbosity()
+    bars, hub_bars = transformers_logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    # Without a handler, logging.warning() would install one for good (basicConfig) or write to stderr itself.
+    root.addHandler(swallow)
+    transformers_logging.set_verbosity_error()
+    _switch(transformers_logging.disable_progress_bar)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            # transformer-lens 3.x warns on every construction of the class that 4.0 removes; headcats supports it.
+            warnings.filterwarnings("ignore", r"HookedTransformer(\.\w+)? is deprecated", DeprecationWarning)
+            yield
+    finally:
+        if bars:
+            # Switches those of huggingface_hub too, in both directions.
+            _switch(transformers_logging.enable_progress_bar)
+            if not hub_bars:
+                _switch(disable_progress_bars)
+        transformers_logging.set_verbosity(verbosity)
+        root.removeHandler(swallow)
+
+
+def _switch(bars: Callable[[], Any]) -> None:
+    with warnings.catch_warnings():
+        # HF_HUB_DISABLE_PROGRESS_BARS is set.
+        warnings.filterwarnings("ignore", "Cannot (enable|disable) progress bars")
+        bars()
 
 
 def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None, tokenizer: Any) -> HookedModel:
@@ -105,23 +145,6 @@ def _wrap(source: Any, *, device: Any, dtype: torch.dtype, revision: str | None,
     name, commit = (source.name, source.revision) if isinstance(source, HookedModel) else (None, None)
     tokenizer = None if tokenizer is None else _tokenizer(tokenizer)
     return HookedModel(model, name=name, tokenizer=tokenizer, revision=commit)
-
-
-def _find(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
-    """Name, folder and commit of a source; hub names are fetched."""
-    text = os.fspath(source)
-    bundled = isinstance(source, str) and text in registry.names("model")
-    folder = Path(registry.lookup("model", text)) if bundled else Path(text).expanduser()
-    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
-    if not bundled and not is_path and not folder.exists():
-        return text, *fetch(text, revision=revision)
-    if not folder.exists():
-        near = near_matches(text)
-        hint = f" Did you mean {' or '.join(repr(n) for n in near)}?" if near else ""
-        raise ModelError(f"Folder {text!r} does not exist.{hint}")
-    if revision is not None:
-        raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
-    return text if bundled else folder.resolve().name, folder.resolve(), None
 
 
 def _hf_model(folder: Path, dtype: torch.dtype) -> Any:

@@ -1,7 +1,8 @@
-"""Download a model from the Hugging Face hub, or find it in the local cache."""
+"""Find the folder of a model: bundled, local, or downloaded from the Hugging Face hub; and check what is in it."""
 
 import contextlib
 import difflib
+import json
 import os
 import re
 from collections.abc import Iterable
@@ -12,12 +13,78 @@ from huggingface_hub import HfApi, constants, snapshot_download, try_to_load_fro
 from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError, RevisionNotFoundError
 
 from headcats import registry
-from headcats.errors import ModelError
+from headcats.errors import ModelError, OptionError
 
 # Seconds until the hub counts as unreachable. One request: the download functions would retry for half a minute.
 _TIMEOUT = 10.0
 _TEXT = (".json", ".txt", ".model", ".jinja", ".tiktoken")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+_TOKENIZER = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model", "tekken.json")
+
+
+def find_folder(source: str | os.PathLike[str], revision: str | None) -> tuple[str, Path, str | None]:
+    """Name, folder and commit of a source; hub names are fetched."""
+    text = os.fspath(source)
+    bundled = isinstance(source, str) and text in registry.names("model")
+    folder = Path(registry.lookup("model", text)) if bundled else Path(text).expanduser()
+    is_path = not isinstance(source, str) or text.startswith((".", "~", os.sep)) or Path(text).is_absolute()
+    if not bundled and not is_path and not folder.exists():
+        return text, *fetch(text, revision=revision)
+    if not folder.exists():
+        near = near_matches(text)
+        raise ModelError(f"Folder {text!r} does not exist." + (f" Did you mean {near}?" if near else ""))
+    if revision is not None:
+        raise OptionError(f"A revision belongs to a hub name; {text!r} is a folder on this machine.")
+    return text if bundled else folder.resolve().name, folder.resolve(), None
+
+
+def check_folder(folder: Path, *, needs_tokenizer: bool = True) -> None:
+    """Raise a ModelError for a folder that cannot be loaded as a causal language model."""
+    if not folder.is_dir():
+        problem = "is a file" if folder.is_file() else "does not exist"
+        raise ModelError(f"Expected a folder with a model in Hugging Face layout; {str(folder)!r} {problem}.")
+    needed = {"config.json": ("config.json",), "weights (model.safetensors)": _WEIGHTS}
+    if needs_tokenizer:
+        needed["a tokenizer (tokenizer.json; or pass tokenizer=)"] = _TOKENIZER
+    missing = [part for part, names in needed.items() if not any((folder / name).is_file() for name in names)]
+    if missing:
+        raise ModelError(
+            f"Folder {str(folder)!r} lacks {' and '.join(missing)}: save the model and its tokenizer there with "
+            f"save_pretrained."
+        )
+    config = _read_config(folder)
+    architecture = ", ".join(config.get("architectures") or []) or config.get("model_type", "an unnamed architecture")
+    if config.get("is_encoder_decoder"):
+        raise ModelError(
+            f"Model {folder.name!r} is an encoder-decoder ({architecture}); headcats needs a decoder-only "
+            f"(causal) model."
+        )
+    if "vision_config" in config or "audio_config" in config:
+        # To load the image processor, transformer-lens would install torchvision by itself.
+        raise ModelError(
+            f"Model {folder.name!r} has a vision or audio part ({architecture}); boot it as a TransformerBridge "
+            f"yourself and pass that, or use a text-only model."
+        )
+    if "AutoModelForCausalLM" in (config.get("auto_map") or {}):
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+        if config.get("model_type") not in CONFIG_MAPPING_NAMES:
+            raise ModelError(
+                f"Model {folder.name!r} ({architecture}) needs code from its repository, which headcats does not run; "
+                f"boot it as a TransformerBridge yourself and pass that."
+            )
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"Cannot read {str(path)!r}: {error}.") from None
+    if not isinstance(config, dict):
+        raise ModelError(f"Expected a JSON object in {str(path)!r}; got {type(config).__name__}.")
+    return config
 
 
 def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:
@@ -48,7 +115,7 @@ def fetch(name: str, *, revision: str | None = None) -> tuple[Path, str | None]:
 def hub_sentence(name: str, reason: str) -> str:
     """Message for a failed download: the reason, near matches, and what to try."""
     near = near_matches(name)
-    hint = f" (did you mean {' or '.join(repr(n) for n in near)}?)" if near else ""
+    hint = f" (did you mean {near}?)" if near else ""
     return (
         f"Could not load {name!r} from the Hugging Face hub: {reason}{hint}; check the name, set HF_TOKEN to a token "
         f"with access if it is gated or private, set HF_HOME to the folder of a cache that holds it and "
@@ -56,15 +123,15 @@ def hub_sentence(name: str, reason: str) -> str:
     )
 
 
-def near_matches(name: str) -> list[str]:
-    """Bundled models, and model folders next to `name` in the file system, with a similar name; best first."""
+def near_matches(name: str) -> str:
+    """Bundled models, and model folders next to `name` in the file system, with a similar name: `'mini' or './m'`."""
     sources = {bundled: bundled for bundled in registry.names("model")}
     with contextlib.suppress(OSError):
         for folder in sorted(Path(name).expanduser().parent.iterdir()):
             if (folder / "config.json").is_file():
                 sources.setdefault(folder.name, str(folder) if folder.parent != Path() else f"./{folder}")
     close = difflib.get_close_matches(Path(name).name, sources, n=3, cutoff=0.6)
-    return [sources[match] for match in close]
+    return " or ".join(repr(sources[match]) for match in close)
 
 
 def _wanted(files: Iterable[str]) -> list[str]:
