@@ -22,7 +22,7 @@ def second_corruption_patch(sources: Sources) -> Tensor:
 
     Effect = (patched - corrupted) / gap, averaged over prompts; the gap is that of the task, as for denoising_patch.
     The donor shows another wrong task, or words that another task gives for other inputs (`second_task (prompt)` names
-    it; see `headcats.prompts.second_corruption`), so it knows no more of the right answer than the corrupted prompt
+    it; see `headcats.prompts.corruption`), so it knows no more of the right answer than the corrupted prompt
     does. Any remaining effect comes from removing the first wrong task.
 
     A control of denoising_patch: denoising minus this, prompt by prompt, is the part that needs the right task. Two

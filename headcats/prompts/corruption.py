@@ -6,7 +6,17 @@ the distractor. The two prompts differ in the demonstrated outputs only, and pro
 `shuffled_labels` (Todd et al. 2024, arXiv 2310.15213): the demonstrations keep their inputs but their outputs are
 permuted, so the prompt shows no task; the distractor is a random wrong output among them.
 
-Where possible, every pair gets a second corruption of the same query (see `headcats.prompts.second_corruption`).
+Where possible, every pair gets a second, independent corruption of the same query: it separates the effect of one wrong
+task from that of any. If the first corruption shows another task, the second keeps the demonstrated inputs and shows
+
+- the outputs of a third task that answers all these inputs, or, if there is none,
+- random outputs of a third task for other inputs ("labels of NAME"), none of them an output of the task or of the first
+  corruption.
+
+The task's own outputs in a wrong order would be no control: heads that recognise the task by the kind of its outputs
+still see that kind (on the bundled model such donors restored a head's whole effect in every task with a single
+distractor task). If the first corruption is a permutation, the second is another one ("shuffled_labels"), with just
+that limitation.
 """
 
 import itertools
@@ -17,7 +27,6 @@ import numpy as np
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.prompts.pair import PromptPair, SecondCorruption, WordPair
-from headcats.prompts.second_corruption import SecondLabels, derange
 from headcats.prompts.template import Template
 from headcats.registry import unknown_name_message
 from headcats.statistics.random_streams import stream
@@ -28,6 +37,8 @@ Draw = tuple[list[WordPair], WordPair, list[str], str, str]
 
 # A distractor task must leave room for different sets of demonstrations, or its prompts are all alike.
 SHARED_INPUTS_PER_DEMONSTRATION = 2
+# Random permutations tried before one is constructed.
+ATTEMPTS = 50
 
 
 def build_pairs(
@@ -171,3 +182,68 @@ def _cycle(words: Sequence[str], draws: np.random.Generator) -> Iterator[str]:
 
 def _sample(words: Sequence[str], size: int, draws: np.random.Generator) -> list[str]:
     return [words[index] for index in draws.choice(len(words), size=size, replace=False)]
+
+
+class SecondLabels:
+    """Outputs of second corruptions for one task; `strata`: distractor task -> its outputs for shared inputs."""
+
+    def __init__(
+        self,
+        pairs: Mapping[str, str],
+        others: PairsByTask,
+        strata: Mapping[str, Mapping[str, str]],
+        *,
+        corruption: str,
+    ) -> None:
+        self._permutes = corruption == "shuffled_labels"
+        self._strata = strata
+        self._outputs = {name: {output for _, output in others[name]} for name in sorted(others)}
+        self._foreign = {name: sorted(w) for name, w in self._outputs.items() if w.isdisjoint(pairs.values())}
+
+    def draw(
+        self,
+        demonstrations: Sequence[WordPair],
+        labels: Sequence[str],
+        distractor_task: str,
+        draws: np.random.Generator,
+    ) -> tuple[str, list[str]] | None:
+        """Name and outputs, in the order of the demonstrations, of a second corruption; None if there is none.
+
+        `labels` are the outputs in the corrupted prompt, `distractor_task` the task that it shows.
+        """
+        inputs, outputs = zip(*demonstrations, strict=True)
+        if self._permutes:
+            shuffles = (derange(outputs, draws) for _ in range(ATTEMPTS if len(set(outputs)) > 1 else 0))
+            return next((("shuffled_labels", words) for words in shuffles if words != list(labels)), None)
+        third_tasks = [
+            name
+            for name, answers in self._strata.items()
+            if name != distractor_task
+            and all(answers.get(word, label) != label for word, label in zip(inputs, labels, strict=True))
+        ]
+        if third_tasks:
+            name = third_tasks[draws.integers(len(third_tasks))]
+            return name, [self._strata[name][word] for word in inputs]
+        first = self._outputs.get(distractor_task, set())
+        foreign = [name for name, w in self._foreign.items() if len(w) >= len(inputs) and first.isdisjoint(w)]
+        if not foreign:
+            return None
+        name = foreign[draws.integers(len(foreign))]
+        words = self._foreign[name]
+        return f"labels of {name}", [words[i] for i in draws.choice(len(words), size=len(inputs), replace=False)]
+
+
+def derange(labels: Sequence[str], draws: np.random.Generator) -> list[str]:
+    """A permutation that changes as many labels as possible: all, unless more than half of them are equal."""
+    most = max(labels.count(label) for label in labels)
+    changeable = min(len(labels), 2 * (len(labels) - most))
+    for _ in range(ATTEMPTS):
+        candidate = [labels[index] for index in draws.permutation(len(labels))]
+        if sum(a != b for a, b in zip(candidate, labels, strict=True)) == changeable:
+            return candidate
+    # Rare if there are few distinct labels: sorted by label and shifted by the largest group, no group meets itself.
+    order = sorted(draws.permutation(len(labels)).tolist(), key=lambda index: labels[index])
+    moved = list(labels)
+    for rank, index in enumerate(order):
+        moved[index] = labels[order[(rank + most) % len(labels)]]
+    return moved

@@ -9,6 +9,7 @@ resampled together.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,12 +20,15 @@ from headcats.errors import DataError
 from headcats.statistics.bootstrap import RESAMPLES, item_groups, item_weights, ratio_interval
 from headcats.statistics.multiplicity import smallest_p
 from headcats.statistics.random_streams import stream
-from headcats.statistics.sign_flips import sign_flip_p
-from headcats.statistics.split_halves import reliability
 
 # Draws that are kept whole: enough for the interval of an overlap, few enough to keep for every head and task.
 KEPT_RESAMPLES = 400
 FLIPS = 100
+SPLITS = 100
+# With no more items, all sign vectors are enumerated.
+EXACT_ITEMS = 14
+# Elements of one block of (head, draw) products: small enough to stay in a core's cache.
+_BLOCK = 2**18
 
 
 @dataclass(frozen=True)
@@ -148,3 +152,72 @@ def mean_interval(
     prompts = PromptEffects(values[:, None].astype(np.float64), np.ones(len(values)), item, distractor)
     result = estimate(prompts, task=task, seed=seed, draws=None)
     return float(result.effect[0]), float(result.low[0]), float(result.high[0])
+
+
+def sign_flip_p(
+    sums: Float[np.ndarray, "item head"], *, draws: int, rng: np.random.Generator
+) -> Float[np.ndarray, " head"]:
+    """Two-sided p of the sign-flip test on the sum over items; one sign per item, the same signs for all heads.
+
+    `p = (1 + hits) / (1 + draws)`, a hit being a draw with `|sum of signed items| >= |observed sum|`. With at most 14
+    items all sign vectors are enumerated instead and `p = hits / 2^items`, the observed vector among the hits. The
+    null is that an item's sum is symmetric around 0; nothing is assumed about prompts of one item or about heads.
+    """
+    n_items, n_heads = sums.shape
+    size = np.abs(sums).sum(axis=0)
+    shares = (sums / np.where(size > 0, size, 1.0)).T.astype(np.float32)
+    # Sums that are equal in exact arithmetic differ in their last bits, by the order of addition: such ties are hits.
+    reached = np.abs(shares.sum(axis=1, keepdims=True)) - n_items * np.finfo(np.float32).eps
+    exact = n_items <= EXACT_ITEMS
+    blocks = _all_signs(n_items) if exact else _random_signs(n_items, draws, max(256, _BLOCK // n_heads), rng)
+    hits, total = np.zeros(n_heads, dtype=np.int64), 0
+    for signs in blocks:
+        flipped = shares @ signs
+        hits += np.count_nonzero(np.abs(flipped, out=flipped) >= reached, axis=1)
+        total += signs.shape[1]
+    return hits / total if exact else (1 + hits) / (1 + total)
+
+
+def _all_signs(n_items: int) -> Iterator[Float32[np.ndarray, "item draw"]]:
+    # The first item keeps its sign: a vector and its opposite give the same absolute sum, so half of them tell all.
+    vectors = np.arange(2 ** (n_items - 1), dtype=np.int64)
+    bits = np.arange(n_items)[:, None]
+    yield (1 - 2 * ((vectors << 1 >> bits) & 1)).astype(np.float32)
+
+
+def _random_signs(
+    n_items: int, draws: int, block: int, rng: np.random.Generator
+) -> Iterator[Float32[np.ndarray, "item draw"]]:
+    # Whole 64-bit words per draw: the signs do not depend on the blocks' size, nor the first draws on their number.
+    words = -(-n_items // 64)
+    for start in range(0, draws, block):
+        size = min(block, draws - start)
+        bits64 = rng.integers(0, 2**64, size=(size, words), dtype=np.uint64).astype("<u8")
+        bits = np.unpackbits(bits64.view(np.uint8), axis=1, count=n_items, bitorder="little")
+        yield 1 - 2 * bits.T.astype(np.float32)
+
+
+def reliability(sums: Float[np.ndarray, "item head"], *, rng: np.random.Generator) -> float:
+    """Split-half reliability of a task's profile over heads: Spearman-Brown of the mean correlation of 100 splits by
+    item.
+
+    `2 r / (1 + r)`, r the mean over splits of the correlation over heads between the halves' summed differences.
+    Averaging comes first because the formula runs off to minus infinity in single splits with a negative r. At most 1,
+    cut at -1; NaN below 2 items, below 3 heads, or where no split has variance in both halves.
+    """
+    n_items, n_heads = sums.shape
+    if n_items < 2 or n_heads < 3:
+        return math.nan
+    first = rng.permuted(np.tile(np.arange(n_items) < n_items // 2, (SPLITS, 1)), axis=1).astype(np.float64)
+    halves = []
+    for half in (first, 1 - first):
+        profile = half @ sums
+        profile -= profile.mean(axis=1, keepdims=True)
+        size = np.sqrt((profile**2).sum(axis=1, keepdims=True))
+        flat = size <= 1e-12 * np.abs(sums).sum()
+        halves.append(np.divide(profile, size, where=~flat, out=np.full_like(profile, np.nan)))
+    correlations = (halves[0] * halves[1]).sum(axis=1)
+    if np.isnan(correlations).all():
+        return math.nan
+    r = float(np.nanmean(correlations))
+    return max(-1.0, 2 * r / (1 + r)) if r > -1 else -1.0

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from headcats.errors import DataError, OptionError
-from headcats.prompts.answered import AnsweredText
-from headcats.prompts.few_shot import few_shot_texts
+from headcats.prompts.answered import AnsweredText, few_shot_texts
 from headcats.registry import lookup
 from headcats.tasks.definition import Task, word_pairs
 from headcats.tasks.suites import Suite

@@ -10,13 +10,18 @@ from scipy import stats
 from simulated import clustered_noise
 
 from headcats.errors import DataError
-from headcats.statistics import sign_flips
 from headcats.statistics.bootstrap import item_groups, item_weights
 from headcats.statistics.multiplicity import MOST_DRAWS, benjamini_hochberg, discoveries_needed, draws_for, smallest_p
 from headcats.statistics.random_streams import stream
-from headcats.statistics.sign_flips import sign_flip_p
-from headcats.statistics.split_halves import reliability
-from headcats.statistics.task import FLIPS, KEPT_RESAMPLES, PromptEffects, estimate, mean_interval
+from headcats.statistics.task import (
+    FLIPS,
+    KEPT_RESAMPLES,
+    PromptEffects,
+    estimate,
+    mean_interval,
+    reliability,
+    sign_flip_p,
+)
 
 
 def prompts_of(
@@ -59,7 +64,7 @@ def test_random_signs_that_never_reach_the_sum_give_the_smallest_p() -> None:
 def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(0).normal(0.3, 1, size=(12, 30))
     exact = sign_flip_p(sums, draws=1, rng=stream(0))
-    monkeypatch.setattr(sign_flips, "EXACT_ITEMS", 0)
+    monkeypatch.setattr("headcats.statistics.task.EXACT_ITEMS", 0)
     drawn = sign_flip_p(sums, draws=50_000, rng=stream(0, "signs"))
     np.testing.assert_allclose(drawn, exact, atol=5 * np.sqrt(0.25 / 50_000))
     hits = 50_001 * drawn - 1
@@ -71,7 +76,7 @@ def test_random_signs_agree_with_enumeration(monkeypatch: pytest.MonkeyPatch) ->
 def test_memory_blocks_do_not_change_p(n_items: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sums = np.random.default_rng(0).normal(size=(n_items, 3))
     whole = sign_flip_p(sums, draws=3_000, rng=stream(0, "signs"))
-    monkeypatch.setattr(sign_flips, "_BLOCK", 1)
+    monkeypatch.setattr("headcats.statistics.task._BLOCK", 1)
     np.testing.assert_array_equal(sign_flip_p(sums, draws=3_000, rng=stream(0, "signs")), whole)
 
 

@@ -155,7 +155,7 @@ def test_what_the_controls_say_of_the_head_that_does_the_tasks(model, options):
 def test_another_second_corruption_is_another_plan_for_its_blocks_alone(model, options, tmp_path, monkeypatch):
     chosen = options | {"methods": ["denoising_patch", "second_corruption_patch"], "tasks": ["always_a"]}
     hc.run(model, out=tmp_path, **chosen)
-    monkeypatch.setattr("headcats.prompts.second_corruption.SecondLabels.draw", lambda *args: None)
+    monkeypatch.setattr("headcats.prompts.corruption.SecondLabels.draw", lambda *args: None)
     hc.run(model, out=tmp_path, **chosen | {"methods": ["denoising_patch"]})
     with pytest.raises(PlanError, match=rf"{SECOND}\.nc .*other prompts"):
         hc.run(model, out=tmp_path, **chosen)

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.answered import AnsweredText, encode_answered, with_one_token_answers
+from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
 from headcats.prompts.encode import DropReport, usable_pairs
-from headcats.prompts.few_shot import few_shot_texts
 from headcats.prompts.template import check_writable
 from headcats.registry import lookup
 from headcats.scores.items import first_half

@@ -9,8 +9,7 @@ import xarray as xr
 from headcats.errors import DataError
 from headcats.methods.options import Option
 from headcats.models.adapter import HookedModel
-from headcats.prompts.answered import AnsweredText
-from headcats.prompts.few_shot import few_shot_texts
+from headcats.prompts.answered import AnsweredText, few_shot_texts
 from headcats.prompts.pair import WordPair
 from headcats.prompts.template import Template
 from headcats.results.declaration import Declaration

@@ -3,7 +3,7 @@
 One run records the arguments of every block and its keys and values. A block is called again with other residual
 streams, the arguments it got at the positions in question, and an object in place of the cache that gives back the
 recorded keys and values. Everything the block does (norms, rotary embeddings, soft caps, sinks, experts) is done by the
-model itself; only activations that are written out as a formula are computed in another way (`fused_activations`).
+model itself; only activations that are written out as a formula are computed in another way (`fused`).
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from transformers import DynamicCache
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import forward_options, hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
-from headcats.models.replay.fused_activations import fused, written_out
+from headcats.models.replay.fused import fused, written_out
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice, reads_alike
 
 _FINAL = "ln_final.hook_in"

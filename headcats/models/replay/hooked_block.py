@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.models.replay.fused_layers import apply_mlp, apply_norm, is_from_transformer_lens, project
+from headcats.models.replay.fused import apply_mlp, apply_norm, is_from_transformer_lens, project
 from headcats.models.replay.recording import Unreplayable
 from headcats.models.replay.shared_attention import AttentionRule
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import checked_edit, forward_options, hook_z
-from headcats.models.replay.fused_layers import apply_norm, is_from_transformer_lens
+from headcats.models.replay.fused import apply_norm, is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
 from headcats.models.replay.recording import Recording, RowEdit, Rows, Unreplayable, compact_slice
 from headcats.models.replay.shared_attention import SharedPrefix, shared_attention

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers.activations import ACT2FN
 
-from headcats.models.replay.fused_activations import fused, written_out
+from headcats.models.replay.fused import fused, written_out
 
 X = torch.linspace(-9, 9, 1001)
 
