@@ -9,7 +9,7 @@ import xarray as xr
 
 from headcats.categories.membership import joined_names
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.tree import refuse_results
+from headcats.results.finished_run import refuse_results
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")

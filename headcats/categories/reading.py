@@ -10,9 +10,9 @@ from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import slug
 from headcats.results.label import Label
-from headcats.results.tree import approximation_of, declarations, find_manifest, first_exact, manifest_of, scored_labels
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, parse_rule, rule_text
 from headcats.scores.scoring import score
@@ -80,28 +80,26 @@ class Reading:
         judge = fdr() if rule is None else parse_rule(rule)
         return cls(label.at(positions or label.positions), metric or "", effect, judge, min_tasks, sign)
 
-    def resolve(self, results: xr.DataTree) -> "Reading":
-        """The same for these results: what is not set is the first exact method, its positions, the first metric.
+    def resolve(self, run: FinishedRun) -> "Reading":
+        """The same for this run: what is not set is the first exact method, its positions, the first metric.
 
         Raises:
             OptionError: No method is named, and the results hold no scored task.
         """
         label = self.label
         if not label.name:
-            first = first_exact(results)
-            if first is None:
+            if run.default_label is None:
                 raise OptionError("These results hold no scored task yet.")
-            label = first.at(label.positions or first.positions)
+            label = run.default_label.at(label.positions or run.default_label.positions)
         elif not label.positions:
-            present = [scored for scored in scored_labels(results) if scored.method == label.method]
+            present = [scored for scored in run.scored if scored.method == label.method]
             label = present[0] if len(present) == 1 else label
-        manifest = find_manifest(results)
         return replace(
             self,
             label=label,
-            metric=self.metric or manifest_of(results).plan.metrics[0],
-            approximation=approximation_of(results, label),
-            model=manifest.model.name if manifest else "",
+            metric=self.metric or run.manifest.plan.metrics[0],
+            approximation=run.approximation(label),
+            model=run.manifest_or_empty.model.name,
         )
 
     @property
@@ -109,10 +107,10 @@ class Reading:
         """Options of the command line that are set, without their dashes -> value."""
         return {name: value for name, value in self._flags.items() if value != Reading()._flags[name]}
 
-    def options_for(self, results: xr.DataTree) -> dict[str, str]:
-        """Options that a command on these results needs to give the same reading, `method` with its positions."""
-        label = self.resolve(results).label
-        usual = Reading().resolve(results)
+    def options_for(self, run: FinishedRun) -> dict[str, str]:
+        """Options that a command on this run needs to give the same reading, `method` with its positions."""
+        label = self.resolve(run).label
+        usual = Reading().resolve(run)
         method = {"method": str(label)} if label != usual.label else {}
         return method | {
             name: value
@@ -120,9 +118,9 @@ class Reading:
             if name not in ("method", "positions") and value != usual._flags[name]
         }
 
-    def file_suffix(self, results: xr.DataTree) -> str:
+    def file_suffix(self, run: FinishedRun) -> str:
         """Non-default options as the end of a file name, so that outputs never overwrite each other; "" for none."""
-        options = self.options_for(results)
+        options = self.options_for(run)
         parts = [slug(options[name]) for name in ("method", "metric", "effect") if name in options]
         return "".join(f"-{part}" for part in parts) + self.judging_suffix
 
@@ -136,14 +134,14 @@ class Reading:
         }
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
-    def evidence_folder(self, results: xr.DataTree, *, ablated: str = "last") -> str:
+    def evidence_folder(self, run: FinishedRun, *, ablated: str = "last") -> str:
         """Where `hc.run_evidence` saves the test of these categories within a results folder.
 
         Args:
-            results: The results.
+            run: The run.
             ablated: Positions at which heads are ablated, "last" or "all".
         """
-        suffix = replace(self, sign="helping").file_suffix(results)
+        suffix = replace(self, sign="helping").file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
 
     @property
@@ -179,11 +177,11 @@ class Reading:
         }
 
 
-def read_scores(results: xr.DataTree, reading: Reading, *, seed: int = 0) -> xr.Dataset:
+def read_scores(run: FinishedRun, reading: Reading, *, seed: int = 0) -> xr.Dataset:
     """`hc.score` of a reading, with as many sign draws as the level of its rule needs."""
-    reading = reading.resolve(results)
+    reading = reading.resolve(run)
     return score(
-        results,
+        run.tree,
         method=reading.label.method,
         metric=reading.metric,
         positions=reading.label.positions or None,
@@ -198,13 +196,13 @@ def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
     return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
 
 
-def map_tables(results: xr.DataTree, reading: Reading) -> dict[str, xr.Dataset]:
+def map_tables(run: FinishedRun, reading: Reading) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of a reading.
 
     Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
     `not_judged` of the members says why.
     """
-    scores = read_scores(results, reading)
+    scores = read_scores(run, reading)
     try:
         members = judge_scores(scores, reading)
     except TooFewItemsError as error:
@@ -217,23 +215,21 @@ def map_tables(results: xr.DataTree, reading: Reading) -> dict[str, xr.Dataset]:
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=reading.sign)}
 
 
-def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:
-    """The reading for these results, with a method whose categories can be tested.
+def resolve_tested(reading: Reading, run: FinishedRun) -> Reading:
+    """The reading for this run, with a method whose categories can be tested.
 
     Raises:
         OptionError: Several positions of the method and none chosen, or a control.
         UnknownNameError: A method that the results do not hold.
         DataError: No scored task.
     """
-    labels = scored_labels(results)
-    if not labels:
+    if not run.scored:
         raise DataError("These results hold no scored task, so there is no category to test.")
-    declared = declarations(results)
-    causal = [label for label in labels if not declared[str(label)].control_of]
+    causal = [label for label in run.scored if not run.declarations[str(label)].control_of]
     method = reading.label
     if not method.name and causal:
-        return reading.resolve(results)
-    matches = [label for label in labels if method.name == "" or method in (label, label.at(""))]
+        return reading.resolve(run)
+    matches = [label for label in run.scored if method.name == "" or method in (label, label.at(""))]
     if matches and matches[0] not in causal:
         raise OptionError(
             f"{matches[0]} is a control: the heads that stand out in it serve no category that could be tested. Choose "
@@ -242,5 +238,7 @@ def resolve_tested(reading: Reading, results: xr.DataTree) -> Reading:
     if len(matches) > 1:
         raise OptionError(f"These results hold '{method}' as {', '.join(map(str, matches))}: name one of them.")
     if not matches:
-        raise UnknownNameError(f"These results hold no block of '{method}'; they hold {', '.join(map(str, labels))}.")
-    return replace(reading, label=matches[0]).resolve(results)
+        raise UnknownNameError(
+            f"These results hold no block of '{method}'; they hold {', '.join(map(str, run.scored))}."
+        )
+    return replace(reading, label=matches[0]).resolve(run)

@@ -29,8 +29,8 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
-from headcats.results.tree import drop_untried_categories, manifest_of, suite_blocks, task_nodes
 from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Only this method; default: all (models: the first)."
@@ -85,24 +85,22 @@ def compare_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    loaded = [load(folder) for folder in folders]
-    for tree, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
-        check_scored(tree, folder, method, by="`headcats compare` of several folders")
-    results = {
-        name: drop_untried_categories(tree, *loaded) for name, tree in zip(_labels(folders), loaded, strict=True)
-    }
+    loaded = [FinishedRun(load(folder)) for folder in folders]
+    for run, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
+        check_scored(run, folder, method, by="`headcats compare` of several folders")
+    runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(folders), loaded, strict=True)}
     answer = Answer(as_json)
     answer.numbers = dict.fromkeys(_KEYS)
-    if len(results) > 1:
-        answer.say(plan_findings(results))
+    if len(runs) > 1:
+        answer.say(plan_findings(runs))
         answer.numbers["differences"] = {
-            part: dict(zip(results, values, strict=True)) for part, values in differences(results).items()
+            part: dict(zip(runs, values, strict=True)) for part, values in differences(runs).items()
         }
-    alone = next(iter(results.values())) if len(results) == 1 else None
+    alone = next(iter(runs.values())) if len(runs) == 1 else None
     tables: dict[str, pd.DataFrame] = {}
-    if len({manifest_of(tree).model.weights_hash for tree in results.values()}) > 1:
-        tables[""] = _compare_models(results, reading, answer)
-    elif alone is not None and not task_nodes(alone):
+    if len({run.manifest.model.weights_hash for run in runs.values()}) > 1:
+        tables[""] = _compare_models(runs, reading, answer)
+    elif alone is not None and not alone.tasks:
         try:
             tables[""] = _compare_methods(alone, metric, answer)
         except DataError as error:
@@ -111,8 +109,8 @@ def compare_command(
     else:
         if alone is not None:
             check_scored(alone, folders[0], method, by="`headcats compare` with --method")
-        tables[""] = _compare_protocols(results, reading, answer, halves=halves, folder=folders[0])
-        if alone is not None and suite_blocks(alone) and method is None:
+        tables[""] = _compare_protocols(runs, reading, answer, halves=halves, folder=folders[0])
+        if alone is not None and alone.joint_blocks and method is None:
             tables["-methods"] = _compare_methods(alone, metric, answer)
     if csv is not None:
         paths = {suffix: csv.with_name(f"{csv.stem}{suffix}{csv.suffix}") for suffix in tables}
@@ -130,11 +128,11 @@ def _labels(folders: list[Path]) -> list[str]:
 
 
 def _compare_protocols(
-    results: Mapping[str, xr.DataTree], reading: Reading, answer: Answer, *, halves: int, folder: Path
+    runs: Mapping[str, FinishedRun], reading: Reading, answer: Answer, *, halves: int, folder: Path
 ) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
     protocols = judge_protocols(
-        results,
+        {name: run.tree for name, run in runs.items()},
         rule=reading.rule,
         min_tasks=reading.min_tasks,
         method=reading.label.method or None,
@@ -154,8 +152,8 @@ def _compare_protocols(
         "pairs": compared,
         "replicated": replicates(protocols.members, sign=reading.sign),
     }
-    if len(results) == 1 and halves:
-        split = _compare_halves(next(iter(results.values())), reading, answer, splits=halves)
+    if len(runs) == 1 and halves:
+        split = _compare_halves(next(iter(runs.values())), reading, answer, splits=halves)
         if not reading.options.keys() & {"method", "positions", "metric"}:
             _save(Robustness(table, protocols.members, protocols.left_out, split), reading, folder, answer)
     return compared
@@ -171,23 +169,23 @@ def _save(robustness: Robustness, reading: Reading, folder: Path, answer: Answer
     answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}; `headcats report {folder}` shows it.")
 
 
-def _compare_methods(results: xr.DataTree, metric: str | None, answer: Answer) -> pd.DataFrame:
+def _compare_methods(run: FinishedRun, metric: str | None, answer: Answer) -> pd.DataFrame:
     """All methods on one grid of heads."""
-    table = method_agreement(method_scores(results, metric=metric))
+    table = method_agreement(method_scores(run.tree, metric=metric))
     answer.say(method_findings(table))
     columns = ["rank_correlation", "layer_correlation", "p_value", "q_value", "top_overlap", "top_chance"]
     answer.numbers["methods"] = table[columns].reset_coords(drop=True).to_dataframe().reset_index()
     return answer.numbers["methods"]
 
 
-def _compare_halves(results: xr.DataTree, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
-    reading = reading.resolve(results)
+def _compare_halves(run: FinishedRun, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
+    reading = reading.resolve(run)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
 
     def judge(half: xr.DataTree) -> xr.Dataset:
-        return judge_scores(read_scores(half, reading), reading)
+        return judge_scores(read_scores(FinishedRun(half), reading), reading)
 
-    halves = half_agreement(results, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
+    halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
     answer.say(half_findings(halves, title=title))
     by_category = [name for name in halves.data_vars if halves[name].dims == ("category",)]
     answer.numbers["halves"] = {
@@ -199,9 +197,9 @@ def _compare_halves(results: xr.DataTree, reading: Reading, answer: Answer, *, s
     return halves
 
 
-def _compare_models(results: Mapping[str, xr.DataTree], reading: Reading, answer: Answer) -> pd.DataFrame:
+def _compare_models(runs: Mapping[str, FinishedRun], reading: Reading, answer: Answer) -> pd.DataFrame:
     """The structure of the categories of different models."""
-    members = {name: judge_scores(read_scores(tree, reading), reading) for name, tree in results.items()}
+    members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})
     answer.say(structure_findings(models))
     answer.numbers["models"] = models

@@ -21,8 +21,8 @@ from rich.text import Text
 
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Table, paragraph
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
-from headcats.results.tree import manifest_of
 from headcats.results.whole_file import write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
@@ -53,11 +53,10 @@ def note_control(label: Label) -> None:
         warn(f"{label.name} is a control: {declaration.caution}")
 
 
-def note_unfinished(results: xr.DataTree) -> None:
+def note_unfinished(run: FinishedRun) -> None:
     """Warn where a run was stopped before it had come to every task."""
-    manifest = manifest_of(results)
-    if left := manifest.unfinished():
-        done = len(manifest.tasks)
+    if left := run.manifest.unfinished():
+        done = len(run.manifest.tasks)
         names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
         warn(
             f"This run is not finished: it has {done} of {done + len(left)} tasks (not {names}). Repeat the same "

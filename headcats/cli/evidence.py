@@ -14,8 +14,8 @@ from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import paragraph
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
-from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
@@ -54,16 +54,16 @@ def evidence_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
-    results = load(folder)
-    note_unfinished(results)
-    check_scored(results, folder, method, by="`headcats evidence`")
+    run = FinishedRun(load(folder))
+    note_unfinished(run)
+    check_scored(run, folder, method, by="`headcats evidence`")
     from headcats.categories.reading import resolve_tested
     from headcats.study.evidence_run import run_evidence
 
-    target = folder / resolve_tested(reading, results).evidence_folder(results, ablated=positions)
+    target = folder / resolve_tested(reading, run).evidence_folder(run, ablated=positions)
     replaced = " These replace earlier ones." if (target / f"{EVIDENCE_TABLES[0]}.nc").exists() else ""
     evidence = run_evidence(
-        model or manifest_of(results).model.name,
+        model or run.manifest.model.name,
         folder,
         method=method,
         metric=metric,

@@ -20,9 +20,9 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
 from headcats.results.label import Label
-from headcats.results.tree import drop_untried_categories, manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
 Table: TypeAlias = tuple[xr.Dataset, str]
@@ -69,20 +69,20 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    results, kind = drop_untried_categories(load(folder)), reads(draw)
+    run, kind = FinishedRun(load(folder)).without_untried(), reads(draw)
     # `importance_grid` shows any score over layers and heads.
-    block = joint_block(results, name, method=method, any_method=kind == "importance")
+    block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
         arguments.refuse_unused(reading.options.keys() - {"method"}, by=f"Figure {name!r} of a joint method")
         table, title = block, suite_title(block)
     elif kind == "agreement":
-        table, title = _agreement_table(results, name, reading)
+        table, title = _agreement_table(run, name, reading)
     elif kind in EVIDENCE_TABLES:
         table, title = _evidence_table(folder, kind, name, reading, method=method, positions=positions)
     else:
-        check_scored(results, folder, method, by=f"Figure {name!r}")
+        check_scored(run, folder, method, by=f"Figure {name!r}")
         # Of an importance any score of any method, by category.
-        table, title = _map_table(results, "members" if kind == "importance" else kind, name, reading)
+        table, title = _map_table(run, "members" if kind == "importance" else kind, name, reading)
     titled = {"title": title} if "title" in inspect.signature(draw).parameters else {}
     file = write(draw(table, **(titled | figure_options)), destination)
     if as_json:
@@ -91,10 +91,10 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _agreement_table(results: xr.DataTree, name: str, reading: Reading) -> Table:
+def _agreement_table(run: FinishedRun, name: str, reading: Reading) -> Table:
     arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
-    title = f"Methods on one grid of heads, model {manifest_of(results).model.name}"
-    return method_agreement(method_scores(results, metric=reading.metric or None)), title
+    title = f"Methods on one grid of heads, model {run.manifest.model.name}"
+    return method_agreement(method_scores(run.tree, metric=reading.metric or None)), title
 
 
 def _evidence_table(
@@ -119,10 +119,10 @@ def _evidence_table(
     )
 
 
-def _map_table(results: xr.DataTree, table: str, name: str, reading: Reading) -> Table:
-    reading = reading.resolve(results)
+def _map_table(run: FinishedRun, table: str, name: str, reading: Reading) -> Table:
+    reading = reading.resolve(run)
     note_control(reading.label)
-    tables = map_tables(results, reading)
+    tables = map_tables(run, reading)
     if table not in tables:
         raise OptionError(
             f"Figure {name!r} reads {table!r}; a results folder gives {', '.join(tables)}. Call it from Python."

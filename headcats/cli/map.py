@@ -19,9 +19,9 @@ from headcats.reports.text.joint_blocks import relation_map, suite_title, thresh
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
 from headcats.results.label import Label
-from headcats.results.tree import declarations, drop_untried_categories, suite_blocks, task_nodes, tried_categories
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
@@ -61,20 +61,20 @@ def map_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    results = drop_untried_categories(load(folder))
-    note_unfinished(results)
+    run = FinishedRun(load(folder)).without_untried()
+    note_unfinished(run)
     answer = Answer(as_json)
-    joint = method or ("" if task_nodes(results) else next(iter(suite_blocks(results)), ""))
-    if joint in suite_blocks(results) or registered(Label.parse(joint).name).kind == "joint":
-        _map_relations(results, folder, joint, reading=reading, csv=csv, answer=answer)
+    joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
+    if joint in run.joint_blocks or registered(Label.parse(joint).name).kind == "joint":
+        _map_relations(run, folder, joint, reading=reading, csv=csv, answer=answer)
         return
-    check_scored(results, folder, method, by="A map")
-    reading = reading.resolve(results)
+    check_scored(run, folder, method, by="A map")
+    reading = reading.resolve(run)
     note_control(reading.label)
-    tables = map_tables(results, reading)
+    tables = map_tables(run, reading)
     answer.say(map_findings(tables, reading))
     answer.numbers = map_numbers(tables, reading)
-    suffix = reading.file_suffix(results)
+    suffix = reading.file_suffix(run)
     draw_map(answer, "overlap_map", tables["overlap"], folder / f"overlap_map{suffix}.html", title=reading.title)
     if csv:
         _write_heads(answer, tables["overlap"], folder / f"heads{suffix}.csv")
@@ -98,23 +98,21 @@ def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
     answer.write_table("heads", head_table(shared), path, f"Head list: {path}")
 
 
-def _map_relations(
-    results: xr.DataTree, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer
-) -> None:
+def _map_relations(run: FinishedRun, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
     """The map of a joint method that sorts heads by their weights."""
-    declaration = _joint_declaration(results, method)
+    declaration = _joint_declaration(run, method)
     if not declaration.sorts_heads:
-        drawn_by = quoted_figure_commands(results, folder, method)
+        drawn_by = quoted_figure_commands(run, folder, method)
         raise OptionError(
             f"{method} sorts no heads into categories, so there is no map of it"
             + (f"; {drawn_by} draws it." if drawn_by else ", and these results hold no such method either.")
         )
-    block = joint_block(results, declaration.figure, method=method)
+    block = joint_block(run, declaration.figure, method=method)
     assert block is not None  # it is held, or an error names how to get it
     # One relation of a category is enough: so the method is defined.
     met = {"method", "rule"} | ({"min-tasks"} if reading.min_tasks == 1 else set())
     arguments.refuse_unused(reading.options.keys() - met, by=f"The map of {method}")
-    tried = tried_categories(results, str(block.attrs["label"]))
+    tried = run.tried_categories(str(block.attrs["label"]))
     threshold = threshold_of(reading.rule, method=str(block.attrs["method"]))
     shared, findings = relation_map(block, threshold=threshold, tried=tried)
     answer.say(findings)
@@ -126,9 +124,9 @@ def _map_relations(
     answer.end()
 
 
-def _joint_declaration(results: xr.DataTree, method: str) -> Declaration:
+def _joint_declaration(run: FinishedRun, method: str) -> Declaration:
     name = Label.parse(method).name
-    declared = [about for label, about in declarations(results).items() if Label.parse(label).name == name]
+    declared = [about for label, about in run.declarations.items() if Label.parse(label).name == name]
     return next(iter(declared), registered(name))
 
 

@@ -8,8 +8,8 @@ import typer
 from headcats.cli.arguments import AsJson, Folders
 from headcats.cli.console import put, tell
 from headcats.errors import pluralize
+from headcats.results.finished_run import FinishedRun
 from headcats.results.merging import merge
-from headcats.results.tree import suite_blocks, task_nodes
 
 
 def merge_command(
@@ -24,8 +24,8 @@ def merge_command(
 
     Keys of `--json`: `folder`, `tasks` and `suite_methods` (names of what it holds).
     """
-    merged = merge(folders, out=destination)
-    tasks, joint = list(task_nodes(merged)), list(suite_blocks(merged))
+    merged = FinishedRun(merge(folders, out=destination))
+    tasks, joint = list(merged.tasks), list(merged.joint_blocks)
     if as_json:
         put({"folder": destination, "tasks": tasks, "suite_methods": joint})
         return

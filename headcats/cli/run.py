@@ -20,17 +20,9 @@ from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label, default_methods
 from headcats.results.finding import Finding, paragraph
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
-from headcats.results.tree import (
-    approximation_of,
-    declarations,
-    drop_untried_categories,
-    first_exact,
-    manifest_of,
-    scored_labels,
-    suite_blocks,
-)
 from headcats.study.defaults import DEFAULTS, OF_SUITE
 
 _METHODS = (
@@ -136,9 +128,8 @@ def tell_run(
 
     Attention of the heads is drawn where `viewed`, the model, is there.
     """
-    manifest = manifest_of(results)
-    results = drop_untried_categories(results)
-    blocks = suite_blocks(results)
+    run = FinishedRun(results).without_untried()
+    manifest, blocks = run.manifest, run.joint_blocks
     answer.numbers = {
         "folder": folder,
         "model": manifest.model.name,
@@ -153,7 +144,7 @@ def tell_run(
         "views": [],
     }
     if not all(spec.is_joint for spec in specs):
-        _tell_map(results, manifest, specs, folder, answer)
+        _tell_map(run, specs, folder, answer)
     joint = [spec for spec in specs if spec.is_joint and spec.label in blocks]
     for spec in joint:
         _tell_joint(blocks[spec.label], manifest, spec, folder, answer)
@@ -165,43 +156,39 @@ def tell_run(
     answer.end()
 
 
-def _tell_map(
-    results: xr.DataTree, manifest: Manifest, specs: Sequence[MethodSpec], folder: Path, answer: Answer
-) -> None:
-    first = next(spec for spec in specs if not spec.is_joint)
+def _tell_map(run: FinishedRun, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
+    manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
     scored = len(manifest.tasks) - len(manifest.skipped())
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
     answer.say([f"Scored {count} of suite {manifest.plan.suite} on {manifest.model.name}."])
     if not scored:
         return
-    reading = Reading(Label.parse(first.label)).resolve(results)
-    tables = map_tables(results, reading)
+    reading = Reading(Label.parse(first.label)).resolve(run)
+    tables = map_tables(run, reading)
     answer.say(map_findings(tables, reading))
     answer.numbers["map"] = map_numbers(tables, reading)
-    answer.say(_further_methods(results, reading, {spec.label for spec in specs}, folder))
-    option = "" if first_exact(results) == reading.label else f" --method {reading.label}"
+    answer.say(_further_methods(run, reading, {spec.label for spec in specs}, folder))
+    option = "" if run.default_label == reading.label else f" --method {reading.label}"
     not_judged = "not_judged" in tables["members"].attrs
     hint = "" if not_judged else f" Head list: `headcats map {folder}{option} --csv`"
-    page = folder / f"overlap_map{reading.file_suffix(results)}.html"
+    page = folder / f"overlap_map{reading.file_suffix(run)}.html"
     draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
 
 
-def _further_methods(results: xr.DataTree, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
+def _further_methods(run: FinishedRun, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
     """What these results hold beside what is mapped and the methods of this run, and the commands that show it."""
-    declared = declarations(results)
     scored = {
-        str(label): approximation_label(approximation_of(results, label))
-        for label in scored_labels(results)
-        if not declared[str(label)].control_of and label != reading.label
+        str(label): approximation_label(run.approximation(label))
+        for label in run.scored
+        if not run.declarations[str(label)].control_of and label != reading.label
     }
-    joint = list(suite_blocks(results))
     methods = [f"{label} ({kind})" if kind else label for label, kind in scored.items()]
-    methods += [label for label in joint if declared[label].sorts_heads]
+    methods += [label for label in run.joint_blocks if run.declarations[label].sorts_heads]
     hint = f"Another method can tell another story: `headcats map {folder} --method NAME`"
     paragraphs = [paragraph("text.plain", text=f"Also scored: {', '.join(methods)}. {hint}")] if methods else []
-    for label in joint:
-        commands = quoted_figure_commands(results, folder, label)
-        if commands and not declared[label].sorts_heads and label not in labels:
+    for label in run.joint_blocks:
+        commands = quoted_figure_commands(run, folder, label)
+        if commands and not run.declarations[label].sorts_heads and label not in labels:
             text = f"Also there: {label}, a joint method: {commands} draws it."
             paragraphs.append(paragraph("text.plain", text=text))
     return paragraphs

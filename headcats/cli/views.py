@@ -8,8 +8,8 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.console import Answer
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
-from headcats.results.tree import manifest_of
 from headcats.study.defaults import DEFAULT_RULE
 
 
@@ -37,11 +37,11 @@ def views_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
-    results = load(folder)
+    run = FinishedRun(load(folder))
     from headcats.reports.attention.writing import write_views
 
     pages = write_views(
-        model or manifest_of(results).model.name,
+        model or run.manifest.model.name,
         folder,
         method=method,
         metric=metric,

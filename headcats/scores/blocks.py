@@ -7,8 +7,8 @@ import xarray as xr
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import registered
+from headcats.results.finished_run import FinishedRun, tables_of
 from headcats.results.label import Label
-from headcats.results.tree import declarations, scored_labels, suite_blocks, tables_of, task_nodes
 
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
@@ -28,7 +28,7 @@ def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
     return {"approximation": expected} if expected else {}
 
 
-def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
+def find_blocks(run: FinishedRun, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
     """Task -> block of one method, and its positions.
 
     Raises:
@@ -38,16 +38,15 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     Warns:
         StatisticsWarning: Tasks without such a block.
     """
-    tasks = task_nodes(results)
-    labels = scored_labels(results)
+    tasks, labels = run.tasks, run.scored
     methods = list(dict.fromkeys(label.method for label in labels))
     if method not in methods:
-        if advice := instead_of_scores(results, method):
+        if advice := instead_of_scores(run, method):
             raise UnknownNameError(advice)
         message = unknown_name_message("method of these results", method, methods)
         if method in names("method"):
-            run = f"repeat the run that made them with --methods {method} (methods=[{method!r}]), same folder"
-            message += f" To add it, {run}."
+            command = f"--methods {method} (methods=[{method!r}])"
+            message += f" To add it, repeat the run that made them with {command}, same folder."
         raise UnknownNameError(message)
     present = [label.positions for label in labels if label.method == method]
     if positions is None and len(present) > 1:
@@ -66,16 +65,16 @@ def find_blocks(results: xr.DataTree, *, method: str, positions: str | None) -> 
     return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
 
 
-def instead_of_scores(results: xr.DataTree, method: str) -> str:
+def instead_of_scores(run: FinishedRun, method: str) -> str:
     """What to call where scores of single tasks are asked of a method that has none; "" for any other method.
 
     Args:
-        results: As `hc.load` returns them.
+        run: The run.
         method: As the user wrote it, with or without options: "head_gating:preset=chg-mini".
     """
     name = Label.parse(method).name
-    tables = tables_of(name, suite_blocks(results))
-    by_name = {Label.parse(label).name: about for label, about in reversed(declarations(results).items())}
+    tables = tables_of(name, run.joint_blocks)
+    by_name = {Label.parse(label).name: about for label, about in reversed(run.declarations.items())}
     about = by_name.get(name) or registered(name)
     if about.kind != "joint":
         return ""

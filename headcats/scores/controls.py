@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of, registered_declarations
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
-from headcats.results.tree import declarations
 from headcats.scores.effects import prompt_effects
 from headcats.statistics.task import PromptEffects, estimate
 
@@ -28,13 +28,13 @@ class Control(NamedTuple):
     """Task -> block, where there is one."""
 
 
-def control_blocks(results: xr.DataTree, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
-    """What a control holds fixed ("task", "item") -> the control of a method that results hold."""
+def control_blocks(run: FinishedRun, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
+    """What a control holds fixed ("task", "item") -> the control of a method that a run holds."""
     controls: dict[str, Control] = {}
-    for label, about in declarations(results).items():
+    for label, about in run.declarations.items():
         control = Label.parse(label)
         if about.control_of == method and control.positions == positions:
-            blocks = {task: results[task][label].to_dataset() for task in tasks if label in results[task].children}
+            blocks = {task: run.tasks[task][label].to_dataset() for task in tasks if label in run.tasks[task].children}
             controls[about.control] = Control(control.method, method, blocks)
     return {kind: controls[kind] for kind in ("task", "item") if kind in controls}
 

@@ -23,7 +23,7 @@ from headcats.results.declaration import (
     registered_declarations,
     suite_methods,
 )
-from headcats.results.tree import declarations
+from headcats.results.finished_run import FinishedRun
 
 
 def test_declarations_are_read_without_torch():
@@ -91,7 +91,7 @@ class TestOfABlock:
 
     def test_results_say_which_methods_are_joint(self) -> None:
         nodes = {"/a/denoising_patch@last": xr.Dataset(), "/_suite/nobody:x=1": xr.Dataset()}
-        declared = declarations(xr.DataTree.from_dict(nodes))
+        declared = FinishedRun(xr.DataTree.from_dict(nodes)).declarations
         assert {label: about.kind for label, about in declared.items()} == {
             "denoising_patch@last": "task",
             "nobody:x=1": "joint",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
+from headcats.results.finished_run import FinishedRun
 from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (
     BlockRecord,
@@ -21,7 +22,6 @@ from headcats.results.records import (
     PlanRecord,
     TaskRecord,
 )
-from headcats.results.tree import find_manifest, manifest_of
 
 # Written by the code of commit 2f66930, before the manifest had types.
 OLD = [Path(__file__).parent / name for name in ("old_tasks.json", "old_joint.json")]
@@ -156,11 +156,11 @@ def test_a_newer_format_is_refused_as_newer():
 
 def test_results_without_manifest():
     tree = xr.DataTree()
-    assert find_manifest(tree) is None
+    assert FinishedRun(tree).manifest_or_empty == Manifest()
     with pytest.raises(DataError, match="no manifest"):
-        manifest_of(tree)
+        _ = FinishedRun(tree).manifest
     tree.attrs["manifest"] = full_manifest().to_json()
-    assert find_manifest(tree) == manifest_of(tree) == full_manifest()
+    assert FinishedRun(tree).manifest_or_empty == FinishedRun(tree).manifest == full_manifest()
 
 
 # ------------------------------------------------------------------------------------------------ what it answers

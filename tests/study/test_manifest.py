@@ -10,9 +10,9 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
+from headcats.results.finished_run import FinishedRun
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.tree import manifest_of
 from headcats.study.manifest import check_same_plan, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
@@ -98,7 +98,7 @@ def test_the_fingerprint_of_a_block_sees_all_its_parts():
 
 
 def test_the_manifest_of_a_run(finished, model):
-    manifest = manifest_of(hc.load(finished))
+    manifest = FinishedRun(hc.load(finished)).manifest
     assert manifest.plan.n_prompts == 8
     assert manifest.methods == ("denoising_patch@last", "mean_ablation@all")
     assert list(manifest.tasks) == ["always_a", "always_b", "always_c", "shifted"]

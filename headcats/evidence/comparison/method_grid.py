@@ -13,8 +13,8 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
-from headcats.results.tree import approximation_of, declarations, scored_labels, suite_blocks, task_nodes
 from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")
@@ -80,17 +80,18 @@ def method_scores(
         The methods' own, named in the docstrings of `hc.methods`. To put them on one grid is headcats' own.
     """
     check_is(results, RESULTS, by="hc.evidence.method_scores")
-    causal, suite = [str(label) for label in scored_labels(results)], suite_blocks(results)
+    run = FinishedRun(results)
+    causal, joint = [str(label) for label in run.scored], run.joint_blocks
     by_label: dict[str, _MethodGrid] = {}
     left_out: dict[str, str] = {}
-    for label in [*causal, *suite] if methods is None else _select(methods, [*causal, *suite]):
+    for label in [*causal, *joint] if methods is None else _select(methods, [*causal, *joint]):
         try:
-            if methods is None and label in causal and (reason := _unsuitable(results, label)):
+            if methods is None and label in causal and (reason := _unsuitable(run, label)):
                 left_out[label] = reason
             elif label in causal:
-                by_label[label] = _causal(results, label, metric)
+                by_label[label] = _causal(run, label, metric)
             else:
-                by_label[label] = _joint(label, suite[label])
+                by_label[label] = _joint(label, joint[label])
         except DataError as problem:
             left_out[label] = str(problem)
     if not by_label:
@@ -128,25 +129,25 @@ def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
     return list(dict.fromkeys(itertools.chain(*by_name.values())))
 
 
-def _unsuitable(results: xr.DataTree, label: str) -> str:
+def _unsuitable(run: FinishedRun, label: str) -> str:
     """Why a method is not compared unless it is named."""
-    if declarations(results)[label].control_of:
+    if run.declarations[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
-    if approximation_of(results, Label.parse(label)):
+    if run.approximation(Label.parse(label)):
         return "an approximation: estimates, no patched effects; name the method to compare it"
     return ""
 
 
-def _causal(results: xr.DataTree, label: str, metric: str | None) -> _MethodGrid:
+def _causal(run: FinishedRun, label: str, metric: str | None) -> _MethodGrid:
     method = Label.parse(label)
-    block = next(node[label] for node in task_nodes(results).values() if label in node.children)
+    block = next(node[label] for node in run.tasks.values() if label in node.children)
     measured = [str(name) for name in block.coords["metric"].values] if "metric" in block.coords else []
-    strength = declarations(results)[label].strength or Strength()
+    strength = run.declarations[label].strength or Strength()
     metric = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")
     with warnings.catch_warnings():
         # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(results, method=method.method, metric=metric, positions=method.positions, alpha=0.99)
+        scores = score(run.tree, method=method.method, metric=metric, positions=method.positions, alpha=0.99)
     values = scores[strength.variable]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()

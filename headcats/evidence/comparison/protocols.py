@@ -14,9 +14,8 @@ from headcats.categories.membership import categorize
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
-from headcats.results.manifest import Manifest
-from headcats.results.tree import approximation_of, declarations, find_manifest, scored_labels, task_nodes
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
@@ -108,9 +107,10 @@ def judge_protocols(
     if not results:
         raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
     rule = fdr() if rule is None else rule
-    _check_one_model(results)
-    plans = _plan_differences(results)
-    protocols = list(_protocols(results, plans))
+    runs = {folder: FinishedRun(tree) for folder, tree in results.items()}
+    _check_one_model(runs)
+    plans = _plan_differences(runs)
+    protocols = list(_protocols(runs, plans))
     selected = [
         protocol
         for protocol in protocols
@@ -160,19 +160,18 @@ def judge_protocols(
     return JudgedProtocols(members, left_out)
 
 
-def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
+def _protocols(runs: Mapping[str, FinishedRun], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
-    for folder, tree in results.items():
+    for folder, run in runs.items():
         metrics: dict[str, dict[str, None]] = {}
-        for node in task_nodes(tree).values():
+        for node in run.tasks.values():
             for key, block in node.children.items():
                 if "metric" in block.coords:
                     metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
-        declared = declarations(tree)
-        for label in scored_labels(tree):
-            approximation = approximation_label(approximation_of(tree, label))
+        for label in run.scored:
+            approximation = approximation_label(run.approximation(label))
             effects = ["total"]
-            if "task" in control_blocks(tree, [], method=label.method, positions=label.positions):
+            if "task" in control_blocks(run, [], method=label.method, positions=label.positions):
                 effects.append("task_specific")
             for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
                 marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
@@ -181,26 +180,20 @@ def _protocols(results: Mapping[str, xr.DataTree], plans: Mapping[str, dict[str,
                 name = f"{name}, {folder}" if name in taken else name
                 taken.add(name)
                 name = f"{name}, {approximation}" if approximation else name
-                yield _Protocol(name, folder, label, metric, effect, bool(declared[str(label)].control_of))
+                yield _Protocol(name, folder, label, metric, effect, bool(run.declarations[str(label)].control_of))
 
 
-def _plan_differences(results: Mapping[str, xr.DataTree]) -> dict[str, dict[str, Any]]:
-    """The parts of each results' plan, its tasks among them, that differ from the first one's."""
+def _plan_differences(runs: Mapping[str, FinishedRun]) -> dict[str, dict[str, Any]]:
+    """The parts of each run's plan, its tasks among them, that differ from the first one's."""
     flat: dict[str, dict[str, Any]] = {}
-    for folder, tree in results.items():
-        manifest = find_manifest(tree) or Manifest()
-        plan, model = manifest.plan.complete(), manifest.model.complete()
+    for folder, run in runs.items():
+        plan, model = run.manifest_or_empty.plan.complete(), run.manifest_or_empty.model.complete()
         flat[folder] = {key: value for key, value in plan.items() if key != "metrics"}
-        flat[folder] |= {key: model[key] for key in _MODEL_PARTS} | {"tasks": scored_tasks(tree)}
+        flat[folder] |= {key: model[key] for key in _MODEL_PARTS} | {"tasks": run.scored_tasks}
     first = next(iter(flat.values()), {})
     return {
         folder: {key: value for key, value in plan.items() if value != first.get(key)} for folder, plan in flat.items()
     }
-
-
-def scored_tasks(results: xr.DataTree) -> list[str]:
-    """The tasks with numbers, in alphabetical order."""
-    return sorted(task for task, node in task_nodes(results).items() if node.children)
 
 
 def _in_words(plan: Mapping[str, Any]) -> str:
@@ -210,8 +203,8 @@ def _in_words(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _check_one_model(results: Mapping[str, xr.DataTree]) -> None:
-    hashes = {folder: (find_manifest(tree) or Manifest()).model.weights_hash for folder, tree in results.items()}
+def _check_one_model(runs: Mapping[str, FinishedRun]) -> None:
+    hashes = {folder: run.manifest_or_empty.model.weights_hash for folder, run in runs.items()}
     if len(set(hashes.values())) > 1:
         raise DataError(
             f"{' and '.join(hashes)} hold results of different models: their heads do not correspond. Compare the "

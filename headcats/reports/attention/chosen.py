@@ -13,8 +13,8 @@ from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
+from headcats.results.finished_run import FinishedRun
 from headcats.results.label import Label
-from headcats.results.tree import declarations, drop_untried_categories, manifest_of, suite_blocks, task_nodes
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
 
@@ -70,7 +70,7 @@ class Choice:
     left_out: dict[str, Finding]
 
 
-def choose(results: xr.DataTree, reading: Reading, *, heads: int) -> Choice:
+def choose(run: FinishedRun, reading: Reading, *, heads: int) -> Choice:
     """At most so many heads with the largest effect in each category: its members, or else undecided ones.
 
     The method of the reading may be a joint one that sorts heads. Without a method, it is the first exact one that was
@@ -81,16 +81,16 @@ def choose(results: xr.DataTree, reading: Reading, *, heads: int) -> Choice:
         OptionError: A control, or several positions and none chosen.
         UnknownNameError: A method or metric that the results do not hold.
     """
-    blocks, method = suite_blocks(results), str(reading.label)
-    if method in blocks or registered(method).kind == "joint" or not (method or task_nodes(results)):
-        label = _sorting_method(results, method)
-        relations, declared = blocks[label], declarations(results)[label]
+    method = str(reading.label)
+    if method in run.joint_blocks or registered(method).kind == "joint" or not (method or run.tasks):
+        label = _sorting_method(run, method)
+        relations, declared = run.joint_blocks[label], run.declarations[label]
         members, scores = relation_members(relations), relations["score"]
         by = str(line("attention.by_relation", label=label, cost=declared.cost, rule=members.attrs["rule"]))
         measure = declared.strength.unit if declared.strength else ""
     else:
-        reading = resolve_tested(reading, results)
-        tables = map_tables(drop_untried_categories(results), reading)
+        reading = resolve_tested(reading, run)
+        tables = map_tables(run.without_untried(), reading)
         members, scores, by = tables["members"], tables["scores"]["effect"], reading.title
         measure = str(line("attention.effect"))
     chosen = {name: _choose_heads(members, scores, name, heads) for name in members["category"].values.tolist()}
@@ -142,12 +142,11 @@ def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> t
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
 
 
-def _sorting_method(results: xr.DataTree, method: str) -> str:
+def _sorting_method(run: FinishedRun, method: str) -> str:
     """The block of a joint method that sorts heads: that of `method`, or the first for ""."""
-    declared = declarations(results)
-    blocks, manifest, first = list(suite_blocks(results)), manifest_of(results), default_methods()[0]
+    blocks, manifest, first = list(run.joint_blocks), run.manifest, default_methods()[0]
     for label in blocks:
-        if declared[label].sorts_heads and method in ("", label, Label.parse(label).name):
+        if run.declarations[label].sorts_heads and method in ("", label, Label.parse(label).name):
             return label
     if not method:
         contents = line("attention.contents", labels=blocks) if blocks else None

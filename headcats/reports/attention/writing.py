@@ -18,9 +18,9 @@ from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
 from headcats.results.finding import line
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load, slug
 from headcats.results.manifest import Manifest
-from headcats.results.tree import manifest_of
 from headcats.results.whole_file import TEMPORARY, write_whole
 from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation
@@ -127,12 +127,12 @@ def write_views(
     check_rule(rule, by="hc.write_views")
     reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)
-    tree = load(folder)
-    manifest = manifest_of(tree)
+    run = FinishedRun(load(folder))
+    manifest = run.manifest
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        choice = choose(tree, reading, heads=heads)
+        choice = choose(run, reading, heads=heads)
     adapted = restored_model(manifest, model)
     check_model(adapted)
     preparation = Preparation(adapted, restored_study(manifest))

@@ -44,8 +44,8 @@ def document(material: Material, sections: list[Section]) -> str:
         for part in _figures(part for section in sections for part in section.parts)
     }
     page = environment.get_template("report.html.jinja").render(
-        manifest=material.manifest,
-        model=Path(material.manifest.model.name).name,
+        manifest=material.run.manifest,
+        model=Path(material.run.manifest.model.name).name,
         sections=sections,
         payloads=payloads.items(),
         style=Markup(assets.joinpath("report.css").read_text(encoding="utf-8")),

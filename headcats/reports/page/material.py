@@ -14,14 +14,12 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results.declaration import Declaration
-from headcats.results.manifest import Manifest
-from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
+from headcats.results.finished_run import FinishedRun
 
 
 @dataclass(frozen=True)
 class Material:
-    """Results, what was made of them, and what else lies in their folder.
+    """A run, what was made of it, and what else lies in its folder.
 
     Attributes:
         tables: `scores`, `members` and `overlap` of the map; {} where no task was scored.
@@ -30,22 +28,12 @@ class Material:
         cautions: Warnings of the statistics, in the order in which they came.
     """
 
-    results: xr.DataTree
+    run: FinishedRun
     tables: Mapping[str, xr.Dataset]
     reading: Reading
     folder: Path | None
     target: Path
     cautions: tuple[str, ...] = ()
-
-    @cached_property
-    def manifest(self) -> Manifest:
-        """That of the results."""
-        return manifest_of(self.results)
-
-    @cached_property
-    def blocks(self) -> dict[str, xr.Dataset]:
-        """Joint method -> its block."""
-        return suite_blocks(self.results)
 
     @cached_property
     def evidence(self) -> list[xr.DataTree]:
@@ -71,22 +59,12 @@ class Material:
         """Folders of evidence on the mapped categories; suppressing heads are not tested."""
         if not self.tables or self.reading.sign == "suppressing":
             return []
-        return [self.reading.evidence_folder(self.results, ablated=positions) for positions in ("last", "all")]
+        return [self.reading.evidence_folder(self.run, ablated=positions) for positions in ("last", "all")]
 
     @cached_property
     def views(self) -> list[View]:
         """Attention views that lie in the folder."""
         return [] if self.folder is None else saved_views(self.folder)
-
-    @cached_property
-    def declared(self) -> dict[str, Declaration]:
-        """Label of every block -> what its method says of itself."""
-        return declarations(self.results)
-
-    @cached_property
-    def labels(self) -> list[str]:
-        """Every method@positions of the scored tasks, as it was run."""
-        return [str(label) for label in scored_labels(self.results)]
 
     @cached_property
     def mapped(self) -> str:
@@ -108,13 +86,13 @@ class Material:
         if not self.tables:
             return {}
         scores: dict[str, xr.Dataset | str] = {self.mapped: self.tables["scores"]}
-        for label in scored_labels(self.results):
-            if str(label) in scores or self.declared[str(label)].control_of:
+        for label in self.run.scored:
+            if str(label) in scores or self.run.declarations[str(label)].control_of:
                 continue
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", StatisticsWarning)  # those of the mapped method are shown
-                    scores[str(label)] = read_scores(self.results, Reading(label, self.reading.metric))
+                    scores[str(label)] = read_scores(self.run, Reading(label, self.reading.metric))
             except HeadcatsError as error:  # measured in other metrics alone, for example
                 scores[str(label)] = str(error)
         return scores
@@ -122,9 +100,9 @@ class Material:
     @cached_property
     def strengths(self) -> xr.Dataset | None:
         """What joint methods say of every head, on one grid; None where there are none."""
-        labels = [label for label in self.blocks if self.declared[label].strength]
+        labels = [label for label in self.run.joint_blocks if self.run.declarations[label].strength]
         try:
-            return method_scores(self.results, methods=labels) if labels else None
+            return method_scores(self.run.tree, methods=labels) if labels else None
         except HeadcatsError:
             return None
 
@@ -133,7 +111,7 @@ class Material:
         """Task, method@positions, path and outcome of the self-check, for every block of a task."""
         return [
             (task, label, record.path, record.self_check)
-            for task, records in self.manifest.blocks.items()
+            for task, records in self.run.manifest.blocks.items()
             for label, record in records.items()
         ]
 
@@ -145,7 +123,7 @@ class Material:
     def command(self, name: str, *options: str) -> str:
         """A command on the folder that speaks of the same categories, with those `options` that are not the default."""
         folder = "DIR" if self.folder is None else shlex.quote(self.folder.as_posix())
-        values = self.reading.options_for(self.results) if self.tables else {}
+        values = self.reading.options_for(self.run) if self.tables else {}
         return f"headcats {name} {folder}" + "".join(f" --{key} {values[key]}" for key in options if key in values)
 
     def address(self, path: Path) -> str:

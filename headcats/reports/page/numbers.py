@@ -61,7 +61,7 @@ class Packed:
 
 def head_store(material: Material, *, room: int) -> tuple[dict[str, Any], bytes]:
     """The description that becomes JSON, and the bytes that it describes; both take `room` characters at most."""
-    model = material.manifest.model
+    model = material.run.manifest.model
     per_layer = [0] * (max(model.layers) + 1)
     for layer, n in zip(model.layers, model.heads, strict=True):
         per_layer[layer] = n

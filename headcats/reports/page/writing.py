@@ -13,8 +13,8 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import load
-from headcats.results.tree import drop_untried_categories, task_nodes
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 
@@ -87,11 +87,11 @@ def write_report(
 ) -> Path:
     """`report` of a reading."""
     folder, tree = _read(results)
-    tree = drop_untried_categories(tree)
-    reading = reading.resolve(tree) if task_nodes(tree) else reading
-    tables, cautions = _read_tables(tree, reading)
-    target = _target(path, folder, reading.file_suffix(tree) if tables else "")
-    material = Material(tree, tables, reading, folder=folder, target=target, cautions=cautions)
+    run = FinishedRun(tree).without_untried()
+    reading = reading.resolve(run) if run.tasks else reading
+    tables, cautions = _read_tables(run, reading)
+    target = _target(path, folder, reading.file_suffix(run) if tables else "")
+    material = Material(run, tables, reading, folder=folder, target=target, cautions=cautions)
     sections = [section for make in SECTIONS if (section := make(material)).parts]
     write_whole(target, document(material, sections).encode("utf-8"))
     return target
@@ -110,13 +110,13 @@ def _read(results: Any) -> tuple[Path | None, xr.DataTree]:
     return (Path(source) if source is not None else None), results
 
 
-def _read_tables(tree: xr.DataTree, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
+def _read_tables(run: FinishedRun, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
     """Scores, members and overlap, and what the statistics warned of; nothing where no task was scored."""
-    if not task_nodes(tree):
+    if not run.tasks:
         return {}, ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", StatisticsWarning)
-        tables = map_tables(tree, reading)
+        tables = map_tables(run, reading)
     for warning in caught:
         if not issubclass(warning.category, StatisticsWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

@@ -9,10 +9,9 @@ import numpy as np
 import xarray as xr
 
 from headcats.evidence.comparison.method_agreement import disagreements
-from headcats.evidence.comparison.protocols import scored_tasks
 from headcats.reports.text.agreement import approximation_findings
 from headcats.results.finding import Finding, Table, first_names, line, number_text, paragraph, table
-from headcats.results.tree import manifest_of
+from headcats.results.finished_run import FinishedRun
 
 NAMED_HEADS = 3
 NAMED_TASKS = 5  # more tasks are counted, not named
@@ -64,18 +63,18 @@ def _method_cell(pair: xr.Dataset) -> str:
     return f"{correlation}{significant} / {overlap} ({chance})"
 
 
-def plan_findings(results: Mapping[str, xr.DataTree]) -> Iterator[Finding]:
-    """What the plans, the models and the scored tasks of results differ in."""
-    differing = differences(results)
+def plan_findings(runs: Mapping[str, FinishedRun]) -> Iterator[Finding]:
+    """What the plans, the models and the scored tasks of runs differ in."""
+    differing = differences(runs)
     rows = [[part, *map(value_text, values)] for part, values in differing.items() if part != TASKS]
     if TASKS in differing:
         rows.append([TASKS, *_task_texts(differing[TASKS])])
-    yield table("plans.differences", ["", *results], rows) if rows else line("plans.same")
+    yield table("plans.differences", ["", *runs], rows) if rows else line("plans.same")
 
 
-def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
-    """What the results differ in, such as "plan seed", "model name" or "tasks" -> its value in each."""
-    manifests = [manifest_of(tree) for tree in results.values()]
+def differences(runs: Mapping[str, FinishedRun]) -> dict[str, list[Any]]:
+    """What the runs differ in, such as "plan seed", "model name" or "tasks" -> its value in each."""
+    manifests = [run.manifest for run in runs.values()]
     parts = {
         "plan": [manifest.plan.complete() for manifest in manifests],
         "model": [manifest.model.complete() for manifest in manifests],
@@ -84,7 +83,7 @@ def differences(results: Mapping[str, xr.DataTree]) -> dict[str, list[Any]]:
         f"{part} {name}": [record[name] for record in records]
         for part, records in parts.items()
         for name in (records[0] if records else ())
-    } | {TASKS: [scored_tasks(tree) for tree in results.values()]}
+    } | {TASKS: [run.scored_tasks for run in runs.values()]}
     return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
 
 

@@ -11,11 +11,11 @@ from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
+from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.results.tree import declarations, manifest_of, scored_labels, suite_blocks
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
@@ -76,21 +76,20 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
     return f"{figure}{'-' + slug(options) if options else ''}.html"
 
 
-def quoted_figure_commands(results: xr.DataTree, folder: Path, method: str | None = None) -> str:
+def quoted_figure_commands(run: FinishedRun, folder: Path, method: str | None = None) -> str:
     """The commands that draw the blocks of joint methods in a results folder, in backticks, joined by "or".
 
     `method` may have options; None is for all of them.
     """
-    declared = declarations(results)
     return " or ".join(
         f"`headcats figure {figure} {folder} --method {label} --out {figure_file(block, figure)}`"
-        for label, block in suite_blocks(results).items()
-        if method in (None, label, Label.parse(label).name) and (figure := declared[label].figure)
+        for label, block in run.joint_blocks.items()
+        if method in (None, label, Label.parse(label).name) and (figure := run.declarations[label].figure)
     )
 
 
 def joint_block(
-    results: xr.DataTree, figure: str, *, method: str | None = None, any_method: bool = False
+    run: FinishedRun, figure: str, *, method: str | None = None, any_method: bool = False
 ) -> xr.Dataset | None:
     """The block of a joint method that a figure shows; None where the figure shows something else.
 
@@ -100,16 +99,16 @@ def joint_block(
     Raises:
         OptionError: The results hold none, or several and none was named.
     """
-    blocks, declared, name = suite_blocks(results), declarations(results), method and Label.parse(method).name
+    blocks, name = run.joint_blocks, method and Label.parse(method).name
 
     def is_shown(candidate: str, about: Declaration) -> bool:
         return name in (None, candidate) and (about.figure == figure or (any_method and name is not None))
 
-    labels = [label for label in blocks if is_shown(Label.parse(label).name, declared[label])]
+    labels = [label for label in blocks if is_shown(Label.parse(label).name, run.declarations[label])]
     registered_methods = registered_declarations().items()
     missing = [each for each, about in registered_methods if about.kind == "joint" and is_shown(each, about)]
     if missing and not labels:
-        advice = how_to_add(missing[0], manifest_of(results))
+        advice = how_to_add(missing[0], run.manifest)
         raise OptionError(str(line("suggestion.lacking", method=missing[0], advice=advice)))
     if not labels:
         return None
@@ -121,7 +120,7 @@ def joint_block(
     return blocks[labels[0]]
 
 
-def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: str) -> None:
+def check_scored(run: FinishedRun, folder: Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
     Results that hold nothing at all pass: whoever reads them says so.
@@ -133,11 +132,11 @@ def check_scored(results: xr.DataTree, folder: Path, method: str | None, *, by: 
         OptionError: A joint method, or no scored task.
         UnknownNameError: No scored task, and a method that does not exist.
     """
-    joint, scored = list(suite_blocks(results)), [str(label) for label in scored_labels(results)]
-    label, commands = Label.parse(method or ""), quoted_figure_commands(results, folder)
+    joint, scored = list(run.joint_blocks), [str(label) for label in run.scored]
+    label, commands = Label.parse(method or ""), quoted_figure_commands(run, folder)
     look = line("suggestion.look", commands=commands) if commands else None
     if any(Label.parse(block).name == label.name for block in joint) or registered(label.name).kind == "joint":
-        command = quoted_figure_commands(results, folder, label.method)
+        command = quoted_figure_commands(run, folder, label.method)
         if command:
             answer, look = line("suggestion.drawn_by", command=command), None
         else:

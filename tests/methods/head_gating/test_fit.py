@@ -28,7 +28,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 from headcats.registry import lookup
-from headcats.results.tree import suite_blocks
+from headcats.results.finished_run import suite_blocks
 from headcats.tasks.definition import Task
 
 QUICK = GatingSettings(updates=2, batch=4, n_texts=16)

@@ -17,7 +17,7 @@ from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.pair import PromptPair
-from headcats.results.tree import suite_blocks
+from headcats.results.finished_run import suite_blocks
 
 SMALL = RelationSettings(k=6, copying_k=2, min_pairs=5, permutations=20)
 WORDS = {

@@ -17,13 +17,14 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, choose
 from headcats.results.finding import line
+from headcats.results.finished_run import FinishedRun
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 TASKS = {"plural": "Linguistic", "gerund": "Linguistic", "capital": "Knowledge"}
 
 
 def choice(results: xr.DataTree, *, heads: int = 4, **options: Any) -> Choice:
-    return choose(results, Reading.parse(**options), heads=heads)
+    return choose(FinishedRun(results), Reading.parse(**options), heads=heads)
 
 
 def planted(

@@ -14,6 +14,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
+from headcats.results.finished_run import FinishedRun
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
 from headcats.study.defaults import DEFAULT_PROMPTS
@@ -36,7 +37,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
         }
     )
     with pytest.raises(OptionError, match=f"hold no {method}: ") as found:
-        joint_block(results, registered(method).figure)
+        joint_block(FinishedRun(results), registered(method).figure)
     return str(found.value).partition(": ")[2]
 
 
@@ -124,7 +125,7 @@ def held_results(*whole, scored=()):
     blocks |= {f"/plural/{label}": xr.Dataset() for label in scored}
     made = xr.DataTree.from_dict(blocks)
     made.attrs["manifest"] = json.dumps({"methods": [*whole, *scored]})
-    return made
+    return FinishedRun(made)
 
 
 def message(error, *arguments):

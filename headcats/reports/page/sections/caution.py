@@ -9,7 +9,6 @@ from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Facts, Folded, Part, section
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import Finding, line, note, templates
-from headcats.results.label import Label
 
 _BUNDLED = ("mini", "mini-cognitive")
 _UNRELIABLE = 0.5
@@ -30,7 +29,7 @@ def words(material: Material) -> Iterator[Part]:
 
 
 def _of_run(material: Material) -> Iterator[Finding]:
-    manifest = material.manifest
+    manifest = material.run.manifest
     if manifest.model.name in _BUNDLED and manifest.model.revision is None:
         yield note("caution.bundled")
     if unfinished := manifest.unfinished():
@@ -51,7 +50,7 @@ def _of_run(material: Material) -> Iterator[Finding]:
 
 def _of_map(material: Material) -> Iterator[Finding]:
     if not material.tables:
-        if not material.blocks:
+        if not material.run.joint_blocks:
             yield note("caution.no_map")
         return
     scores, members = material.tables["scores"], material.tables["members"]
@@ -61,9 +60,9 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.not_judged", reason=material.not_judged)
     if approximation := approximation_label(scores):
         yield note("caution.approximation", kind=approximation)
-    if material.declared[material.mapped].control_of:
+    if material.run.declarations[material.mapped].control_of:
         yield note("caution.control", method=scores.attrs["method"])
-    scored = {Label.parse(label).name for label in material.labels}
+    scored = {label.name for label in material.run.scored}
     absent = {kind: name for kind, name in controls_of(scores.attrs["method"]).items() if name not in scored}
     if absent:
         needs = [{"task": "task", "item": "query item"}[kind] for kind in absent]
@@ -82,5 +81,5 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.undecided", n=undecided, total=total)
     if material.evidence and (left_out := json.loads(material.evidence[0].attrs["left_out"])):
         yield note("caution.left_out", tasks=list(left_out))
-    if min(material.manifest.model.heads, default=0) < LEAST_CONTROLS + 1:
+    if min(material.run.manifest.model.heads, default=0) < LEAST_CONTROLS + 1:
         yield note("caution.few_heads", least=LEAST_CONTROLS + 1)

@@ -21,7 +21,7 @@ def evidence(material: Material) -> Iterator[Part]:
     if not material.tables:
         return
     # All of the suite: an older test may be of more categories than the map.
-    categories = json.dumps(material.manifest.category_entries())
+    categories = json.dumps(material.run.manifest.category_entries())
     for place, tree in enumerate(material.evidence):
         yield from _test(tree, f"own_{place}", categories)
     if not material.evidence:

@@ -19,18 +19,18 @@ from headcats.results.label import Label
 @section("Other methods")
 def methods(material: Material) -> Iterator[Part]:
     """A figure and a few sentences for each, then all of them on one grid."""
-    metric, model = material.reading.metric, material.manifest.model.name
+    metric, model = material.reading.metric, material.run.manifest.model.name
     parts = []
-    for label, block in material.blocks.items():
-        title = suite_title(block) if material.declared[label].figure else ""
+    for label, block in material.run.joint_blocks.items():
+        title = suite_title(block) if material.run.declarations[label].figure else ""
         parts.append((label, block, title, suite_findings(block)))
     for label, scores in material.scores.items():
-        if material.declared[label].figure:
+        if material.run.declarations[label].figure:
             parts.append((label, scores, Reading(Label.parse(label), metric, model=model).scores_title, []))
     for place, (label, table, title, findings) in enumerate(parts):
         yield Heading(label)
         yield from findings
-        declared = material.declared[label]
+        declared = material.run.declarations[label]
         if name := declared.figure:
             try:
                 figure = lookup("figure", name)(table, title=title)
@@ -46,7 +46,7 @@ def _together(material: Material) -> Iterator[Part]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", StatisticsWarning)
-            agreement = method_agreement(method_scores(material.results))
+            agreement = method_agreement(method_scores(material.run.tree))
     except HeadcatsError:
         return  # a single method: nothing to compare
     yield Heading("All methods on one grid of heads")

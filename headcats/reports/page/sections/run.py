@@ -17,7 +17,7 @@ from headcats.results.finding import line, table
 @section("What was run, and how to repeat it")
 def run(material: Material) -> Iterator[Part]:
     """Model, plan, methods with the path that computed them, versions; the command; the lines of Python."""
-    manifest = material.manifest
+    manifest = material.run.manifest
     model = manifest.model
     yield Heading("Model")
     yield _facts(
@@ -52,12 +52,12 @@ def run(material: Material) -> Iterator[Part]:
 
 def _methods(material: Material) -> Iterator[Part]:
     rows = []
-    for label in material.labels:
+    for label in map(str, material.run.scored):
         blocks = [(path, check) for _, method, path, check in material.paths if method == label]
         paths = Counter(path for path, _ in blocks)
         checks = Counter(check.split(":")[0] or "not needed" for _, check in blocks)
         rows.append((label, str(len(blocks)), _counts(paths), _counts(checks)))
-    rows += [(label, "all at once", "-", "-") for label in material.blocks]
+    rows += [(label, "all at once", "-", "-") for label in material.run.joint_blocks]
     if rows:
         yield Heading("Methods")
         yield table("text.untitled", ("method@positions", "tasks", "computed by", "compared with hooks"), rows)
@@ -89,7 +89,7 @@ def _python(material: Material, folder: Path) -> str:
             sign = _arguments({"sign": (reading.sign, default.sign)})
             lines.append(f"members = hc.categorize(scores, rule=hc.rules.{reading.rule!r}{min_tasks})")
             lines += [f"overlap = hc.overlap(members{sign})", "hc.categories.head_table(overlap)"]
-    if material.blocks:
+    if material.run.joint_blocks:
         lines.append("blocks = hc.suite_blocks(results)")
     return "\n".join(lines)
 

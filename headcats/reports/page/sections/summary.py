@@ -21,7 +21,7 @@ def summary(material: Material) -> Iterator[Part]:
     yield _model(material)
     if material.tables:
         yield from _heads(material)
-    for label, block in material.blocks.items():
+    for label, block in material.run.joint_blocks.items():
         yield line("summary.joint", label=label, size=_size(block))
     if material.evidence:
         yield from _verdicts(material)
@@ -30,7 +30,7 @@ def summary(material: Material) -> Iterator[Part]:
 
 
 def _model(material: Material) -> Finding:
-    manifest = material.manifest
+    manifest = material.run.manifest
     tasks, model = manifest.tasks, manifest.model
     scored = len(tasks) - len(manifest.skipped())
     return line(

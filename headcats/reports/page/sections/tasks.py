@@ -11,7 +11,7 @@ from headcats.results.finding import line, number_text, table
 @section("Tasks")
 def tasks(material: Material) -> Iterator[Part]:
     """One row per task; below it what was dropped or skipped."""
-    records = material.manifest.tasks
+    records = material.run.manifest.tasks
     if records:
         columns = ["pairs", "prompts", "dropped", "accuracy", "corrupted", "gap", "95 % interval"]
         reliability = material.tables["scores"]["reliability"].to_series().to_dict() if material.tables else {}
@@ -19,7 +19,7 @@ def tasks(material: Material) -> Iterator[Part]:
             [f"{task} (skipped)" if records[task].refusal else task, *cells, number_text(reliability.get(task))]
             for task, *cells in task_rows(records, columns)
         ]
-        columns[5] = f"gap ({material.manifest.plan.metrics[0]})"
+        columns[5] = f"gap ({material.run.manifest.plan.metrics[0]})"
         numeric = [*columns, "reliability"]
         yield table("text.untitled", ["task", "category", *numeric], rows, numeric=numeric)
         yield line("tasks.columns")
@@ -31,7 +31,7 @@ def tasks(material: Material) -> Iterator[Part]:
             yield Folded(line("tasks.sources"), (table("text.untitled", ["task", "source"], sources),))
     skipped = [
         (part, label, reason)
-        for label, record in material.manifest.joint_blocks.items()
+        for label, record in material.run.manifest.joint_blocks.items()
         for part, reason in record.skipped().items()
     ]
     if skipped:

@@ -17,7 +17,7 @@ def views(material: Material) -> Iterator[Part]:
             yield line("views.chosen_by", by=by)
         for view in material.views:
             yield Link(material.address(view.path), view.title, view.content)
-    elif not material.tables and not any(declared.sorts_heads for declared in material.declared.values()):
+    elif not material.tables and not any(declared.sorts_heads for declared in material.run.declarations.values()):
         yield line("views.no_categories")
     else:
         yield line("views.missing")

@@ -4,7 +4,7 @@ import json
 
 import xarray as xr
 
-from headcats.results.tree import drop_untried_categories, tried_categories
+from headcats.results.finished_run import FinishedRun
 
 NAMES = ["Algorithmic", "Knowledge", "Linguistic", "Translation"]
 
@@ -28,20 +28,20 @@ def names(tree):
 
 def test_a_category_whose_tasks_were_all_refused_stays():
     tree = results({"plural": ("Linguistic", ""), "successor": ("Algorithmic", "too hard")})
-    assert tried_categories(tree) == {"Linguistic": [], "Algorithmic": ["successor"]}
-    assert names(drop_untried_categories(tree)) == ["Algorithmic", "Linguistic"]
+    assert FinishedRun(tree).tried_categories() == {"Linguistic": [], "Algorithmic": ["successor"]}
+    assert names(FinishedRun(tree).without_untried().tree) == ["Algorithmic", "Linguistic"]
 
 
 def test_a_category_whose_parts_were_all_refused_stays():
     tasks = {"plural": "Linguistic", "next_letter": "Algorithmic"}
     tree = results({"capital": ("Knowledge", "")}, {"plural": "", "next_letter": "too few"}, of_parts=tasks)
-    assert tried_categories(tree, "ov_relation") == {"Linguistic": [], "Algorithmic": ["next_letter"]}
-    assert tried_categories(tree, "head_gating") == {}
-    assert names(drop_untried_categories(tree)) == ["Algorithmic", "Knowledge", "Linguistic"]
+    assert FinishedRun(tree).tried_categories("ov_relation") == {"Linguistic": [], "Algorithmic": ["next_letter"]}
+    assert FinishedRun(tree).tried_categories("head_gating") == {}
+    assert names(FinishedRun(tree).without_untried().tree) == ["Algorithmic", "Knowledge", "Linguistic"]
 
 
 def test_results_are_left_as_they_are():
     first, second = results({"plural": ("Linguistic", "")}), results({"capital": ("Knowledge", "")})
-    assert names(drop_untried_categories(first, second)) == ["Knowledge", "Linguistic"]
+    assert names(FinishedRun(first).without_untried(FinishedRun(second)).tree) == ["Knowledge", "Linguistic"]
     assert names(first) == names(second) == NAMES
-    assert names(drop_untried_categories(results({}))) == NAMES, "a run without anything"
+    assert names(FinishedRun(results({})).without_untried().tree) == NAMES, "a run without anything"

@@ -1,0 +1,170 @@
+"""A finished run: what its folder holds, and what its manifest and blocks say of each other."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.results.declaration import Declaration, declaration_of
+from headcats.results.label import Label
+from headcats.results.manifest import SUITE, Manifest
+
+_TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRun:
+    """What a results folder holds: its labelled tree, and what manifest and blocks say of each other, read once.
+
+    Attributes:
+        tree: As `hc.load` returns it; also a part of it, or a tree that was made by hand.
+    """
+
+    tree: xr.DataTree
+
+    @property
+    def has_manifest(self) -> bool:
+        """False for a part of results, or for a tree that was made by hand."""
+        return "manifest" in self.tree.attrs
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest; without one, a DataError."""
+        if self.has_manifest:
+            return Manifest.from_json(self.tree.attrs["manifest"])
+        raise DataError("These results have no manifest, which hc.run and hc.load put into their attributes.")
+
+    @property
+    def manifest_or_empty(self) -> Manifest:
+        """The manifest; an empty one where there is none."""
+        return self.manifest if self.has_manifest else Manifest()
+
+    @cached_property
+    def tasks(self) -> dict[str, xr.DataTree]:
+        """Task -> its node; what belongs to the whole suite is not among them."""
+        return {str(name): node for name, node in self.tree.children.items() if not str(name).startswith("_")}
+
+    @property
+    def scored_tasks(self) -> list[str]:
+        """The tasks with numbers, in alphabetical order."""
+        return sorted(task for task, node in self.tasks.items() if node.children)
+
+    @cached_property
+    def joint_blocks(self) -> dict[str, xr.Dataset]:
+        """Joint method with its options -> its block."""
+        if SUITE not in self.tree.children:
+            return {}
+        return {str(label): node.to_dataset() for label, node in self.tree[SUITE].children.items()}
+
+    @cached_property
+    def scored(self) -> list[Label]:
+        """Labels of the methods that scored single tasks, in the order of the study."""
+        labels = list(dict.fromkeys(str(label) for node in self.tasks.values() for label in node.children))
+        order = [*self.manifest_or_empty.methods, *labels]
+        return [Label.parse(label) for label in sorted(labels, key=order.index)]
+
+    @cached_property
+    def declarations(self) -> dict[str, Declaration]:
+        """Label of every block -> declaration of its method; joint methods last."""
+        scored = ((str(label), node) for task in self.tasks.values() for label, node in task.children.items())
+        by_label: dict[str, Declaration] = {}
+        kind: Literal["task", "joint"]
+        for kind, blocks in (("task", scored), ("joint", self.joint_blocks.items())):
+            for label, block in blocks:
+                if label not in by_label:
+                    by_label[label] = replace(declaration_of(block, name=Label.parse(label).name), kind=kind)
+        return by_label
+
+    @cached_property
+    def default_label(self) -> Label | None:
+        """The method to map if none is named; None if no task was scored.
+
+        The first exact one that is no control, else the first exact one, else the first.
+        """
+        exact = [label for label in self.scored if not self.approximation(label)]
+        causal = [label for label in exact if not self.declarations[str(label)].control_of]
+        return next(iter([*causal, *exact, *self.scored]), None)
+
+    def approximation(self, label: Label) -> str:
+        """How the numbers of a method are approximated, such as "first order"; "" where they are exact."""
+        blocks = (node[str(label)] for node in self.tasks.values() if str(label) in node.children)
+        return next((str(kind) for block in blocks if (kind := block.attrs.get("approximation"))), "")
+
+    def tried_categories(self, method: str | None = None) -> dict[str, list[str]]:
+        """Category of every task that a run has tried -> those of its tasks that were skipped.
+
+        With a joint method and its options, all others are left out.
+        """
+        skipped: dict[str, list[str]] = {}
+        for task, record in self.manifest.tasks.items() if method is None else ():
+            skipped.setdefault(record.category, []).extend([task] if record.refusal else [])
+        for label, joint in self.manifest.joint_blocks.items():
+            for task, category in joint.tasks.items() if method in (None, label) else ():
+                skipped.setdefault(category, []).extend([task] if task in joint.skipped() else [])
+        for label, block in self.joint_blocks.items():
+            strength = self.declarations[label].strength if method in (None, label) else None
+            for name in block[strength.group].values.tolist() if strength and strength.group in block.coords else ():
+                skipped.setdefault(str(name), [])
+        return skipped
+
+    def without_untried(self, *more: "FinishedRun") -> "FinishedRun":
+        """The same without the suite's categories that neither this run nor `more` have tried a task of.
+
+        A category whose tasks were all skipped stays.
+        """
+        tried = {category for run in (self, *more) for category in run.tried_categories()}
+        categories = [entry for entry in json.loads(self.tree.attrs["categories"]) if entry["name"] in tried]
+        copy = self.tree.copy()
+        if categories:
+            copy.attrs = {**self.tree.attrs, "categories": json.dumps(categories, ensure_ascii=False)}
+        return FinishedRun(copy)
+
+
+def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
+    """Joint method (such as `ov_relation`) -> its block; {} where none was run.
+
+    Args:
+        results: As `hc.load` returns them.
+
+    Returns:
+        One dataset per method; its variables, their dims and units are those that the method itself returns.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.suite_blocks(hc.load("results/mini-icl"))  # no such method was run there
+        {}
+    """
+    return FinishedRun(results).joint_blocks
+
+
+def tables_of(method: str, labels: Iterable[str]) -> list[str]:
+    """How the tables of a joint method are written, one for each of the `labels` that are the method with options."""
+    return [f'hc.suite_blocks(results)["{label}"]' for label in labels if Label.parse(label).name == method]
+
+
+def refuse_results(data: Any, *, by: str, expected: str, table: str) -> None:
+    """Refuse results as `hc.load` and `hc.run` return them, a part of them, or what `hc.suite_blocks` makes of them.
+
+    The message names the function or figure (`by`), what it reads (`` `auc` over (layer, role)``), how to get that
+    (`hc.suite_blocks(results)["token_probe"]`), and for a run's results the methods whose tables it holds.
+    """
+    tables: Mapping[Any, Any] | None = None
+    if isinstance(data, xr.DataTree):
+        kind = "a part of results, an xarray.DataTree"
+        if SUITE in data.children or "manifest" in data.attrs:
+            kind, tables = "the whole results of a run, an xarray.DataTree", suite_blocks(data)
+    elif isinstance(data, Mapping) and data and all(isinstance(entry, xr.Dataset) for entry in data.values()):
+        kind, tables = f"a {type(data).__name__} of tables", data
+    else:
+        return
+    contents = ""
+    if tables is not None and "suite_blocks" in table:
+        labels = [str(label) for label in tables]
+        contents = f" Here hc.suite_blocks gives {', '.join(labels) or 'nothing: no joint method was run'}."
+        table = _TABLE.sub(lambda match: " or ".join(tables_of(match[1], labels)) or match[0], table)
+    raise DataError(f"{by} expects one table, an xarray.Dataset with {expected}; got {kind}. Pass {table}.{contents}")
