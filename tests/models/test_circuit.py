@@ -7,8 +7,7 @@ from toys import BACKENDS, D_VOCAB, Toy, tiny_model
 
 from headcats.errors import ModelError
 from headcats.models.adapter import adapt
-from headcats.models.circuit import Circuit
-from headcats.models.circuit_run import NO_MLP, NO_NORM, WITH_RESIDUAL
+from headcats.models.circuit import NO_MLP, NO_NORM, WITH_RESIDUAL, Circuit
 
 WITHOUT_FIRST_MLP = {"opt": NO_MLP, "olmo2": NO_NORM, "bloom": WITH_RESIDUAL, "mpt": WITH_RESIDUAL}
 

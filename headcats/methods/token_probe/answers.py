@@ -1,5 +1,6 @@
 """A model's own answers to questions: generated, judged, with the exact answer located among their tokens."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -7,9 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from headcats.errors import DataError
+from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe.generation import generate, line_ends
-from headcats.methods.token_probe.question import Question, find_exact, same_answer
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport
@@ -17,6 +17,73 @@ from headcats.prompts.tokens import bos_of, unknown_id
 
 # Characters of a question and of an answer in a message.
 _EXAMPLE = 60
+
+
+@dataclass(frozen=True)
+class Question:
+    r"""A prompt, its right answer, and the expression that finds the exact answer inside an answer.
+
+    Attributes:
+        prompt: What the model reads; it answers from there on.
+        answer: A right answer, such as "the sum is 8 5 now".
+        exact: Regular expression for the exact answer, such as `r"\d(?: \d)*"`: its first match, or the first group of
+            that match.
+        task: Task it belongs to, or "".
+        item: What is asked; "" takes the prompt. Questions of one item are one cluster in every split and interval.
+
+    Raises:
+        DataError: An empty prompt, or `exact` finds nothing in `answer`.
+        OptionError: `exact` is not a regular expression.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.methods.token_probe.Question("4 7 plus 3 8 →", "the sum is 8 5 now", r"\d(?: \d)*").exact_answer
+        '8 5'
+
+    References:
+        Orgad et al. (2025), LLMs Know More Than They Show, arXiv 2410.02707, for the exact answer within an answer.
+    """
+
+    prompt: str
+    answer: str
+    exact: str
+    task: str = ""
+    item: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.prompt.strip():
+            raise DataError("A question needs a prompt; this one is empty.")
+        try:
+            re.compile(self.exact)
+        except re.error as error:
+            raise OptionError(f"{self.exact!r}, for the exact answer, is not a regular expression: {error}.") from None
+        if find_exact(self.exact, self.answer) is None:
+            raise DataError(
+                f"The expression {self.exact!r} finds no exact answer in the right answer {self.answer!r} of "
+                f"{self.prompt!r}: change one of them."
+            )
+        if not self.item:
+            object.__setattr__(self, "item", self.prompt)
+
+    @property
+    def exact_answer(self) -> str:
+        """The exact answer inside `answer`."""
+        start, stop = find_exact(self.exact, self.answer) or (0, 0)
+        return self.answer[start:stop]
+
+
+def find_exact(exact: str, text: str) -> tuple[int, int] | None:
+    """Characters `[start, stop)` of the first match of `exact`, of its first group if it has one; None without text."""
+    match = re.search(exact, text)
+    if match is None:
+        return None
+    start, stop = match.span(1 if match.re.groups and match.group(1) is not None else 0)
+    return (start, stop) if text[start:stop].strip() else None
+
+
+def same_answer(first: str, second: str) -> bool:
+    """Whether two exact answers are the same, ignoring spaces, which not all tokenizers write back."""
+    return "".join(first.split()) == "".join(second.split())
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.token_probe.answers import Answer, answer_questions
+from headcats.methods.token_probe.answers import Answer, Question, answer_questions
 from headcats.methods.token_probe.generation import equal_lengths
-from headcats.methods.token_probe.question import Question
 from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
 from headcats.models.adapter import HookedModel, adapt

@@ -14,7 +14,7 @@ from markupsafe import Markup
 import headcats
 from headcats.errors import pluralize
 from headcats.models.head import Head
-from headcats.prompts.role_meanings import explained_prompt_roles
+from headcats.prompts.template import explained_prompt_roles
 from headcats.reports.attention.chosen import Choice, Chosen
 from headcats.reports.attention.examples import Example, Side
 from headcats.reports.attention.pictures import Pattern, draw, tokens_that_fit

@@ -15,8 +15,7 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.function_vector.prompts import SteeringSettings, steering_prompts
 from headcats.methods.function_vector.ranking import steering_heads
-from headcats.methods.function_vector.steering import parse_heads, steer
-from headcats.methods.function_vector.summary import steering_summary
+from headcats.methods.function_vector.steering import parse_heads, steer, steering_summary
 from headcats.models.adapter import HookedModel, adapt
 from headcats.scores.items import first_half
 from headcats.tasks.definition import Task

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.figures import data
-from headcats.methods.head_gating.colour_square import CORNERS, composite, corner_colour, hex_colour
-from headcats.methods.head_gating.figure import always_any
+from headcats.methods.head_gating.figure import CORNERS, always_any, composite, corner_colour, hex_colour
 from headcats.methods.head_gating.over_seeds import always_any as reduced
 
 # Two seeds of L0H0, L0H1, L1H0, L1H1. Always: facilitation .9, 0, 0, 0. Any: .9, .6, 0, .8.

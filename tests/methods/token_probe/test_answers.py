@@ -9,12 +9,14 @@ from toys import tiny_model
 from headcats.errors import DataError, ModelError, OptionError
 from headcats.methods.token_probe.answers import (
     AnswerShape,
+    Question,
     answer_questions,
     coinciding_roles,
     decoded,
+    find_exact,
+    same_answer,
     tokens_of,
 )
-from headcats.methods.token_probe.question import Question, find_exact, same_answer
 from headcats.methods.token_probe.settings import EXACT_ROLES, FROM_THE_END, NAMED_ROLES, PRESETS
 from headcats.models.adapter import HookedModel
 

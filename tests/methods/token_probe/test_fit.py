@@ -15,8 +15,8 @@ import headcats as hc
 from headcats.errors import DataError, ModelError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.token_probe import token_map as tokens_map
+from headcats.methods.token_probe.answers import Question
 from headcats.methods.token_probe.probe import probe_scores
-from headcats.methods.token_probe.question import Question
 from headcats.methods.token_probe.settings import PRESETS
 from headcats.registry import lookup
 from headcats.tasks.definition import Task
