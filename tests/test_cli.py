@@ -625,7 +625,7 @@ def test_compare_says_what_differs_and_how_far_heads_agree(headcats, model_folde
 
 
 @pytest.fixture
-def with_suite_methods(results, tmp_path):
+def with_joint_methods(results, tmp_path):
     """The finished run with made-up blocks of two joint methods."""
     path = tmp_path / "whole"
     shutil.copytree(results, path)
@@ -651,22 +651,22 @@ def with_suite_methods(results, tmp_path):
     return path
 
 
-def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypatch, with_suite_methods):
+def test_what_is_there_of_the_whole_suite_is_named_beside_a_map(capfd, monkeypatch, with_joint_methods):
     monkeypatch.setattr(
         "headcats.reports.page.writing.report", lambda folder: folder / "report.html"
     )  # the blocks are not whole
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
         specs = [MethodSpec.parse("denoising_patch")]
-        tell_run(hc.load(with_suite_methods), specs, with_suite_methods, Answer(as_json=False))
+        tell_run(hc.load(with_joint_methods), specs, with_joint_methods, Answer(as_json=False))
     text = " ".join(capfd.readouterr().out.split())
     assert re.search(r"mean_ablation@\w+, ov_", text)
     assert "head_gating:n_seeds=1" in text
     assert "figure always_any " in text
 
 
-def test_compare_writes_the_grid_of_all_methods_beside_its_table(headcats, with_suite_methods):
-    done = headcats("compare", with_suite_methods, "--csv", "pairs.csv", "--halves", 0)
+def test_compare_writes_the_grid_of_all_methods_beside_its_table(headcats, with_joint_methods):
+    done = headcats("compare", with_joint_methods, "--csv", "pairs.csv", "--halves", 0)
     assert done.code == 0, done.err
     assert done.text.count("pairs-methods.csv") == 1
     with open("pairs-methods.csv", encoding="utf-8") as file:

@@ -212,7 +212,7 @@ def test_merge(answered, results, model_folder, tmp_path):
     model = hc.load_model(model_folder, device="cpu")
     hc.run(model, suite=SUITE, n_prompts=12, n_demos=2, methods=["noising_patch"], tasks=["always_c"], out="more")
     found = answered("merge", results, "more", "--out", "all")
-    assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "suite_methods": []}
+    assert found == {"folder": "all", "tasks": ["always_a", "always_b", "always_c"], "joint_methods": []}
     assert set(found) == named_in_help("merge")
 
 

@@ -22,12 +22,12 @@ def merge_command(
     Examples:
     - `headcats merge results/part1 results/part2 --out results/all`
 
-    Keys of `--json`: `folder`, `tasks` and `suite_methods` (names of what it holds).
+    Keys of `--json`: `folder`, `tasks` and `joint_methods` (names of what it holds).
     """
     merged = FinishedRun(merge(folders, out=destination))
     tasks, joint = list(merged.tasks), list(merged.joint_blocks)
     if as_json:
-        put({"folder": destination, "tasks": tasks, "suite_methods": joint})
+        put({"folder": destination, "tasks": tasks, "joint_methods": joint})
         return
     more = f" and {pluralize(len(joint), 'joint method')} ({', '.join(joint)})" if joint else ""
     tell([f"Wrote {destination}: {pluralize(len(tasks), 'task')}{more}."])

@@ -78,7 +78,7 @@ def run_command(
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
-    without one); `suite_methods` (of this run: `method`, `said`, `figure`, null where none could be drawn); `views`
+    without one); `joint_methods` (of this run: `method`, `said`, `figure`, null where none could be drawn); `views`
     (files); `said` (the sentences); `files` (`report`, `map`).
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
@@ -140,7 +140,7 @@ def tell_run(
             for name, record in manifest.tasks.items()
         ],
         "map": None,
-        "suite_methods": [],
+        "joint_methods": [],
         "views": [],
     }
     if not all(spec.is_joint for spec in specs):
@@ -206,7 +206,7 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
             answer.say([f"Figure: {page}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-    answer.numbers["suite_methods"].append({"method": spec.label, "said": list(map(str, findings)), "figure": page})
+    answer.numbers["joint_methods"].append({"method": spec.label, "said": list(map(str, findings)), "figure": page})
 
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:

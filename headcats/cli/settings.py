@@ -9,7 +9,7 @@ from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import lookup, unknown_name_message
-from headcats.results.declaration import suite_methods
+from headcats.results.declaration import methods_of_suite
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
 
@@ -46,7 +46,7 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     if preset_name is not None and of_user["methods"] != of_preset["methods"]:
         of_user["methods"] = _beside_preset(preset_name, of_preset, of_user["methods"])
     suite = of_user.get("suite", DEFAULTS["suite"])
-    of_suite = OF_SUITE.get(suite, {}) | {"methods": list(suite_methods(suite)) or None}
+    of_suite = OF_SUITE.get(suite, {}) | {"methods": list(methods_of_suite(suite)) or None}
     merged = DEFAULTS | of_suite | of_user
     if merged["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))

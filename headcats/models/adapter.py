@@ -19,7 +19,6 @@ from headcats.models.head import Head, find_head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
-    check_layers,
     check_tokens,
     checked_edit,
     firing_once,
@@ -175,8 +174,13 @@ class HookedModel:
         Args:
             layer: A layer with heads.
         """
-        check_layers([layer], self.layers, model=self.name)
+        self._check_layers([layer])
         return self.model.blocks[layer].attn.W_O.detach()
+
+    def _check_layers(self, layers: Iterable[int]) -> None:
+        if without := [layer for layer in layers if layer not in self.layers]:
+            known = f"layers with heads: {', '.join(map(str, self.layers))}"
+            raise ModelError(f"Layer {without[0]} of model {self.name!r} has no attention heads; {known}.")
 
     def check_tokens(self, tokens: Tensor) -> None:
         """Raise a DataError for tokens that the model cannot take: their dtype, shape, length or ids.
@@ -200,7 +204,7 @@ class HookedModel:
             DataError: See `check_tokens`.
             ModelError: An edit returns anything else, a layer has no heads, or its hook did not fire exactly once.
         """
-        check_layers(edits, self.layers, model=self.name)
+        self._check_layers(edits)
         return self.run(tokens, hooks={hook_z(layer): edit for layer, edit in edits.items()})
 
     def capture(
@@ -220,7 +224,7 @@ class HookedModel:
             edits: As in `logits`; of an edited layer, the edited value is captured.
         """
         capturing = self.layers if layers is None else tuple(layers)
-        check_layers([*capturing, *edits], self.layers, model=self.name)
+        self._check_layers([*capturing, *edits])
         captured: dict[int, Tensor] = {}
 
         def keep(layer: int, z: Tensor) -> Tensor:

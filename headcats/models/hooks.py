@@ -5,7 +5,7 @@ import inspect
 import re
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
@@ -59,15 +59,6 @@ def layers_with_heads(model: Any, *, name: str) -> tuple[int, ...]:
         f"Model {name!r} has no attention heads to intervene on: none of its hooks is named "
         f"'blocks.<layer>.attn.hook_z'. Use a decoder-only (causal) transformer."
     )
-
-
-def check_layers(layers: Iterable[int], with_heads: Collection[int], *, model: str) -> None:
-    """Refuse layers without heads."""
-    if without := [layer for layer in layers if layer not in with_heads]:
-        raise ModelError(
-            f"Layer {without[0]} of model {model!r} has no attention heads; layers with heads: "
-            f"{', '.join(map(str, with_heads))}."
-        )
 
 
 def z_shape(z: Tensor, hook: str, *, model: str) -> torch.Size:

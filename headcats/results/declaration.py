@@ -163,10 +163,10 @@ def controls_of(method: str) -> dict[str, str]:
 def default_methods(suite: str = "") -> tuple[str, ...]:
     """Methods of a run that names none, in their order; a bundled suite may have methods of its own."""
     places = {name: about.default for name, about in registered_declarations().items() if about.default}
-    return suite_methods(suite) or tuple(sorted(places, key=lambda name: places[name]))
+    return methods_of_suite(suite) or tuple(sorted(places, key=lambda name: places[name]))
 
 
-def suite_methods(suite: str) -> tuple[str, ...]:
+def methods_of_suite(suite: str) -> tuple[str, ...]:
     """Methods that `headcats run` takes for a bundled suite in place of the default ones; empty for most."""
     return tuple(name for name, about in registered_declarations().items() if suite and about.default_suite == suite)
 

@@ -19,9 +19,9 @@ from headcats.results.declaration import (
     controls_of,
     declaration_of,
     default_methods,
+    methods_of_suite,
     registered,
     registered_declarations,
-    suite_methods,
 )
 from headcats.results.finished_run import FinishedRun
 
@@ -66,8 +66,8 @@ def test_the_methods_of_a_run_that_names_none():
         "other_item_patch@last",
         "mean_ablation@all",
     ]
-    assert suite_methods("sentences") == default_methods("sentences") == ("token_probe",)
-    assert suite_methods("icl") == suite_methods("") == ()
+    assert methods_of_suite("sentences") == default_methods("sentences") == ("token_probe",)
+    assert methods_of_suite("icl") == methods_of_suite("") == ()
 
 
 def test_controls_belong_to_a_method():

@@ -4,15 +4,21 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 import xarray as xr
 
 from headcats.errors import DataError
+from headcats.methods.options import Option
+from headcats.models.adapter import HookedModel
+from headcats.prompts.batch import PromptBatch
+from headcats.results.declaration import Declaration
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import mark_noise
+from headcats.sweeps.memory import MemoryPlan
 from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 
@@ -34,6 +40,38 @@ class TaskInputs:
     reference: Callable[[str], Reference]
     advance: Callable[[int], None] = lambda heads: None
     path: str = "auto"
+
+
+class TaskMethod(Protocol):
+    """A method that scores the tasks of a study one by one, as `CausalMethod` does, where each member is described.
+
+    Attributes:
+        declaration: Of kind "task".
+        name: Its registered name.
+        positions: Where it acts by default: "last", "all" or a token role.
+        options: Name of an option -> its values, the default first.
+        why_dropped: Why prompts may be left out, in words; "" for a method that leaves out none.
+    """
+
+    declaration: Declaration
+    name: str
+    positions: str
+    options: dict[str, Option]
+    why_dropped: str
+
+    def first_change(self, batch: PromptBatch, positions: str) -> int:
+        """First position of a batch that the method changes."""
+
+    def memory_plan(
+        self, model: HookedModel, batch: PromptBatch, *, positions: str, n_metrics: int, budget: int, path: str
+    ) -> MemoryPlan:
+        """How the work on a batch is cut to fit into memory."""
+
+    def announce(self, runs: BaseRuns, *, positions: str, path: str) -> None:
+        """Tell the unpatched runs what `on_task` will read of them."""
+
+    def on_task(self, inputs: TaskInputs, *, positions: str, **options: Any) -> xr.Dataset:
+        """The block of a task, with the attribute `dropped`: prompts that are left out."""
 
 
 def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str, reference: str | None) -> xr.Dataset:

@@ -199,8 +199,8 @@ def _files(categories: list[str]) -> dict[str, str]:
 def _view(chosen: Chosen, prompts: list[Example], file: str) -> View:
     tasks = tuple(dict.fromkeys(example.task for example in prompts))
     heads = tuple(str(shown_head.head) for shown_head in chosen.heads)
-    what = line("attention.page", heads=heads, n=len(prompts), tasks=tasks, why=chosen.why)
-    return View(file, chosen.category, heads, tasks, str(what))
+    description = line("attention.page", heads=heads, n=len(prompts), tasks=tasks, why=chosen.why)
+    return View(file, chosen.category, heads, tasks, str(description))
 
 
 def _save(pages: Mapping[str, bytes], written: Views) -> None:

@@ -32,8 +32,8 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
     for name, count in parts.items():
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
-            what = name.replace("_", " ")
-            yield task, str(line("tasks.dropped_for", n=number, what=what, reason=reason, example=example))
+            counted = name.replace("_", " ")
+            yield task, str(line("tasks.dropped_for", n=number, what=counted, reason=reason, example=example))
     if record.refusal:
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
 

@@ -32,6 +32,19 @@ def test_the_area_is_that_of_scikit_learn_ties_included() -> None:
     assert area.low < area.value < area.high
 
 
+def test_the_interval_is_that_of_95_percent_over_draws_of_query_items() -> None:
+    draws = np.random.default_rng(3)
+    wrong, scores = draws.random(40) < 0.4, draws.normal(size=40)
+    prompts = judged(wrong, resamples=4000)
+    by_hand = []
+    for chosen in draws.integers(0, 40, (4000, 40)):
+        if 0 < wrong[chosen].sum() < 40:
+            by_hand.append(roc_auc_score(wrong[chosen], scores[chosen]))
+    area = prompts.area(scores)
+    assert np.allclose((area.low, area.high), np.percentile(by_hand, (2.5, 97.5)), atol=0.01)
+    assert not np.allclose((area.low, area.high), np.percentile(by_hand, (5, 95)), atol=0.01)
+
+
 def test_the_area_within_tasks_counts_pairs_of_one_task() -> None:
     draws = np.random.default_rng(2)
     tasks = [str(t) for t in draws.integers(0, 3, 40)]
