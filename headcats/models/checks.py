@@ -67,7 +67,8 @@ def check_hooks(model: HookedModel, clean: Int[Tensor, "prompt pos"], corrupted:
             f"Replacing the head outputs of model {model.name!r} by themselves changes its logits by {identity:.3g}; "
             f"expected at most {floor:.3g}. Its hooks cannot be trusted."
         )
-    control = _largest(model.logits(corrupted, edits={layer: _put_last(z) for layer, z in clean_z.items()}) - base)
+    last = {layer: _put(z, positions=slice(-1, None)) for layer, z in clean_z.items()}
+    control = _largest(model.logits(corrupted, edits=last) - base)
     if not control > floor:
         raise ModelError(
             f"Replacing every head output of model {model.name!r} at the last position by that of the other prompt "
@@ -123,14 +124,10 @@ def noise_floor(logits: Float[Tensor, "prompt d_vocab"], dtype: torch.dtype) -> 
     return _ROUNDINGS * torch.finfo(dtype).eps * max(1.0, _largest(logits))
 
 
-def _put(value: Tensor) -> Edit:
-    return lambda current: value.to(current.device, current.dtype)
-
-
-def _put_last(z: Tensor) -> Edit:
+def _put(value: Tensor, *, positions: slice = slice(None)) -> Edit:
     def edit(current: Tensor) -> Tensor:
         current = current.clone()
-        current[:, -1] = z[:, -1]
+        current[:, positions] = value[:, positions]
         return current
 
     return edit

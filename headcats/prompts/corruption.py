@@ -168,10 +168,7 @@ def _shuffled_labels(
         yield demonstrations, (query, pairs[query]), shuffled, wrong[draws.integers(len(wrong))], "shuffled_labels"
 
 
-CORRUPTIONS: dict[str, Callable[..., Iterator[Draw]]] = {
-    "other_task": _other_task,
-    "shuffled_labels": _shuffled_labels,
-}
+CORRUPTIONS: dict[str, Callable[..., Iterator[Draw]]] = {"other_task": _other_task, "shuffled_labels": _shuffled_labels}
 
 
 def _cycle(words: Sequence[str], draws: np.random.Generator) -> Iterator[str]:
@@ -188,12 +185,7 @@ class SecondLabels:
     """Outputs of second corruptions for one task; `strata`: distractor task -> its outputs for shared inputs."""
 
     def __init__(
-        self,
-        pairs: Mapping[str, str],
-        others: PairsByTask,
-        strata: Mapping[str, Mapping[str, str]],
-        *,
-        corruption: str,
+        self, pairs: Mapping[str, str], others: PairsByTask, strata: Mapping[str, Mapping[str, str]], *, corruption: str
     ) -> None:
         self._permutes = corruption == "shuffled_labels"
         self._strata = strata

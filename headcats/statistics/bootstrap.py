@@ -59,9 +59,7 @@ def item_weights(
 
 
 def ratio_interval(
-    sums: Float[np.ndarray, "item head"],
-    gap_sums: Float[np.ndarray, " item"],
-    weights: Float[np.ndarray, "draw item"],
+    sums: Float[np.ndarray, "item head"], gap_sums: Float[np.ndarray, " item"], weights: Float[np.ndarray, "draw item"]
 ) -> tuple[Float[np.ndarray, " head"], Float[np.ndarray, " head"]]:
     """95 % percentile interval of `sum / gap_sum`, both resampled with the same weights; a draw whose gap is not
     positive counts as unbounded on both sides.

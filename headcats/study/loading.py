@@ -17,10 +17,8 @@ _LOADING = ("device", "dtype", "revision", "backend")
 def load_study(options: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The model that the options name, and the other options, as `hc.run` takes them.
 
-    All of them are checked first: a misspelt name should not wait until a large model is loaded.
-
-    Args:
-        options: One for each of `headcats.study.defaults.DEFAULTS`; None where `hc.run` has a default.
+    There is one for each of `headcats.study.defaults.DEFAULTS`, None where `hc.run` has a default. All are checked
+    first: a misspelt name should not wait until a large model is loaded.
     """
     elsewhere = ("model", "out", *_LOADING)
     study = {key: value for key, value in options.items() if value is not None and key not in elsewhere}

@@ -130,15 +130,9 @@ def plan(
 
 
 def check_options(options: Iterable[str], *, function: Callable[..., Any], without: Container[str] = ()) -> None:
-    """Refuse options that do not exist.
+    """Refuse options that do not exist, with a TypeError that names near matches and all valid options.
 
-    Args:
-        options: Names of keyword arguments that the function has no parameter for.
-        function: `hc.run`, `validate` or `hc.task_prompts`.
-        without: Options of `hc.run` that the function does not take.
-
-    Raises:
-        TypeError: The message names the option, near matches and all valid options.
+    The function is `hc.run` or takes its options, but for those of `without`.
     """
     parameters = inspect.signature(function).parameters.values()
     named = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]

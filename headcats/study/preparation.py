@@ -112,15 +112,9 @@ class Preparation:
     ) -> tuple[tuple[PromptBatch, ...], DropReport]:
         """Fresh prompts of a task: neither scored nor reference, as if the study had asked for more of them.
 
-        Args:
-            task_name: A task of the suite.
-            n: How many prompts at most.
-            keep: Query -> whether prompts with it may be taken.
-
-        Returns:
-            Batches, one per prompt length, as even over the distractor tasks as the queries allow; fewer than `n`
-            prompts, or no batch at all, where the task has no more. The report counts the prompts that could not be
-            encoded. The same arguments give the same prompts.
+        Batches of up to `n` prompts whose query `keep` admits, one per prompt length, as even over the distractor tasks
+        as the queries allow; no batch at all where the task has no more prompts. The report counts those that could
+        not be encoded. The same arguments give the same prompts.
         """
         prepared = self.of(task_name)
         if prepared.problem:
@@ -159,11 +153,7 @@ class Preparation:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
         try:
             pairs = build_pairs(
-                task.name,
-                words,
-                self._words_of_rest(task),
-                n=study.n_prompts + REFERENCE_PROMPTS,
-                **self._writing,
+                task.name, words, self._words_of_rest(task), n=study.n_prompts + REFERENCE_PROMPTS, **self._writing
             )
         except DataError as error:
             dropped = f" Word pairs: {report.summary()}." if report.dropped else ""
@@ -207,16 +197,9 @@ class Preparation:
 def choose_even(
     pairs: Iterable[PromptPair], *, n: int, strata: Iterable[str], encode: Encode
 ) -> tuple[tuple[PromptBatch, ...], DropReport]:
-    """Up to `n` prompts, in turn from each stratum (the distractor task).
+    """Up to `n` prompts, in turn from each stratum (the distractor task), and how many candidates cannot be encoded.
 
-    Args:
-        pairs: Candidates, read until every stratum could give its share.
-        n: How many at most.
-        strata: Expected strata; one without candidates leaves its share to the others.
-        encode: Pairs -> batches of those that can be encoded, and the report of all.
-
-    Returns:
-        The chosen prompts, and their number beside that of the candidates that could not be encoded.
+    Candidates are read until every stratum could give its share; one without any leaves its share to the others.
     """
     pools: dict[str, list[PromptPair]] = {name: [] for name in strata}
     report, candidates = DropReport(), iter(pairs)

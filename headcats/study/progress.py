@@ -18,13 +18,7 @@ _MEASURED, _BETWEEN = 2.0, 10.0
 
 @contextlib.contextmanager
 def progress_bar(total: int, *, show: bool | None = None, unit: str = "heads,") -> Iterator[Advance]:
-    """Yields `advance(steps, label=None)`; drawn on stderr.
-
-    Args:
-        total: Steps of the run.
-        show: None shows it in a terminal or notebook only.
-        unit: What a step is, written after the count.
-    """
+    """Yields `advance(steps, label=None)`; drawn on stderr, with `show=None` in a terminal or notebook only."""
     console = Console(stderr=True)
     if not (console.is_jupyter or sys.stderr.isatty() if show is None else show):
         yield lambda steps, label=None: None

@@ -19,16 +19,7 @@ from headcats.tasks.suites import suite
 
 
 def check_order(model: Any, results: Any, *, by: str) -> None:
-    """Refuse a model and results in the wrong order: the model comes first.
-
-    Args:
-        model: The first argument.
-        results: The second one.
-        by: The function, such as "hc.run_evidence".
-
-    Raises:
-        DataError: They are swapped.
-    """
+    """Refuse a model and results in the wrong order (DataError); `by` names the function that takes the model first."""
     first_is_folder = isinstance(model, str | os.PathLike) and (Path(model) / MANIFEST).is_file()
     if first_is_folder or isinstance(model, xr.DataTree) or isinstance(results, HookedModel):
         raise DataError(
@@ -38,16 +29,10 @@ def check_order(model: Any, results: Any, *, by: str) -> None:
 
 
 def restored_model(manifest: Manifest, source: Any) -> HookedModel:
-    """The model of a manifest.
+    """The model of a manifest, from what `hc.load_model` takes; another model is a PlanError.
 
-    Args:
-        manifest: That of the results.
-        source: What `hc.load_model` takes; a name or folder is loaded with the class and dtype of the results, and the
-            revision too if it is the name in the manifest.
-
-    Raises:
-        ModelError: It cannot be loaded.
-        PlanError: It is another model.
+    A name or folder is loaded with the class and dtype of the results, and the revision too if it is the name in the
+    manifest.
     """
     record, options = manifest.model, dict[str, Any]()
     if isinstance(source, str | os.PathLike):
@@ -84,15 +69,9 @@ def restored_study(manifest: Manifest) -> Study:
 
 
 def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterable[str] | None = None) -> None:
-    """Held-out prompts are only new if the prompts of the run can be made again.
+    """Held-out prompts are only new if the prompts of the run can be made again; else a PlanError.
 
-    Args:
-        preparation: The prompts as they are made now.
-        manifest: That of the results.
-        tasks: Tasks that are compared; None for all.
-
-    Raises:
-        PlanError: A task gives other prompts than in the run.
+    Compared are `tasks`; None for all of the manifest.
     """
     registered = {task.name for task in preparation.study.suite.tasks}
     for task in manifest.tasks if tasks is None else tasks:

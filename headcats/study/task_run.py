@@ -32,13 +32,7 @@ class TaskWork:
     """The task methods of a run under way: the manifest grows with every finished block."""
 
     def __init__(
-        self,
-        model: HookedModel,
-        study: Study,
-        output: Output,
-        *,
-        path: str,
-        memory: str | int | None,
+        self, model: HookedModel, study: Study, output: Output, *, path: str, memory: str | int | None
     ) -> None:
         self.model = model
         self.study = study

@@ -78,5 +78,5 @@ def validate(
 
 def _probe(study: Study) -> MethodSpec | None:
     """The first method that reads answers in sentences, if no other method corrupts prompts task by task."""
-    probes = [spec for spec in study.joint_methods if spec.method.declaration.needs == "exact answers"]
+    probes = (spec for spec in study.joint_methods if spec.method.declaration.needs == "exact answers")
     return next((spec for spec in probes if hasattr(spec.method, "validate")), None) if not study.task_methods else None

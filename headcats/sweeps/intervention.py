@@ -23,37 +23,31 @@ class Sources(ABC):
     @abstractmethod
     def clean(self) -> Tensor:
         """Z of the clean runs."""
-        ...
 
     @property
     @abstractmethod
     def corrupted(self) -> Tensor:
         """Z of the corrupted runs."""
-        ...
 
     @property
     @abstractmethod
     def second(self) -> Tensor:
         """Z of the runs of a second, independent corruption of the same queries."""
-        ...
 
     @property
     @abstractmethod
     def mean(self) -> Tensor:
         """Mean z of the reference prompts at the role of each token."""
-        ...
 
     @property
     @abstractmethod
     def resampled(self) -> Tensor:
         """Z of one reference prompt of another task per prompt, at the role of each token."""
-        ...
 
     @property
     @abstractmethod
     def other_item(self) -> Tensor:
         """Z of one reference prompt of the same task with another query per prompt, at the role of each token."""
-        ...
 
 
 @dataclass(frozen=True)

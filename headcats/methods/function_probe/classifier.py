@@ -71,7 +71,7 @@ def fit_classifier(
     scale = torch.where(varies, 1 / torch.where(varies, deviation, 1.0), 0.0)
     sizes = ((settings.projection, width), (settings.hidden, heads * settings.projection), (n_classes, settings.hidden))
     parameters = tuple(
-        _uniform(shape, fan_in, draws).to(device).requires_grad_()
+        ((2 * torch.rand(shape, generator=draws) - 1) / math.sqrt(fan_in)).to(device).requires_grad_()
         for out, fan_in in sizes
         for shape in ((out, fan_in), (out,))
     )
@@ -119,10 +119,6 @@ def head_importance(
         sums.index_add_(0, classes[places], (gradient * projected.detach()).mean(2).double().cpu())
     counts = torch.bincount(classes, minlength=n_classes)
     return (sums / torch.where(counts > 0, counts.double(), torch.nan)[:, None]).float()
-
-
-def _uniform(shape: tuple[int, ...], fan_in: int, draws: torch.Generator) -> Tensor:
-    return (2 * torch.rand(shape, generator=draws) - 1) / math.sqrt(fan_in)
 
 
 def _check_converged(loss: float, n_classes: int, settings: FunctionProbeSettings) -> None:

@@ -3,22 +3,22 @@
 import xarray as xr
 
 from headcats.errors import pluralize
+from headcats.methods.head_gating.over_seeds import GATE_SCORES, always_any
 
 
 def summary(block: xr.Dataset) -> list[str]:
     """Sentences on what `head_gating` returns: shares of heads, losses, missing seeds, what was left out."""
     lines, planned = [], int(block.attrs.get("n_seeds", block.sizes["seed"]))
+    reduced = always_any(block)
     for name in block.dataset.values:
         gates = block.sel(dataset=name)
         gates = gates.sel(seed=gates.g_plus.notnull().any(("layer", "head")))
-        n_seeds = gates.sizes["seed"]
-        heads = int(gates.g_plus.notnull().any("seed").sum())
-        shares = []
-        for score in ("facilitation", "interference", "irrelevance"):
-            always, any_seed = (
-                _percent(extreme, heads) for extreme in (gates[score].min("seed"), gates[score].max("seed"))
-            )
-            shares.append(f"{score} always {always}, any {any_seed}")
+        n_seeds, of_heads = gates.sizes["seed"], reduced.sel(dataset=name)
+        shares = (
+            f"{score} always {of_heads.percent_always.sel(score=score):.1f} %, "
+            f"any {of_heads.percent_any.sel(score=score):.1f} %"
+            for score in GATE_SCORES
+        )
         plus, minus = (float(gates.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))
         lines.append(
             f"{name} ({pluralize(n_seeds, 'seed')}, {int(gates.n)} texts), heads with a score of at least .5: "
@@ -32,7 +32,3 @@ def summary(block: xr.Dataset) -> list[str]:
     if block.attrs["left_out"]:
         lines.append(f"Left out: {block.attrs['left_out']}")
     return lines
-
-
-def _percent(scores: xr.DataArray, heads: int) -> str:
-    return f"{100 * int((scores >= 0.5).sum()) / heads:.1f} %"

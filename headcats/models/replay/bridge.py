@@ -223,12 +223,11 @@ class BridgeRecording(Recording):
 
         A pass over one token, in which `residual` takes the place of the residual stream before the last norm.
         """
-        with self._model.lock:
-            output = self._model.model.run_with_hooks(
-                self.tokens[:1, :1],
-                fwd_hooks=[(_FINAL, lambda value, hook: residual[None].to(value.device, value.dtype))],
-                return_type="logits",
-            )
+        output = self._model.model.run_with_hooks(
+            self.tokens[:1, :1],
+            fwd_hooks=[(_FINAL, lambda value, hook: residual[None].to(value.device, value.dtype))],
+            return_type="logits",
+        )
         return output[0].float()
 
     def _with_fresh(self, layer: int, rows: Tensor | None, fresh: int) -> Tensor:

@@ -160,7 +160,8 @@ def _computed(
         kept_z = torch.cat([earlier, z], 2)[:, 0]
     else:
         kept_z = compact_slice(z[:, 0], slice(first - begin, None), 1)
-    shared = slice(block.rule.first_visible(first), first)
+    window = block.rule.window
+    shared = slice(0 if window is None else max(0, first - window + 1), first)
     prefix = _prefix(keys[:, 0, shared], values[:, 0, shared])
     del normed, keys, values
     before = block.before_attention_output(rows[:, :, begin:])

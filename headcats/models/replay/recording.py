@@ -62,12 +62,10 @@ class Recording(ABC):
         Returns:
             Residual stream after the block, `[prompt, row, pos, d_model]`, where `pos` has size 1 if `last_only`.
         """
-        ...
 
     @abstractmethod
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
         """Logits, in fp32, of residual streams after the last block."""
-        ...
 
     @torch.no_grad()
     def read_some(
@@ -87,12 +85,10 @@ class Recording(ABC):
     @abstractmethod
     def _unembedding(self, ids: Tensor) -> tuple[Tensor, Tensor | None]:
         """Weights `[prompt, token, d_model]` and biases of some columns of the unembedding."""
-        ...
 
     @abstractmethod
     def _dot(self, residual: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """Logits of these columns."""
-        ...
 
 
 def reads_alike(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> bool:

@@ -29,10 +29,6 @@ class AttentionRule:
     sinks: Float[Tensor, " head"] | None
     """One more score per head, which takes its share of the softmax and gives nothing."""
 
-    def first_visible(self, position: int) -> int:
-        """The first position that a query at `position` sees."""
-        return 0 if self.window is None else max(0, position - self.window + 1)
-
 
 @dataclass(frozen=True)
 class SharedPrefix:
