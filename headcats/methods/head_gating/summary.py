@@ -15,8 +15,8 @@ def summary(block: xr.Dataset) -> list[str]:
         gates = gates.sel(seed=gates.g_plus.notnull().any(("layer", "head")))
         n_seeds, of_heads = gates.sizes["seed"], reduced.sel(dataset=name)
         shares = (
-            f"{score} always {of_heads.percent_always.sel(score=score):.1f} %, "
-            f"any {of_heads.percent_any.sel(score=score):.1f} %"
+            f"{score} always {of_heads.percent_always.sel(score=score).item():.1f} %, "
+            f"any {of_heads.percent_any.sel(score=score).item():.1f} %"
             for score in GATE_SCORES
         )
         plus, minus = (float(gates.loss.sel(stage=stage).mean()) for stage in ("g_plus", "g_minus"))

@@ -44,17 +44,15 @@ def among_extremes(
     target_sets: Sequence[Targets],
     *,
     d_vocab: int,
-    chunk: int | None = None,
 ) -> list[Hits]:
     """Look for tokens among the largest and the smallest of `outputs @ W_O @ W_U`.
 
     Ties: all tokens that share the k-th place are in. In a row where all tokens have one value (the head writes
-    nothing) none is. Without W_O, `outputs` are in the residual stream already. `chunk`, the columns of the unembedding
-    that are read at once, does not change the result.
+    nothing) none is. Without W_O, `outputs` are in the residual stream already.
     """
     heads, n_rows, _ = outputs.shape
     k = max(targets.k for targets in target_sets)
-    chunk = min(chunk or _CHUNK, d_vocab)
+    chunk = min(_CHUNK, d_vocab)
     step = max(1, _BLOCK // (heads * chunk))
     blocks = [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
     in_block = [[_inside(targets.rows, block.start, block.stop) for targets in target_sets] for block in blocks]

@@ -60,13 +60,12 @@ def relation_counts(
     *,
     settings: RelationSettings,
     seed: int,
-    chunk: int | None = None,
     advance: Callable[[float, str], None] = lambda share, what: None,
 ) -> dict[str, Counts]:
     """Counts of all heads for all relations, each weight read once.
 
     Per layer, the sources of all relations go through all heads in one batched product, which also serves the null:
-    every target of a relation is looked up for every source of it. `chunk`: columns of the vocabulary at once.
+    every target of a relation is looked up for every source of it.
 
     Raises:
         ModelError: A number that is not finite, or no first MLP to read.
@@ -86,10 +85,10 @@ def relation_counts(
             )
         cells = [table.cells for table in tables.values()]
         W_O, d_vocab = circuit.W_O(layer), circuit.d_vocab
-        extremes = among_extremes(outputs, W_O, circuit.unembedding, cells, d_vocab=d_vocab, chunk=chunk)
+        extremes = among_extremes(outputs, W_O, circuit.unembedding, cells, d_vocab=d_vocab)
         for (name, table), sides in zip(tables.items(), extremes, strict=True):
             layers[name].append([counts for hits in sides for counts in _count(hits, table)])
-    direct, direct_later = (_direct(circuit, rows, tables, chunk=chunk) for rows in (embeddings, later))
+    direct, direct_later = (_direct(circuit, rows, tables) for rows in (embeddings, later))
     counts = {}
     for name, table in tables.items():
         top, null_top, bottom, null_bottom = zip(*layers[name], strict=True)
@@ -128,13 +127,13 @@ def _count(hits: Bool[Tensor, "head cell"], table: _Table) -> tuple[np.ndarray, 
     return by_cell[table.pairs].sum(0).numpy().astype(np.int64), null.numpy().astype(np.int64)
 
 
-def _direct(circuit: Circuit, rows: Tensor, tables: Mapping[str, _Table], *, chunk: int | None) -> dict[str, int]:
+def _direct(circuit: Circuit, rows: Tensor, tables: Mapping[str, _Table]) -> dict[str, int]:
     """For how many pairs the target is at the top of `rows @ W_U`, without any head."""
     targets = [
         Targets(table.cells.rows[table.pairs], table.cells.tokens[table.pairs], table.cells.k)
         for table in tables.values()
     ]
-    hits = among_extremes(rows[None], None, circuit.unembedding, targets, d_vocab=circuit.d_vocab, chunk=chunk)
+    hits = among_extremes(rows[None], None, circuit.unembedding, targets, d_vocab=circuit.d_vocab)
     return {name: int(sides.top.sum()) for name, sides in zip(tables, hits, strict=True)}
 
 

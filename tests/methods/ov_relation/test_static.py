@@ -28,10 +28,10 @@ PAIRS = {"many": random_pairs(25, seed=0), "few": random_pairs(18, seed=1, n_tar
 PAIRS["copying"] = [(token, token) for token in range(3, 23)]
 
 
-def counts_of(model, settings=SETTINGS, *, pairs=PAIRS, chunk=None, seed=0):
+def counts_of(model, settings=SETTINGS, *, pairs=PAIRS, seed=0):
     model = adapt(model)
     relations = [single_tokens(name, own, tokenizer=None, d_vocab=model.d_vocab) for name, own in pairs.items()]
-    return relation_counts(Circuit(model), relations, settings=settings, seed=seed, chunk=chunk)
+    return relation_counts(Circuit(model), relations, settings=settings, seed=seed)
 
 
 def check_against_replica(found, oracle, *, first_mlp=True, pairs=PAIRS):
@@ -60,7 +60,8 @@ def check_against_replica(found, oracle, *, first_mlp=True, pairs=PAIRS):
 def test_scores_and_null_are_those_of_the_literal_replica(layout, groups, backend, monkeypatch):
     monkeypatch.setattr(toys, "LlamaConfig", lambda **given: LlamaConfig(**{**given, "num_key_value_heads": groups}))
     toy = tiny_model(layout, backend)
-    check_against_replica(counts_of(toy.model, chunk=7), toy.oracle)
+    monkeypatch.setattr("headcats.methods.ov_relation.extremes._CHUNK", 7)
+    check_against_replica(counts_of(toy.model), toy.oracle)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -81,7 +82,8 @@ def test_chunks_of_the_vocabulary_change_nothing(layout, monkeypatch):
     # Numbers per block: all rows at once, a few, one row at a time.
     for chunk, block in ((1, 1 << 23), (7, 200), (D_VOCAB - 1, 1), (10 * D_VOCAB, 1 << 23)):
         monkeypatch.setattr("headcats.methods.ov_relation.extremes._BLOCK", block)
-        for name, one in counts_of(model, chunk=chunk).items():
+        monkeypatch.setattr("headcats.methods.ov_relation.extremes._CHUNK", chunk)
+        for name, one in counts_of(model).items():
             for mine, other in zip(one, whole[name], strict=True):
                 np.testing.assert_array_equal(mine, other)
 
