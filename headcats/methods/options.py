@@ -23,11 +23,7 @@ def default_value(option: Option) -> str | int:
 
 
 def read_value(option: Option, text: str, *, name: str, method: str) -> str | int:
-    """Parse the value of an option.
-
-    Raises:
-        OptionError: The option does not take it; the message says what it takes.
-    """
+    """The value of an option, parsed; an OptionError that says what it takes, if it does not take the text."""
     if isinstance(option, WholeNumber):
         # int() alone accepts "1_0", digits of other scripts and thousands of digits.
         is_whole = text.isascii() and text.removeprefix("-").isdigit() and len(text) < 10

@@ -290,9 +290,5 @@ class HookedModel:
 
 
 def adapt(model: Any) -> HookedModel:
-    """A HookedTransformer or TransformerBridge as a HookedModel; a HookedModel is returned unchanged.
-
-    Raises:
-        ModelError: Another kind of object, or a model without attention heads.
-    """
+    """A HookedTransformer or TransformerBridge as a HookedModel; a HookedModel is returned unchanged."""
     return model if isinstance(model, HookedModel) else HookedModel(model)

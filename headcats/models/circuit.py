@@ -49,11 +49,9 @@ class CircuitRun(NamedTuple):
 class Circuit:
     """The value-output circuits `E @ W_V @ W_O @ W_U` of a model with unprocessed weights.
 
-    All weights are in fp32 (fp64 for a model in fp64), detached and without biases. The model is not changed.
-
-    Raises:
-        ModelError: Folded weights, a weight that is not finite or cannot be read, or projections that are not those
-            the model computes with.
+    All weights are in fp32 (fp64 for a model in fp64), detached and without biases. The model is not changed. A
+    ModelError for folded weights, a weight that is not finite or cannot be read, or projections that the model does not
+    compute with.
     """
 
     def __init__(self, model: HookedModel) -> None:

@@ -215,10 +215,8 @@ def few_shot_texts(
     """`n` prompts of random demonstrations and a query, each followed by its right answer.
 
     Queries cycle through all pairs in random orders, so each is used equally often; the demonstrations of a prompt are
-    different pairs, never the query. `purpose` names the random stream: two purposes give independent prompts.
-
-    Raises:
-        DataError: Fewer pairs than one prompt needs.
+    different pairs, never the query: fewer pairs than one prompt needs are a DataError. `purpose` names the random
+    stream: two purposes give independent prompts.
     """
     if len(pairs) < n_demos + 1:
         raise DataError(

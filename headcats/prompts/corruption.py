@@ -55,11 +55,8 @@ def build_pairs(
     """`n` different prompt pairs of one task, with `n_demos` (at least 1) demonstrations.
 
     They come in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
-    as possible. Of the `others`, those that share enough inputs become distractor tasks.
-
-    Raises:
-        DataError: Too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.
-        UnknownNameError: An unknown corruption.
+    as possible. Of the `others`, those that share enough inputs become distractor tasks. A DataError for too few pairs,
+    or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.
     """
     options: dict[str, Any] = {"seed": seed, "template": template, "n_demos": n_demos, "corruption": corruption}
     built = list(itertools.islice(each_pair(task, pairs, others, repeats=20 * n + 100, **options), n))

@@ -48,8 +48,7 @@ class DropReport:
 def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Template) -> tuple[list[WordPair], DropReport]:
     """The word pairs whose output is exactly one token after the query, and what was dropped and why.
 
-    Raises:
-        OptionError: The tokenizer does not know the template's fixed text.
+    An OptionError if the tokenizer does not know the template's fixed text.
     """
     pairs, report = list(pairs), DropReport()
     check_writable(template, tokenizer, pairs)
@@ -71,10 +70,7 @@ def encode_pairs(
     """Prompt pairs as batches, one per prompt length in order of first appearance, and what was dropped and why.
 
     BOS is put in front exactly once if the tokenizer has one. A second corruption of another length, or whose roles do
-    not align, is left out; its prompt is kept.
-
-    Raises:
-        DataError: Two pairs with the same key.
+    not align, is left out; its prompt is kept. Two pairs with the same key are a DataError.
     """
     key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
     if count > 1:

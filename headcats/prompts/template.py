@@ -55,14 +55,10 @@ class Template:
         return self.before + x + self.between
 
     def render(self, demonstrations: Sequence[tuple[str, str]], query: str) -> tuple[str, dict[str, Span]]:
-        """The prompt, and role -> span in the order of the text.
+        """The prompt, and role -> span in the order of the text, of (input, output) pairs and the input to be answered.
 
         The roles are `before1 x1 between1 y1 after1 ... x_query between_query`, without those of empty text; `y`
         includes its lead.
-
-        Args:
-            demonstrations: (input, output) pairs in order.
-            query: Input to be answered.
         """
         pieces: list[tuple[str, str]] = []
         for number, (word, output) in enumerate(demonstrations, start=1):

@@ -72,8 +72,7 @@ def memory_plan(
 ) -> MemoryPlan | None:
     """The plan of the sweep that needs most; None if no task can be written as prompts.
 
-    Raises:
-        OptionError: A limit that cannot be read, or that nothing fits into.
+    An OptionError for a limit that cannot be read, or that nothing fits into.
     """
     available = budget(limit, model.device)
     path = path if is_replayable(model) else "hooked"

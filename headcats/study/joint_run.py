@@ -53,11 +53,7 @@ def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
 
 
 class JointWork:
-    """The joint methods of a run under way.
-
-    Raises:
-        PlanError: The folder holds a part that was made from other tasks.
-    """
+    """The joint methods of a run under way; a PlanError if the folder holds a part that was made from other tasks."""
 
     def __init__(self, model: HookedModel, study: Study, output: Output) -> None:
         self.study = study
@@ -150,11 +146,7 @@ class JointWork:
         self.output.keep_block(SUITE, spec.label, joined)
 
     def _report_skipped(self) -> None:
-        """One log record on the parts that were skipped, and why.
-
-        Raises:
-            DataError: Nothing at all was scored, on no task either.
-        """
+        """One log record on the parts that were skipped, and why; a DataError if nothing at all was scored."""
         reasons = {spec.label: self._record(spec).skipped() for spec in self.study.joint_methods}
         n_skipped = sum(map(len, reasons.values()))
         lines = "\n".join(line for label, parts in reasons.items() for line in _reason_lines(label, parts))

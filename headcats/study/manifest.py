@@ -53,11 +53,7 @@ def model_record(model: HookedModel) -> ModelRecord:
 
 
 def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, folder: Path) -> None:
-    """Refuse to mix results of different plans in one folder; more tasks and more methods extend it.
-
-    Raises:
-        PlanError: The message names every difference.
-    """
+    """Refuse, with every difference (PlanError), to mix plans in one folder; more tasks and methods extend it."""
     differences = describe_differences(manifest.plan.differences(study.record()))
     differences += [f"model {difference}" for difference in model_differences(manifest, model)]
     if differences:

@@ -26,11 +26,7 @@ class Output:
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
-        """A finished block, or None.
-
-        Raises:
-            PlanError: It was made from other prompts.
-        """
+        """A finished block, or None; a PlanError if it was made from other prompts."""
         if self.folder is None:
             return None
         block = self.folder.read_block(task, label)
@@ -41,8 +37,7 @@ class Output:
     def parts(self, label: str, *, fingerprints: dict[str, str]) -> dict[str, xr.Dataset]:
         """Every finished part of a joint method, those without a fingerprint here too.
 
-        Raises:
-            PlanError: A part with a fingerprint here was made from other prompts.
+        A PlanError if a part with a fingerprint here was made from other prompts.
         """
         if self.folder is None:
             return {}
@@ -82,12 +77,7 @@ class Output:
 
 
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
-    """Where a study goes on.
-
-    Raises:
-        PlanError: The folder holds results of another plan; the message names every difference.
-        StorageError: It cannot be read.
-    """
+    """Where a study goes on; a PlanError that names every difference if the folder holds results of another plan."""
     folder = None if out is None else ResultsFolder(out)
     manifest = None if folder is None else folder.read_manifest()
     if folder is None or manifest is None:

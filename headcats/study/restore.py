@@ -51,11 +51,7 @@ def restored_model(manifest: Manifest, source: Any) -> HookedModel:
 
 
 def restored_study(manifest: Manifest) -> Study:
-    """The study of a manifest, to make more of its prompts.
-
-    Raises:
-        PlanError: Its suite is not registered.
-    """
+    """The study of a manifest, to make more of its prompts; a PlanError if its suite is not registered."""
     options = asdict(manifest.plan)
     name = options.pop("suite")
     try:

@@ -154,8 +154,7 @@ class TaskWork:
     def _missing(self, prepared: Prepared) -> dict[MethodSpec, str]:
         """Method -> fingerprint of its block, for blocks that are missing.
 
-        Raises:
-            PlanError: A block was made with other prompts, because the suite itself has changed.
+        A PlanError if a block was made with other prompts, because the suite itself has changed.
         """
         name, missing = prepared.task.name, {}
         prompts = [batch.fingerprint() for batch in prepared.scored]

@@ -104,8 +104,7 @@ def _on_batch(
 ) -> xr.Dataset:
     """The sweep over one batch, without the prompts `left_out` and the few whose token roles the reference lacks.
 
-    Raises:
-        UncoveredRoles: The reference does not cover half of the prompts.
+    UncoveredRoles is raised if the reference does not cover half of the prompts.
     """
     swept = partial(
         sweep_runs,

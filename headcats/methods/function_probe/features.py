@@ -66,10 +66,9 @@ def prepare(
     left_out: Mapping[str, str],
     advance: Callable[[float, str], None] = lambda share, step: None,
 ) -> PreparedTexts:
-    """Features of the texts, without functions of too few items; `left_out` names tasks without texts.
+    """Features of the texts, without functions of too few items; a DataError if fewer than two functions are left.
 
-    Raises:
-        DataError: Fewer than two functions are left.
+    `left_out` names tasks without texts.
     """
     usable_functions(texts, least_items=settings.least_items)  # before the model runs
     features = head_features(
@@ -98,9 +97,8 @@ def head_features(
 ) -> HeadFeatures:
     """Run the model over the texts and keep z at the answers, on the model's device; `top_tokens` as in the settings.
 
-    Raises:
-        ModelError: No tokenizer, or heads of different sizes in different layers.
-        DataError: No text can be used.
+    A ModelError without tokenizer or for heads of different sizes in different layers, a DataError if no text can be
+    used.
     """
     batches, report = encode_answered(texts, model.tokenizer, n_ctx=model.n_ctx)
     if len(set(model.d_head.values())) > 1:

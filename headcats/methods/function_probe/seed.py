@@ -44,11 +44,9 @@ def probe_seed(
 ) -> SeedResult:
     """Train and read one probe on the features of texts of these functions only.
 
-    Split, initial weights, order and dropout come from `seed` and the number of the `probe` alone.
-
-    Raises:
-        DataError: A probe does not converge, or the interval of its accuracy on held-out items is not above chance:
-            its importance would describe nothing.
+    Split, initial weights, order and dropout come from `seed` and the number of the `probe` alone. A DataError if a
+    probe does not converge, or the interval of its accuracy on held-out items is not above chance: its importance would
+    describe nothing.
     """
     texts = features.texts
     labels = torch.tensor([functions.index(text.category) for text in texts])

@@ -57,10 +57,8 @@ def held_out_texts(
 ) -> Bool[np.ndarray, " text"]:
     """True for the held-out texts: one of `folds` parts of the query items, with every function's share in it.
 
-    All texts with the same item are on one side, whatever their task.
-
-    Raises:
-        DataError: A function has no text on one of the sides, because its items are those of other functions.
+    All texts with the same item are on one side, whatever their task. A DataError if a function has no text on one of
+    the sides, because its items are those of other functions.
     """
     from sklearn.model_selection import StratifiedGroupKFold  # takes longer to import than most commands to run
 

@@ -121,11 +121,7 @@ def accuracies(probe: xr.Dataset) -> list[str]:
 
 
 def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
-    """Refuse the importance of a probe that is not above chance, or in too few of its seeds.
-
-    Raises:
-        DataError: the attribute `verdict` says so; the message holds the accuracies.
-    """
+    """Refuse, with its accuracies (DataError), a probe whose `verdict` is not above chance, or too few seeds."""
     text = "; ".join(accuracies(probe)) or "no accuracy is stored"
     if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
         raise DataError(

@@ -90,10 +90,8 @@ class SteeringPrompts(NamedTuple):
 def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings, *, seed: int) -> SteeringPrompts:
     """Few-shot prompts of the first half of the items, zero-shot prompts of the second.
 
-    Raises:
-        DataError: A half has too few word pairs, or none of its prompts can be encoded.
-        OptionError: The model's tokenizer does not know the template's own text.
-        UnknownNameError: An unknown template.
+    A DataError if a half has too few word pairs or none of its prompts can be encoded; an OptionError if the model's
+    tokenizer does not know the template's own text.
     """
     settings = settings.completed({})
     template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS

@@ -145,8 +145,7 @@ def _check_answers(tasks: Sequence[Task]) -> None:
 def parse_heads(heads: Any, model: HookedModel) -> tuple[Head, ...]:
     """Heads in any form that `steer` takes, checked against the model.
 
-    Raises:
-        DataError: No heads, a head twice, one that the model lacks, or a ranking made on other weights.
+    A DataError for no heads, a head twice, one that the model lacks, or a ranking made on other weights.
     """
     ranked = isinstance(heads, xr.Dataset) and "name" in heads
     if not ranked and (isinstance(heads, xr.Dataset | xr.DataTree | str | Head) or not isinstance(heads, Iterable)):

@@ -60,11 +60,7 @@ def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "la
 def log_prob_gradient(
     model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
 ) -> tuple[float, Float[Tensor, "layer head"]]:
-    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta).
-
-    Raises:
-        ModelError: The model gives no gradient.
-    """
+    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta)."""
     total, gradient = 0.0, torch.zeros_like(theta)
     for texts_of_pass in texts.passes(places, at_once=at_once):
         with _differentiable(model):

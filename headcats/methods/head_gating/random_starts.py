@@ -88,10 +88,8 @@ class DatasetFits:
     def saved_block(self, number: int, *, n_seeds: int, later: int, out: str | os.PathLike[str] | None) -> xr.Dataset:
         """A seed outside a study, read from the folder `out` if it is there, else fitted and saved.
 
-        `later`: fits of the data sets that follow, for the expected time.
-
-        Raises:
-            StorageError: The saved fit has other data, settings or another model; or the folder cannot be written.
+        `later`: fits of the data sets that follow, for the expected time. A StorageError if the saved fit has other
+        data, settings or another model, or the folder cannot be written.
         """
         path = None if out is None else Path(out) / f"{slug(f'{self.name}={number}')}.nc"
         block = read_undamaged(path) if path else None
@@ -127,11 +125,8 @@ def with_provenance(attrs: dict[str, str]) -> dict[str, str]:
 def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     """Number of a seed -> its fit, without seeds that diverge, which are named in a warning.
 
-    One after another: gates act from the first layer on, so no two seeds share an activation.
-
-    Raises:
-        OptionError: Fewer than one seed.
-        DataError: Every fit diverges; the message of the first.
+    One after another: gates act from the first layer on, so no two seeds share an activation. If every fit diverges,
+    the DataError of the first is raised.
     """
     if n_seeds < 1:
         raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")

@@ -54,10 +54,8 @@ def fit_gates(
 
     NLL is the mean over the target tokens of a text, then over the texts of a batch, which are drawn without
     replacement. Each stage has an Adam of its own. `names`, data set and number of the seed, name the random streams.
-
-    Raises:
-        DataError: The fit diverges: a loss is not finite, G0 is not better than the random start, or G+ or G- ends
-            above G0 in loss less push.
+    The fit diverges (DataError) if a loss is not finite, G0 is not better than the random start, or G+ or G- ends above
+    G0 in loss less push.
     """
     exists = existing_heads(model)
     draws_of = partial(stream, seed, "head_gating", *names)
@@ -116,11 +114,7 @@ def climb(
     names: tuple[str, ...],
     done: Callable[[int], None],
 ) -> Float[Tensor, "layer head"]:
-    """Theta after the updates of one stage; `gradient` gives the value to raise, and its gradient in theta.
-
-    Raises:
-        DataError: The value or its gradient is not finite.
-    """
+    """Theta after the updates of one stage; `gradient` gives the value to raise and its gradient, both to be finite."""
     theta = begin.detach().clone().requires_grad_()
     adam = torch.optim.Adam([theta], lr=stage.rates[0])
     for update in range(settings.updates):

@@ -55,11 +55,7 @@ class GateTexts:
         return int(self.rows[place][1].nonzero()[-1])
 
     def split(self, share: float, draws: np.random.Generator) -> tuple["GateTexts", "GateTexts"]:
-        """Texts to fit, and those of about `share` of the items, which are held out.
-
-        Raises:
-            DataError: All texts ask the same.
-        """
+        """Texts to fit, and those of about `share` of the items, held out; a DataError if all ask the same."""
         items = list(dict.fromkeys(self.items))
         if len(items) < 2:
             raise DataError(
@@ -80,9 +76,8 @@ class GateTexts:
 def gate_texts(model: HookedModel, data: Sequence[Any], *, name: str) -> GateTexts:
     """Data as tokens of a model; `name` is for messages.
 
-    Raises:
-        DataError: Data of another kind, no text that the model can take, or unknown token ids.
-        ModelError: Texts for a model without a tokenizer.
+    A DataError for data of another kind, no text that the model can take, or unknown token ids; a ModelError for texts
+    and a model without a tokenizer.
     """
     data = list(data)
     kinds = {type(text_or_batch) for text_or_batch in data}

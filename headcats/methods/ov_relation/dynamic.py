@@ -153,8 +153,7 @@ class _Filled:
 def _fill(template: str, relation: Relation, tokenizer: Any) -> _Filled:
     """The template with each source that is the same single token in the text as alone.
 
-    Raises:
-        DataError: A word of the template that the tokenizer does not know, or no pair left.
+    A DataError for a word of the template that the tokenizer does not know, or if no pair is left.
     """
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
     start = template.index(SLOT)

@@ -38,9 +38,8 @@ def single_tokens(
 ) -> Relation:
     """The pairs whose words, each with a leading space, are exactly one token; token ids are taken as they are.
 
-    Raises:
-        DataError: Pairs of something else, no tokenizer for words, ids outside the vocabulary, or too few pairs left
-            (the message counts those dropped, by reason).
+    A DataError for pairs of something else, words without a tokenizer, ids outside the vocabulary, or too few pairs
+    left (the message counts those dropped, by reason).
     """
     candidates: list[Any] = [tuple(pair) if isinstance(pair, list | tuple) else pair for pair in pairs]
     if candidates and all(_is_pair(pair, int) for pair in candidates):

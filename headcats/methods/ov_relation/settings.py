@@ -86,12 +86,7 @@ FIRST_MLP = ("preset", "on", "off")
 
 
 def settings_of(preset: str | RelationSettings, *, first_mlp: str = "preset") -> RelationSettings:
-    """The settings of a preset, with or without the first MLP.
-
-    Raises:
-        UnknownNameError: No such preset.
-        OptionError: `first_mlp` is not "preset", "on" or "off".
-    """
+    """The settings of a preset, with or without the first MLP ("on", "off", or "preset" as it says)."""
     settings = preset_of("ov_relation", preset, PRESETS)
     read_value(FIRST_MLP, first_mlp, name="first_mlp", method="ov_relation")
     return settings if first_mlp == "preset" else replace(settings, first_mlp=first_mlp == "on")

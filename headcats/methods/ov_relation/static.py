@@ -65,10 +65,7 @@ def relation_counts(
     """Counts of all heads for all relations, each weight read once.
 
     Per layer, the sources of all relations go through all heads in one batched product, which also serves the null:
-    every target of a relation is looked up for every source of it.
-
-    Raises:
-        ModelError: A number that is not finite, or no first MLP to read.
+    every target of a relation is looked up for every source of it. A ModelError for a number that is not finite.
     """
     sources = torch.cat([relation.sources for relation in relations]).unique()
     tables = {relation.name: _table(relation, sources, settings, seed=seed) for relation in relations}

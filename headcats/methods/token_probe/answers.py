@@ -140,11 +140,8 @@ def answer_questions(
     """The model's own greedy answers, without those whose token roles coincide.
 
     An answer is wrong if its exact answer differs from that of the right answer, ignoring spaces. Of questions with the
-    same prompt the first is kept. `preset` names the settings in messages.
-
-    Raises:
-        ModelError: The model has no tokenizer.
-        DataError: No answer is left, or the roles coincide in most answers.
+    same prompt the first is kept. `preset` names the settings in messages. A ModelError without tokenizer; a DataError
+    if no answer is left, or the roles coincide in most answers.
     """
     report = DropReport()
     encoded = _encoded(model, questions, report)

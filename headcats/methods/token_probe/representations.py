@@ -28,9 +28,7 @@ def representations(
 ) -> Iterator[tuple[int, Float32[np.ndarray, "text role width"]]]:
     """Layer by layer, a representation at the positions of every text, from as few passes as `KEPT_BYTES` allows.
 
-    Raises:
-        OptionError: An unknown representation, or one that the model does not have.
-        ModelError: Values that are not finite.
+    An OptionError for a representation that the model does not have, a ModelError for values that are not finite.
     """
     names = {layer: hook_name(model, layer, representation) for layer in model.layers}
     width = max(values.shape[-1] for values in _read(model, texts[:1], positions[:1], names).values())
