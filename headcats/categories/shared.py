@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -90,10 +91,7 @@ def overlap(
 
     result = members.assign_coords(k=ks, other=names)
     result["n_categories"] = (order[1:], count.astype(np.int8))
-    sets = [
-        "+".join(name for name, inside in zip(names, cell, strict=True) if inside)
-        for cell in member.reshape(len(names), -1).T
-    ]
+    sets = ["+".join(itertools.compress(names, cell)) for cell in member.reshape(len(names), -1).T]
     result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
     result["undecided"] = (order[1:], (count == 0) & (outcome[with_numbers] == 0).any(axis=0) & exists)
     result["observed"] = ("k", observed)
@@ -161,30 +159,18 @@ def _chance_counts(
 def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     """Heads in exactly each set of categories, and in none, with the number expected by chance.
 
-    Chance is that of `hc.overlap`: categories keep their sizes and are placed independently of each other, over all
-    heads or within each layer. The distribution is a chain of hypergeometric ones, computed rather than drawn.
+    Chance is that of `hc.overlap`, of which only `in` counts: categories keep their sizes and are placed independently
+    of each other, over all heads or within each layer. The distribution is a chain of hypergeometric ones, computed
+    rather than drawn. Categories and heads without numbers are left out.
 
-    Args:
-        overlap: What `hc.overlap` returns. Only `in` counts; categories and heads without numbers are left out.
-
-    Returns:
-        Dims `set` (names joined by "+" in the order of the categories, "" for none: 2^n of them, small sets first) and
-        `category` (those with numbers). `contains (set, category)`; over `set`: `observed`, `heads` (such as "L0H1,
-        L2H0"), `expected` (mean number of heads; over all sets they sum to the number of heads), `low, high` (95 %
-        interval of the number), `p` (at least as many as observed, one-sided), and the last four with the suffix
-        `_within_layers`. Attributes of the overlap, with `n_heads`.
+    Dims `set` (names joined by "+" in the order of the categories, "" for none: 2^n of them, small sets first) and
+    `category` (those with numbers). `contains (set, category)`; over `set`: `observed`, `heads` (such as "L0H1, L2H0"),
+    `expected` (mean number of heads; over all sets they sum to the number of heads), `low, high` (95 % interval of the
+    number), `p` (at least as many as observed, one-sided), and the last four with the suffix `_within_layers`.
+    Attributes of the overlap, with `n_heads`.
 
     Raises:
         DataError: No overlap, or one without numbers in any category.
-
-    Example:
-        >>> import headcats as hc
-        >>> from headcats.categories import exact_sets
-        >>> results = hc.load("results/mini-icl")
-        >>> overlap = hc.overlap(hc.categorize(hc.score(results, method="denoising_patch")))
-        >>> sets = exact_sets(overlap)
-        >>> round(float(sets.expected.sum())) == sets.attrs["n_heads"]
-        True
     """
     check_is(overlap, OVERLAP, by="exact_sets")
     grids = overlap[["member", "effect"]].transpose("category", "layer", "head")
@@ -195,11 +181,9 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     exists = np.asarray(has_number.any(axis=0))
     names = [str(name) for name in overlap["category"].values[with_numbers]]
     member = grids["member"].values[with_numbers] == 1
-    sets = [pick for k in range(len(names) + 1) for pick in itertools.combinations(range(len(names)), k)]
-    contains = np.array([[i in pick for i in range(len(names))] for pick in sets])
+    contains = np.array(sorted(itertools.product((True, False), repeat=len(names)), key=sum))
 
-    columns: dict[str, list[float]] = {}
-    observed, heads = [], []
+    rows: list[dict[str, Any]] = []
     layers, numbers = np.meshgrid(overlap["layer"].values, overlap["head"].values, indexing="ij")
     blocks = {
         "": [(int(exists.sum()), [int(row.sum()) for row in member])],
@@ -209,19 +193,14 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     }
     for inside in contains:
         exact = exists & (member == inside[:, None, None]).all(axis=0)
-        observed.append(int(exact.sum()))
-        heads.append(", ".join(f"L{i}H{j}" for i, j in zip(layers[exact], numbers[exact], strict=True)))
+        heads = ", ".join(f"L{i}H{j}" for i, j in zip(layers[exact], numbers[exact], strict=True))
+        rows.append({"observed": int(exact.sum()), "heads": heads})
         for suffix, sizes in blocks.items():
-            for name, value in _by_chance(sizes, inside, observed[-1]).items():
-                columns.setdefault(f"{name}{suffix}", []).append(value)
+            chance = _by_chance(sizes, inside, rows[-1]["observed"])
+            rows[-1] |= {f"{name}{suffix}": value for name, value in chance.items()}
     return xr.Dataset(
-        {
-            "contains": (("set", "category"), contains),
-            "observed": ("set", observed),
-            "heads": ("set", heads),
-            **{name: ("set", values) for name, values in columns.items()},
-        },
-        coords={"set": ["+".join(names[i] for i in pick) for pick in sets], "category": names},
+        {"contains": (("set", "category"), contains)} | {name: ("set", [row[name] for row in rows]) for name in rows[0]},
+        coords={"set": ["+".join(itertools.compress(names, inside)) for inside in contains], "category": names},
         attrs=overlap.attrs | {"n_heads": int(exists.sum())},
     )
 
