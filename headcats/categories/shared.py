@@ -199,7 +199,8 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
             chance = _by_chance(sizes, inside, rows[-1]["observed"])
             rows[-1] |= {f"{name}{suffix}": value for name, value in chance.items()}
     return xr.Dataset(
-        {"contains": (("set", "category"), contains)} | {name: ("set", [row[name] for row in rows]) for name in rows[0]},
+        {"contains": (("set", "category"), contains)}
+        | {name: ("set", [row[name] for row in rows]) for name in rows[0]},
         coords={"set": ["+".join(itertools.compress(names, inside)) for inside in contains], "category": names},
         attrs=overlap.attrs | {"n_heads": int(exists.sum())},
     )

@@ -85,16 +85,9 @@ def measure_damage(
 ) -> TaskDamage:
     """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
 
-    Prompts with a token role that the reference lacks are left out, unless that is most of them.
-
-    Args:
-        model: The model.
-        batches: Held-out prompts of the task, one batch per prompt length.
-        sets: Sets of heads; they share computation.
-        category: The task's category.
-        reference: Prompts of the means, usually of the whole suite, so that task information is removed.
-        positions: Where heads are ablated: "last" or "all".
-        seed: Seed of the bootstrap of the gap.
+    Reference prompts usually are those of the whole suite, so that task information is removed. Prompts with a token
+    role that they lack are left out, unless that is most of them. `batches`: one per prompt length; `seed`: of the
+    bootstrap of the gap.
 
     Raises:
         DataError: No prompts, roles without reference, or no clear gap between clean and corrupted prompts.

@@ -1,6 +1,8 @@
 """What the test of the categories shows, as findings."""
 
 import itertools
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,11 +27,7 @@ def verdict_findings(
 ) -> list[Finding]:
     """One finding per category; one for all categories that could not be tested for the same reason.
 
-    Args:
-        table: What `specificity` returns.
-        n_requested: How many control sets were requested.
-        exclusive: Whether only heads of no other category were tested.
-        beside: The table with all heads, if its findings come first: reasons given there are not repeated.
+    `exclusive`: only heads of no other category were tested; reasons given `beside`, for all heads, are not repeated.
     """
     findings: dict[str, Finding] = {}
     untested: dict[str, list[str]] = {}
@@ -81,29 +79,27 @@ def contrast_findings(table: xr.Dataset) -> list[Finding]:
     if not (table["own_prompts"].values > 0).any():
         return [line("evidence.no_contrast", why=table.attrs["why"])]
     names = table["category"].values.tolist()
-    cells = [table.sel(category=name, other=rival) for name, rival in itertools.permutations(names, 2)]
-    # Where both categories have heads, one finding holds both differences.
-    one_sided = [
-        cell for cell in cells if np.isfinite(cell["difference"].item()) and not np.isfinite(cell["interaction"].item())
+    cells = [
+        {str(part): values.values.item() for part, values in table.sel(category=name, other=rival).variables.items()}
+        for name, rival in itertools.permutations(names, 2)
     ]
+    # Where both categories have heads, one finding holds both differences.
+    pairs = set(itertools.combinations(names, 2))
+    one_sided = [cell for cell in cells if np.isfinite(cell["difference"]) and np.isnan(cell["interaction"])]
     both_sided = [
-        cell
-        for cell in cells
-        if np.isfinite(cell["interaction"].item())
-        and names.index(cell["category"].item()) < names.index(cell["other"].item())
+        cell for cell in cells if np.isfinite(cell["interaction"]) and (cell["category"], cell["other"]) in pairs
     ]
     findings = [*map(_difference, one_sided), *map(_interaction, both_sided)]
     if findings:
-        has_p = any(cell["n_controls"].item() >= LEAST_CONTROLS for cell in one_sided)
+        has_p = any(cell["n_controls"] >= LEAST_CONTROLS for cell in one_sided)
         findings.append(line("evidence.descriptive", caution=line("evidence.p_too_small") if has_p else None))
     strangers: set[str] = set()
     untested: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
-        name, rival, note = (cell[part].item() for part in ("category", "other", "note"))
-        if not (cell["own_prompts"].item() and cell["other_prompts"].item()):
-            strangers.add(" and ".join(sorted((name, rival))))
-        elif note:
-            untested.setdefault((name, note), []).append(rival)
+        if not (cell["own_prompts"] and cell["other_prompts"]):
+            strangers.add(" and ".join(sorted((cell["category"], cell["other"]))))
+        elif cell["note"]:
+            untested.setdefault((cell["category"], cell["note"]), []).append(cell["other"])
     if strangers:
         findings.append(line("evidence.no_shared_words", pairs=sorted(strangers)))
     return findings + [
@@ -191,7 +187,7 @@ def _random_sets(row: xr.Dataset, n_requested: int) -> Finding:
 def _rival(row: xr.Dataset) -> Finding | None:
     """How the heads of other categories do on these tasks."""
     names = ("advantage", "advantage_low", "advantage_high", "rival_damage")
-    more, low, high, damage = (row[part].item() for part in names)
+    more, low, high, damage = (row[name].item() for name in names)
     if not np.isfinite(more):
         return None
     n, n_own = int(row["rival_n_tasks"]), int((row["task_category"] == row["category"]).sum())
@@ -206,17 +202,16 @@ def _rival(row: xr.Dataset) -> Finding | None:
     )
 
 
-def _interaction(cell: xr.Dataset) -> Finding:
-    difference, both = cell["difference"].item(), cell["interaction"].item()
+def _interaction(cell: Mapping[str, Any]) -> Finding:
     return line(
         "evidence.interaction",
-        first=cell["category"].item(),
-        second=cell["other"].item(),
-        by_first=_amount(difference),
-        by_second=_amount(both - difference),
-        both=both,
-        n_first=cell["own_prompts"].item(),
-        n_second=cell["other_prompts"].item(),
+        first=cell["category"],
+        second=cell["other"],
+        by_first=_amount(cell["difference"]),
+        by_second=_amount(cell["interaction"] - cell["difference"]),
+        both=cell["interaction"],
+        n_first=cell["own_prompts"],
+        n_second=cell["other_prompts"],
     )
 
 
@@ -224,18 +219,18 @@ def _amount(difference: float) -> Finding:
     return line("evidence.less" if difference < 0 else "evidence.more", amount=abs(difference))
 
 
-def _difference(cell: xr.Dataset) -> Finding:
-    n, p = cell["n_controls"].item(), cell["p"].item()
+def _difference(cell: Mapping[str, Any]) -> Finding:
+    n, p = cell["n_controls"], cell["p"]
     test = line("evidence.few_sets", n=n)
     if n >= LEAST_CONTROLS:
         test = line("evidence.contrast_sets", reaching=round(p * (n + 1)) - 1, n=n, p=p)
     return line(
         "evidence.difference",
-        category=cell["category"].item(),
-        other=cell["other"].item(),
-        damage=cell["own"].item(),
-        elsewhere=cell["elsewhere"].item(),
-        n_first=cell["own_prompts"].item(),
-        n_second=cell["other_prompts"].item(),
+        category=cell["category"],
+        other=cell["other"],
+        damage=cell["own"],
+        elsewhere=cell["elsewhere"],
+        n_first=cell["own_prompts"],
+        n_second=cell["other_prompts"],
         test=test,
     )

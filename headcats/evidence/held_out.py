@@ -3,10 +3,9 @@
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, format_duration, pluralize
@@ -72,21 +71,12 @@ def examine(
     scores: xr.Dataset,
     *,
     options: Options,
-    advance: Callable[[str], None] = lambda task: None,
 ) -> xr.DataTree:
     """Test every category of the scores on prompts that its heads were not chosen by.
 
-    Args:
-        model: The model.
-        held: Held-out prompts.
-        scores: What `hc.score` returns, of other query items than those of `held`.
-        options: How heads are chosen and tested.
-        advance: Called with the name of each finished task.
-
-    Returns:
-        Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
-        alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence a line),
-        `options` (JSON), `left_out` (JSON: task -> why it could not be tested).
+    Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
+    alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence a line), `options`
+    (JSON), `left_out` (JSON: task -> why it could not be tested).
 
     Raises:
         DataError: No task can be tested; the message gives the reason for each.
@@ -113,7 +103,6 @@ def examine(
             )
         except DataError as error:
             left_out[task] = str(error).rstrip(".")
-        advance(task)
     if not measured:
         reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
         raise DataError(f"No task can be tested on held-out prompts ({reasons}).")
@@ -121,7 +110,7 @@ def examine(
     nodes = {}
     for name, designed in (("specificity", plan.trials), ("exclusive", plan.exclusive)):
         table = specificity.specificity(designed, measured, categories=categories, seed=options.seed)
-        nodes[name] = _with_counts(table, measured).assign(verdict=verdicts(table))
+        nodes[name] = table.assign(verdict=verdicts(table))
     nodes["contrasts"] = contrasts.contrasts(plan.trials, measured, categories=categories, category_of=held.category_of)
     nodes["curves"] = curves.curves(plan.sequences, measured, categories=categories)
     nodes["self_repair"] = self_repair.self_repair(
@@ -222,15 +211,6 @@ def _direct_effects(
         effects = self_repair.direct_effects(model, held.batches[task], additive, reference=held.reference)
         direct[task] = {head: effects.get(head, float("nan")) for head in heads}
     return direct, notes
-
-
-def _with_counts(table: xr.Dataset, measured: Mapping[str, TaskDamage]) -> xr.Dataset:
-    damages = [measured[task] for task in table["task"].values.tolist()]
-    return table.assign(
-        gap=("task", np.array([damage.gap.mean() for damage in damages])),
-        n_prompts=("task", np.array([len(damage.gap) for damage in damages])),
-        n_items=("task", np.array([len(set(damage.items)) for damage in damages])),
-    )
 
 
 def _findings(nodes: Mapping[str, xr.Dataset], options: Options) -> list[Finding]:

@@ -46,13 +46,10 @@ def self_repair(
 ) -> xr.Dataset:
     """Signs of repair among the heads of each category, on its own tasks.
 
-    Args:
-        tested: Category -> its heads, chosen with all of its tasks: this describes them and tests nothing.
-        measured: Task -> damages, with every set of `sets_of`.
-        direct: Task -> head -> direct effect (see `direct_effects`).
-        notes: Layer -> why its heads have no direct effect.
-        positions: Where heads were ablated for `measured`. Direct effects are at the last position, so with "all"
-            `repaired` is NaN, and `note` gives the reason.
+    The heads of a category were chosen with all of its tasks: this describes them and tests nothing. `measured` has
+    every set of `sets_of`; `direct` is task -> head -> direct effect, and `notes` layer -> why its heads have none.
+    Direct effects are at the last position, so where heads were ablated at "all", `repaired` is NaN and `note` gives
+    the reason.
 
     Variables: docs/schema.md. Shares of the gap, means over the category's tasks; redundancy is positive where heads
     stand in for each other.
@@ -163,9 +160,8 @@ def why_not_additive(model: HookedModel, tokens: Tensor, layer: int) -> Finding 
     try:
         model.run(tokens, hooks={name: keep(name) for name in (z_name, _stream(layer), *mlp)})
         before, z = seen[_stream(layer)], seen[z_name][:, -1]
-        hooks: dict[str, Edit] = {z_name: _silenced, _stream(layer): keep(_stream(layer))}
-        for name in mlp:
-            hooks[name] = _giving(seen[name])
+        hooks = {z_name: _at_last(torch.zeros_like), _stream(layer): keep(_stream(layer))}
+        hooks |= {name: _giving(seen[name]) for name in mlp}
         model.run(tokens, hooks=hooks)
     except HeadcatsError as error:
         return line("evidence.additive_unknown", layer=layer, error=str(error))
@@ -182,20 +178,20 @@ def _stream(layer: int) -> str:
     return f"blocks.{layer}.hook_resid_post"
 
 
-def _silenced(z: Tensor) -> Tensor:
-    z = z.clone()
-    z[:, -1] = 0
-    return z
-
-
 def _giving(value: Tensor) -> Edit:
     return lambda current: value.to(current.device, current.dtype)
 
 
-def _adding(added: Float[Tensor, "prompt d_model"]) -> Callable[[Tensor], Tensor]:
-    def edit(stream: Tensor) -> Tensor:
-        stream = stream.clone()
-        stream[:, -1] += added.to(stream.device, stream.dtype)
-        return stream
+def _adding(added: Float[Tensor, "prompt d_model"]) -> Edit:
+    return _at_last(lambda last: last + added.to(last))
+
+
+def _at_last(change: Callable[[Tensor], Tensor]) -> Edit:
+    """Change the last position alone."""
+
+    def edit(value: Tensor) -> Tensor:
+        value = value.clone()
+        value[:, -1] = change(value[:, -1])
+        return value
 
     return edit

@@ -48,8 +48,13 @@ def specificity(
         column = {name: _tested_on(designed, measured, name, category) for name in categories}
         rows.append(row.assign(_advantage(column, measured, category, seed)))
     table = xr.concat(rows, dim="category", join="outer", combine_attrs="drop").assign_coords(category=list(categories))
-    task_category = np.array([measured[task].category for task in tasks], dtype=str)
-    return table.assign_coords(task_category=("task", task_category))
+    damages = [measured[task] for task in tasks]
+    table = table.assign_coords(task_category=("task", np.array([damage.category for damage in damages], dtype=str)))
+    return table.assign(
+        gap=("task", np.array([damage.gap.mean() for damage in damages])),
+        n_prompts=("task", np.array([len(damage.gap) for damage in damages])),
+        n_items=("task", np.array([len(set(damage.items)) for damage in damages])),
+    )
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ class _Cell:
     n_tasks: int
 
 
+_ALONE = "there is no other category to compare with"
 _EMPTY = _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), np.empty(0), 0)
 
 
@@ -113,10 +119,11 @@ def _row(
     categories: Sequence[str],
 ) -> xr.Dataset:
     contrast = _contrast(cells, place)
-    summary = {f"specificity_{name}": values[0] for name, values in _numbers([contrast]).items()}
+    summary = {f"specificity_{name}": value for name, value in _numbers(contrast).items()}
     reaching = set(np.flatnonzero(contrast.relabelled >= contrast.damage - TIE).tolist())
     tested = [(set(trial.heads), trial.relabelled) for trial in trials.values() if trial.heads]
     apart = {k for k in range(len(contrast.relabelled)) if not any(heads & set(images[k]) for heads, images in tested)}
+    numbers = [_numbers(cell) for cell in cells]
     scalars = {
         "specificity": summary.pop("specificity_damage"),
         **summary,
@@ -131,7 +138,7 @@ def _row(
     damages = [measured[task].shares([trial.heads])[0] if trial.heads else np.nan for task, trial in trials.items()]
     return xr.Dataset(
         {
-            **{name: ("target", values) for name, values in _numbers(cells).items()},
+            **{name: ("target", [cell[name] for cell in numbers]) for name in numbers[0]},
             **scalars,
             "control_specificity": ("control", contrast.controls),
             "task_damage": ("task", np.array(damages)),
@@ -172,18 +179,18 @@ def _advantage(
     }
 
 
-def _numbers(cells: Sequence[_Cell]) -> dict[str, np.ndarray]:
-    ranges, controls = [middle(cell.resampled) for cell in cells], [middle(cell.controls) for cell in cells]
+def _numbers(cell: _Cell) -> dict[str, float]:
+    (low, high), (control_low, control_high) = middle(cell.resampled), middle(cell.controls)
     return {
-        "damage": np.array([cell.damage for cell in cells]),
-        "low": np.array([low for low, _ in ranges]),
-        "high": np.array([high for _, high in ranges]),
-        "p": np.array([p_value(cell.damage, cell.controls) for cell in cells]),
-        "n_controls": np.array([len(cell.controls) for cell in cells]),
-        "control_mean": np.array([cell.controls.mean() if len(cell.controls) else np.nan for cell in cells]),
-        "control_low": np.array([low for low, _ in controls]),
-        "control_high": np.array([high for _, high in controls]),
-        "n_tasks": np.array([cell.n_tasks for cell in cells]),
+        "damage": cell.damage,
+        "low": low,
+        "high": high,
+        "p": p_value(cell.damage, cell.controls),
+        "n_controls": len(cell.controls),
+        "control_mean": cell.controls.mean() if len(cell.controls) else np.nan,
+        "control_low": control_low,
+        "control_high": control_high,
+        "n_tasks": cell.n_tasks,
     }
 
 
@@ -199,8 +206,4 @@ def _why_untested(
     if any(cell.n_tasks for at, cell in enumerate(cells) if at != place):
         return ""
     elsewhere = [trial.reason for task, trial in trials.items() if measured[task].category != category]
-    return (
-        f"on the tasks of other categories, {elsewhere[0]}"
-        if elsewhere
-        else "there is no other category to compare with"
-    )
+    return f"on the tasks of other categories, {elsewhere[0]}" if elsewhere else _ALONE

@@ -31,11 +31,7 @@ _FORMER = {"cannot be decided": INCONCLUSIVE, "does not stand": NOT_SUPPORTED, "
 
 
 def verdict(table: xr.Dataset) -> str:
-    """Whether one category is supported.
-
-    Args:
-        table: A row of what `headcats.evidence.specificity.specificity` returns (one category selected).
-    """
+    """Whether one category is supported, from its row of what `headcats.evidence.specificity.specificity` returns."""
     if not np.isfinite(table["specificity"].item()) or table["n_relabelled"].item() < LEAST_CONTROLS:
         return INCONCLUSIVE
     enough_sets = table["specificity_n_controls"].item() >= LEAST_CONTROLS
@@ -65,23 +61,13 @@ def in_current_words(table: xr.Dataset) -> xr.Dataset:
 
 
 def damaged_more(table: xr.Dataset, category: str) -> list[str]:
-    """Categories whose tasks a category's heads damage notably more than its own.
-
-    Args:
-        table: What `specificity` returns, or the row of this category.
-        category: Whose heads.
-    """
+    """Categories whose tasks a category's heads damage notably more than its own; `table` may be its row alone."""
     row = table["damage"].sel(category=category) if "category" in table["damage"].dims else table["damage"]
     least = max(row.sel(target=category).item() + NOTABLE, NOTABLE)
     return [target for target in row["target"].values.tolist() if row.sel(target=target).item() > least]
 
 
 def tasks_with_heads(table: xr.Dataset, target: str) -> str:
-    """On how many of a category's tested tasks there were heads, as "k of n tasks"; "" where on all of them.
-
-    Args:
-        table: A row of what `specificity` returns.
-        target: The category of the tasks.
-    """
+    """On how many of a category's tested tasks there were heads, as "k of n tasks"; "" where on all of them."""
     n, with_heads = int((table["task_category"] == target).sum()), int(table["n_tasks"].sel(target=target))
     return f"{with_heads} of {n} tasks" if with_heads < n else ""
