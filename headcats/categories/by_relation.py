@@ -2,13 +2,12 @@
 
 import json
 import numbers
-import warnings
 
 import numpy as np
 import xarray as xr
 
-from headcats.categories.membership import joined_names
-from headcats.errors import DataError, OptionError, StatisticsWarning
+from headcats.categories.membership import joined_names, warn_of
+from headcats.errors import DataError, OptionError
 from headcats.results.finished_run import refuse_results
 
 CALIBRATED = "calibrated"
@@ -62,15 +61,19 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
     if missing := sorted(set(of_task.tolist()) - set(order)):
         raise DataError(f"The attribute `categories` does not list {', '.join(map(repr, missing))}.")
     rows = {name: np.flatnonzero(of_task == name) for name in order}
-    _warn(rows)
+    several = "One relation makes a head a member of its category: an OR over many relations saturates"
+    empty = "Categories without any scored relation stay empty, nothing is known of their heads"
+    warn_of(
+        {
+            several: [f"{name} ({len(tasks)} relations)" for name, tasks in rows.items() if len(tasks) > 1],
+            empty: [name for name, tasks in rows.items() if not len(tasks)],
+        }
+    )
     members = xr.Dataset(coords={"category": order, "layer": relations["layer"], "head": relations["head"]})
-    for score, verdict, prefix, sign in (
-        ("score", "member", "", 1),
-        ("suppression", "suppressing", "suppressing_", -1),
-    ):
+    for score, verdict, prefix in (("score", "member", ""), ("suppression", "suppressing", "suppressing_")):
         outcome, effect, tasks = _outcomes(relations, score, rows, threshold)
         members[verdict] = (_GRID, outcome)
-        members[f"{prefix}effect"] = (_GRID, sign * effect)
+        members[f"{prefix}effect"] = (_GRID, -effect if prefix else effect)
         for name in ("low", "high", "p_value", "q_value"):
             members[f"{prefix}{name}"] = (_GRID, np.full(effect.shape, np.nan))
         members[f"{prefix}tasks"] = (_GRID, tasks)
@@ -78,10 +81,8 @@ def relation_members(relations: xr.Dataset, *, threshold: str | float | int = CA
     n_tasks = np.array([len(tasks) for tasks in rows.values()])
     members["n_tasks"] = ("category", n_tasks)
     members["min_tasks"] = ("category", np.minimum(n_tasks, 1))
-    members["n_items"] = (
-        "category",
-        [min(relations["n"].values[tasks].tolist(), default=0) for tasks in rows.values()],
-    )
+    n_items = [min(relations["n"].values[tasks].tolist(), default=0) for tasks in rows.values()]
+    members["n_items"] = ("category", n_items)
     text = repr(threshold) if isinstance(threshold, str) else f"{threshold:g}"
     return members.assign_attrs(relations.attrs | {"rule": f"relation_members(threshold={text})"})
 
@@ -124,14 +125,3 @@ def _check(relations: xr.Dataset, threshold: str | float | int) -> None:
         )
     if "categories" not in relations.attrs:
         raise DataError("These relations have no categories: call the method with categories={name: category, ...}.")
-
-
-def _warn(rows: dict[str, np.ndarray]) -> None:
-    several = [f"{name} ({len(tasks)} relations)" for name, tasks in rows.items() if len(tasks) > 1]
-    empty = [name for name, tasks in rows.items() if not len(tasks)]
-    for categories, problem in (
-        (several, "One relation makes a head a member of its category: an OR over many relations saturates"),
-        (empty, "Categories without any scored relation stay empty, nothing is known of their heads"),
-    ):
-        if categories:
-            warnings.warn(f"{problem}: {', '.join(categories)}.", StatisticsWarning, stacklevel=3)

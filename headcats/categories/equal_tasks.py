@@ -69,26 +69,19 @@ def subsampled_overlap(
     if isinstance(min_tasks, int) and min_tasks > least:
         raise DataError(f"min_tasks={min_tasks} needs at least as many tasks; the smallest category has {least}.")
     names = list(tasks)
-    matrices: list[np.ndarray] = []
-    attributes: dict = {}
-    refusal = DataError("")
     # Small categories have few different subsets: each is categorized once.
     outcomes: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
+    keys = []
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
         picks = (draws.choice(members, size=least, replace=False) for members in tasks.values())
-        key = tuple(sorted(str(task) for pick in picks for task in pick))
-        if key not in outcomes:
-            outcomes[key] = _categorized(scores.sel(task=list(key)), names, rule=rule, min_tasks=min_tasks)
-        outcome = outcomes[key]
-        if isinstance(outcome, DataError):
-            refusal = outcome
-        else:
-            matrices.append(outcome[0])
-            attributes = outcome[1]
-    if not matrices:
-        raise refusal
-    member = np.stack(matrices)
+        keys.append(tuple(sorted(str(task) for pick in picks for task in pick)))
+        if keys[-1] not in outcomes:
+            outcomes[keys[-1]] = _categorized(scores.sel(task=list(keys[-1])), names, rule=rule, min_tasks=min_tasks)
+    judged = [outcome for key in keys if not isinstance(outcome := outcomes[key], DataError)]
+    if not judged:
+        raise next(outcome for key in reversed(keys) if isinstance(outcome := outcomes[key], DataError))
+    member = np.stack([inside for inside, _ in judged])
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)
     overlaps = np.nan_to_num(jaccards(member), nan=0.0)
@@ -101,7 +94,7 @@ def subsampled_overlap(
         result[name] = (dims, values.mean(axis=0))
         result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0, method="inverted_cdf"))
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
-    return result.assign(n_tasks=least).assign_attrs(attributes | {"subsets": subsets, "judged": len(matrices)})
+    return result.assign(n_tasks=least).assign_attrs(judged[-1][1] | {"subsets": subsets, "judged": len(judged)})
 
 
 def _categorized(

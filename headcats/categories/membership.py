@@ -85,7 +85,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         raise DataError(f"{rule.name} reads {', '.join(rule.reads)}, of which no task has numbers. Use another rule.")
     needed = _needed(readable, min_tasks)
     counted = {category: readable[category] for category in needed}
-    _warn(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
+    warn_of(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
     # Under the null, both directions are the same: drawn once.
     suppressing = _reduced_and_ruled(negate(scores).drop_vars("flipped", errors="ignore"), counted, needed, rule=rule)
@@ -232,7 +232,8 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
     }
 
 
-def _warn(problems: dict[str, list[str]]) -> None:
+def warn_of(problems: dict[str, list[str]]) -> None:
+    """One warning per problem that has names, at the caller of the function that calls this one."""
     for problem, names in problems.items():
         if names:
             warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=3)

@@ -135,12 +135,7 @@ class Reading:
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
     def evidence_folder(self, run: FinishedRun, *, ablated: str = "last") -> str:
-        """Where `hc.run_evidence` saves the test of these categories within a results folder.
-
-        Args:
-            run: The run.
-            ablated: Positions at which heads are ablated, "last" or "all".
-        """
+        """Where `hc.run_evidence` saves their test in a results folder; heads are `ablated` at "last" or "all"."""
         suffix = replace(self, sign="helping").file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
 

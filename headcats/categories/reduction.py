@@ -39,21 +39,16 @@ class Reduction:
         """
         effect, low, high, p_value = (self._values(name) for name in ("effect", "low", "high", "p_value"))
         one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
-        reduced = {
-            "effect": self._largest(effect, -np.inf),
-            "low": self._largest(low, -np.inf),
-            "high": self._largest(high, np.inf),
-            "p_value": self._conjunction(np.where(np.isnan(p_value), 1.0, one_sided)),
-        }
-        if "null_effect" in self.scores:
-            reduced["null_effect"] = self._largest(self._values("null_effect"), -np.inf)
+        reduced = self._reduced(effect, low, high, np.where(np.isnan(p_value), 1.0, one_sided))
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
+        if "null_effect" in self.scores:
+            reduced["null_effect"] = np.where(enough, self._largest(self._values("null_effect"), -np.inf), np.nan)
         if "specific_effect" in self.scores:
             # Some tasks may lack the control.
             both = enough & ((~np.isnan(self._values("specific_effect"))).sum(axis=0) >= self.r)
             for name, missing in (("specific_effect", -np.inf), ("specific_low", -np.inf), ("specific_high", np.inf)):
                 reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
-        return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
+        return reduced
 
     def of_draws(self, name: str) -> Grids:
         """The same for the draws `resampled` or `flipped` of the scores, `[draw, layer, head]`.
@@ -74,14 +69,7 @@ class Reduction:
             p_value = stats.t.sf(t, np.maximum(items - 1, 1))
         smallest = self.scores["smallest_p"].values[self.tasks][:, None, None] / 2
         p_value = np.where(np.isnan(p_value), 1.0, np.maximum(p_value, smallest))
-        reduced = {
-            "effect": self._largest(effect, -np.inf),
-            "low": self._largest(effect - below, -np.inf),
-            "high": self._largest(effect + above, np.inf),
-            "p_value": self._conjunction(p_value),
-        }
-        enough = (~np.isnan(effect)).sum(axis=1) >= self.r
-        return {key: np.where(enough, values, np.nan) for key, values in reduced.items()}
+        return self._reduced(effect, effect - below, effect + above, p_value)
 
     def smallest_p(self) -> float:
         """The smallest one-sided p that the category can reach."""
@@ -90,6 +78,16 @@ class Reduction:
 
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
         return self.scores[name].values[self.tasks]
+
+    def _reduced(self, effect: np.ndarray, low: np.ndarray, high: np.ndarray, p_value: np.ndarray) -> Grids:
+        reduced = {
+            "effect": self._largest(effect, -np.inf),
+            "low": self._largest(low, -np.inf),
+            "high": self._largest(high, np.inf),
+            "p_value": self._conjunction(p_value),
+        }
+        enough = (~np.isnan(effect)).sum(axis=-3) >= self.r
+        return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
 
     def _largest(
         self, values: Float[np.ndarray, "... task layer head"], missing: float

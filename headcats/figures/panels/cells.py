@@ -20,6 +20,7 @@ from headcats.figures.tables import n_cells
 _LEAST = (100, 72)  # pixels of a panel
 TINY = 6  # pixels below which a symbol no longer fits into its cell
 _SPACING = 8  # pixels between two lines of hatching, where cells are large enough
+_TICK_STEP = 6  # cells
 _NAN = np.float32(np.nan)
 
 
@@ -174,24 +175,27 @@ class Cells:
         return hover_values
 
 
-def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> tuple[int, int]:
-    """Width and height of square cells of 3 to 60 whole pixels; longer where the panel would be smaller than `least`.
-
-    Args:
-        x: Axis across.
-        y: Axis down.
-        within: Width and height that the panel should not exceed.
-        least: Smallest width and height of the panel.
-    """
-    side = max(3, min(60, within[0] // x.n, within[1] // y.n))
-    return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
-
-
 def layer_head_cells(table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST) -> Cells:
-    """Square cells of layers across and heads down, head 0 on top; see `square_cells`."""
+    """Square cells of layers across and heads down, head 0 on top."""
     layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
     x, y = Axis("layer", layers, "layer", ticks(layers)), Axis("head", heads, "head", ticks(heads), reverse=True)
     return Cells(x, y, square_cells(x, y, within=within, least=least))
+
+
+def head_layer_cells(
+    table: xr.Dataset, *, within: tuple[int, int], least: tuple[int, int] = _LEAST, reverse: bool = False
+) -> Cells:
+    """Square cells of heads across and layers upwards, or with `reverse` down."""
+    layers, heads = (n_cells(table, dim) for dim in ("layer", "head"))
+    x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer", reverse=reverse)
+    size = square_cells(x, y, within=within, least=least)
+    return Cells(x.every(_TICK_STEP, size[0]), y.every(_TICK_STEP, size[1]), size)
+
+
+def square_cells(x: Axis, y: Axis, *, within: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:
+    """Width and height of square cells of 3 to 60 whole pixels; longer where a panel would be smaller than `least`."""
+    side = max(3, min(60, within[0] // x.n, within[1] // y.n))
+    return max(side, math.ceil(least[0] / x.n)), max(side, math.ceil(least[1] / y.n))
 
 
 def hatch_lines(

@@ -10,13 +10,12 @@ import xarray as xr
 from headcats.errors import OptionError
 from headcats.figures.colours import ON_DARK
 from headcats.figures.figure import figure
-from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.cells import TINY, Cells, square_cells
+from headcats.figures.panels.cells import TINY, Cells, head_layer_cells
 from headcats.figures.panels.colour_scale import ColourScale, rising_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Panel, Plot
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, n_cells, panel_names, pick_variable
+from headcats.figures.tables import head_rows, panel_names, pick_variable
 from headcats.methods.function_probe.summary import SEPARATES_TASKS, accuracies, refuse_chance
 
 # Variable -> what the colour bar calls it. The first that a dataset has is drawn.
@@ -25,7 +24,6 @@ SCORES = {"importance": "Heads Importance"} | {
     for name in ("effect", "score", "facilitation", "interference", "irrelevance", "strength")
 }
 PANELS = ("function", "category", "task", "method", "dataset", "group")
-TICKS = 6
 _SIZE, _LARGEST = 240, 3  # pixels of the longer side of a panel, about; heads named above it
 
 
@@ -98,10 +96,7 @@ def importance_grid(
     frames = [_rows(table.sel(panel=n), n, name, thresholds.get(n, -math.inf)) for n in panel_labels]
     frame = pd.concat(frames, ignore_index=True)
     scale = rising_scale(frame["shown"].to_numpy(), colours="Viridis", name=SCORES[name], clip=clip)
-    layers, heads = (n_cells(importance, dim) for dim in ("layer", "head"))
-    x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer", reverse=True)
-    size = square_cells(x, y, within=(_SIZE, _SIZE))
-    cells = Cells(x.every(TICKS, size[0]), y.every(TICKS, size[1]), size)
+    cells = head_layer_cells(importance, within=(_SIZE, _SIZE), reverse=True)
     panels = [
         Panel(n, [_plot(cells, panel_rows, scale, interval)], notes=[_largest(panel_rows, thresholds.get(n))])
         for n, panel_rows in zip(panel_labels, frames, strict=True)

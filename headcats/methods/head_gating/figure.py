@@ -12,13 +12,13 @@ from headcats.errors import OptionError, UnknownNameError, pluralize
 from headcats.figures.colours import COLOUR_BLIND, ON_LIGHT, check_palette
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis
-from headcats.figures.panels.cells import Cells, square_cells
+from headcats.figures.panels.cells import Cells, head_layer_cells
 from headcats.figures.panels.colour_scale import ColourScale, fixed_scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import Canvas, Panel, Plot
 from headcats.figures.panels.legend import Entry, Legend
 from headcats.figures.panels.text import escaped
-from headcats.figures.tables import head_rows, n_cells, panel_names, require
+from headcats.figures.tables import head_rows, panel_names, require
 from headcats.methods.head_gating.over_seeds import GATE_SCORES
 from headcats.methods.head_gating.over_seeds import always_any as reduced_gates
 from headcats.registry import unknown_name_message
@@ -27,7 +27,6 @@ COMPOSITE = "composite"
 REDUCTIONS = ("Always", "Any")
 # Names that the published figure shortens.
 SHORT = {"Math Calculation": "Math", "Syntactic Understanding": "Syntax"}
-TICKS = 6
 # Palette -> colours of a single score.
 _SCALES = {"headcats": "Turbo", COLOUR_BLIND: "Cividis"}
 _SIZE = 340  # pixels of the longer side of a panel, about
@@ -110,10 +109,7 @@ def always_any(
         for reduction in REDUCTIONS
     ]
     frame = pd.concat(frames, ignore_index=True)
-    layers, heads = (n_cells(gates, dim) for dim in ("layer", "head"))
-    x, y = Axis("head", heads, "Head"), Axis("layer", layers, "Layer")
-    size = square_cells(x, y, within=(_SIZE, _SIZE), least=(120, 100))
-    cells = Cells(x.every(TICKS, size[0]), y.every(TICKS, size[1]), size)
+    cells = head_layer_cells(gates, within=(_SIZE, _SIZE), least=(120, 100))
     counted = ("facilitation", "interference") if score == COMPOSITE else (score,)
     panels = [
         Panel(
