@@ -33,7 +33,7 @@ from headcats.cli.console import Answer
 from headcats.cli.run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
-from headcats.methods.spec import MethodSpec
+from headcats.methods.options import MethodSpec
 from headcats.results.finished_run import FinishedRun
 from headcats.results.folder import ResultsFolder
 from headcats.study.defaults import DEFAULT_PROMPTS

@@ -11,7 +11,7 @@ from headcats.metrics import Targets
 from headcats.models.adapter import HookedModel
 from headcats.models.hooks import hook_z
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.checked import find_intervention
+from headcats.sweeps.batch_sweep import find_intervention
 from headcats.sweeps.reference import as_reference
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.sources import Replacements

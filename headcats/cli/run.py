@@ -13,7 +13,7 @@ from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
-from headcats.methods.spec import MethodSpec
+from headcats.methods.options import MethodSpec
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings

@@ -12,8 +12,7 @@ from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.batch_sweep import prepare
-from headcats.sweeps.checked import check_second, checked_runs, find_intervention
+from headcats.sweeps.batch_sweep import check_second, checked_runs, find_intervention, prepare
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import labelled, mark_noise, provenance

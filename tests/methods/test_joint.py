@@ -4,8 +4,7 @@ import pytest
 from toys import tiny_model
 
 from headcats.errors import DataError
-from headcats.methods.joint.attempts import attempt_each
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs, attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.prompts.template import ARROW
 from headcats.tasks.definition import Task

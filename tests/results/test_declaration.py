@@ -12,7 +12,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats import registry
-from headcats.methods.spec import MethodSpec
+from headcats.methods.options import MethodSpec
 from headcats.results.declaration import (
     Declaration,
     Strength,

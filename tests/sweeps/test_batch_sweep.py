@@ -18,8 +18,7 @@ from headcats.errors import DataError, HeadcatsError, ModelError, ModelWarning, 
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.checked import checked_runs
+from headcats.sweeps.batch_sweep import checked_runs, sweep
 from headcats.sweeps.reference import Reference
 
 

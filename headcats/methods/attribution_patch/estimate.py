@@ -12,7 +12,7 @@ from headcats.metrics import measure, metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import names
-from headcats.sweeps.checked import checked_runs
+from headcats.sweeps.batch_sweep import checked_runs
 from headcats.sweeps.engine import measured_noise
 from headcats.sweeps.gradients import estimated_changes, gradient_plan
 from headcats.sweeps.labels import labelled, mark_noise, model_provenance

@@ -17,8 +17,7 @@ from headcats.methods.function_probe.seed import SeedResult, probe_seed
 from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSettings
 from headcats.methods.function_probe.splits import rounds_of
 from headcats.methods.function_probe.summary import most_seeds_fitted, not_used, verdict
-from headcats.methods.joint.attempts import attempt_each
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs, attempt_each
 from headcats.methods.options import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model

@@ -19,7 +19,7 @@ from headcats.errors import OptionError, StatisticsWarning, StorageError, format
 from headcats.methods.head_gating.settings import PRESETS, STAGES, GatingSettings
 from headcats.methods.head_gating.stages import Advance, fit_gates
 from headcats.methods.head_gating.texts import GateTexts
-from headcats.methods.joint.attempts import attempt_each
+from headcats.methods.joint.inputs import attempt_each
 from headcats.models.adapter import HookedModel
 from headcats.registry import preset_of
 from headcats.results.folder import read_undamaged, slug, table_bytes

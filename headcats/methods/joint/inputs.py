@@ -1,8 +1,9 @@
-"""What a study hands a joint method, and the protocol of such a method."""
+"""What a study hands a joint method, the protocol of such a method, and attempts that may fail one by one."""
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import xarray as xr
 
@@ -14,6 +15,21 @@ from headcats.prompts.pair import WordPair
 from headcats.prompts.template import Template
 from headcats.results.declaration import Declaration
 from headcats.tasks.definition import Task
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def attempt_each(make: Callable[[K], T], keys: Iterable[K]) -> tuple[dict[K, T], dict[K, DataError]]:
+    """Key -> what is made for it, and key -> the DataError of those for which it cannot be made."""
+    made: dict[K, T] = {}
+    problems: dict[K, DataError] = {}
+    for key in keys:
+        try:
+            made[key] = make(key)
+        except DataError as problem:
+            problems[key] = problem
+    return made, problems
 
 
 @dataclass(frozen=True)
@@ -54,20 +70,13 @@ class SuiteInputs:
 
     def texts_of(self, tasks: Sequence[str], *, n: int, purpose: str) -> tuple[list[AnsweredText], dict[str, str]]:
         """As `texts`, of the tasks that give some; and task -> why it gives none."""
-        texts: list[AnsweredText] = []
-        left_out: dict[str, str] = {}
-        for task in tasks:
-            if task not in self.pairs:
-                left_out[task] = f"Task {task!r} is made of finished prompts, not of word pairs."
-                continue
-            try:
-                texts += self.texts(task, n=n, purpose=purpose)
-            except DataError as problem:
-                left_out[task] = str(problem)
-        return texts, left_out
+        texts, problems = attempt_each(lambda task: self.texts(task, n=n, purpose=purpose), tasks)
+        return list(itertools.chain(*texts.values())), {task: str(problem) for task, problem in problems.items()}
 
     def texts(self, task: str, *, n: int, purpose: str) -> list[AnsweredText]:
-        """Few-shot prompts of a task with their answers (see `few_shot_texts`)."""
+        """Few-shot prompts of a task with their answers (see `few_shot_texts`), or a DataError."""
+        if task not in self.pairs:
+            raise DataError(f"Task {task!r} is made of finished prompts, not of word pairs.")
         return few_shot_texts(
             self.pairs[task],
             n=n,

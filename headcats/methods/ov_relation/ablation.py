@@ -12,7 +12,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from headcats.errors import DataError
-from headcats.methods.joint.attempts import attempt_each
+from headcats.methods.joint.inputs import attempt_each
 from headcats.methods.ov_relation.settings import RelationSettings, settings_of
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.head import Head

@@ -12,8 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
-from headcats.methods.joint.attempts import attempt_each
-from headcats.methods.joint.inputs import SuiteInputs
+from headcats.methods.joint.inputs import SuiteInputs, attempt_each
 from headcats.methods.options import Option
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.spec import MethodSpec
+from headcats.methods.options import MethodSpec
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line

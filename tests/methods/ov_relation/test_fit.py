@@ -227,7 +227,7 @@ class TestStudy:
         assert len(calls) == 3  # and so are other weights
 
     def test_options_are_those_of_the_command_line(self):
-        from headcats.methods.spec import MethodSpec
+        from headcats.methods.options import MethodSpec
 
         method = hc.methods.ov_relation
         assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "ov_relation", "ov_map")

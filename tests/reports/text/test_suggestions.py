@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.cli.run import run_command
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.spec import MethodSpec
+from headcats.methods.options import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
 from headcats.results.finished_run import FinishedRun
