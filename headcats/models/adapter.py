@@ -235,8 +235,7 @@ class HookedModel:
             return z
 
         hooks = {hook_z(layer): functools.partial(keep, layer) for layer in {*capturing, *edits}}
-        logits = self.run(tokens, hooks=hooks)
-        return logits, {layer: captured[layer] for layer in capturing}
+        return self.run(tokens, hooks=hooks), {layer: captured[layer] for layer in capturing}
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:

@@ -127,8 +127,7 @@ class Circuit:
         values = self.values(difference(run.normed[layer]).to(self.dtype), layer=layer)[:, 0]
         self._compare("W_V", layer, values, self.per_head(run.values[layer], layer=layer, dim=2))
         z = difference(run.z[layer])[0].to(self.dtype)
-        weight = self.W_O(layer).to(z.device)
-        self._compare("W_O", layer, torch.einsum("hd,hdm->m", z, weight), run.written[layer])
+        self._compare("W_O", layer, torch.einsum("hd,hdm->m", z, self.W_O(layer).to(z.device)), run.written[layer])
 
     def _compare(self, name: str, layer: int, computed: Tensor, captured: Tensor) -> None:
         expected = difference(captured)[0].to(self.dtype)

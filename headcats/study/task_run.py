@@ -174,5 +174,4 @@ class TaskWork:
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:
-    provenance = json.loads(block.attrs["provenance"])
-    return BlockRecord.from_dict({**provenance, "fingerprint": block.attrs["fingerprint"]})
+    return BlockRecord.from_dict(json.loads(block.attrs["provenance"]) | {"fingerprint": block.attrs["fingerprint"]})

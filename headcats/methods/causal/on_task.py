@@ -90,8 +90,7 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
             "wrong order."
         )
     joined = join_batches(parts)
-    n_prompts = sum(len(runs.batch) for runs in inputs.runs)
-    return joined.assign_attrs(dropped=n_prompts - joined.sizes["prompt"])
+    return joined.assign_attrs(dropped=sum(len(runs.batch) for runs in inputs.runs) - joined.sizes["prompt"])
 
 
 def _on_batch(

@@ -104,8 +104,7 @@ def importance_effects(probes: xr.Dataset) -> xr.Dataset:
             f"{', '.join(map(str, probes.data_vars)) or 'no variable'}."
         )
     absolute: xr.DataArray = abs(probes["importance"])
-    effect = absolute.mean("seed", skipna=False)
-    return xr.Dataset({"effect": effect}, attrs={"method": NAME, "effect": "absolute"})
+    return xr.Dataset({"effect": absolute.mean("seed", skipna=False)}, attrs={"method": NAME, "effect": "absolute"})
 
 
 def _task_names(features: HeadFeatures) -> dict[tuple[str, str], str]:

@@ -39,8 +39,7 @@ class Counts(NamedTuple):
 
     def null(self, name: str, *, percentile: float) -> float:
         """The percentile of the pooled null, as a share of pairs."""
-        pooled = getattr(self, f"null_{name}") / self.pairs
-        return float(np.quantile(pooled, percentile / 100, method="inverted_cdf"))
+        return float(np.quantile(getattr(self, f"null_{name}") / self.pairs, percentile / 100, method="inverted_cdf"))
 
 
 class _Table(NamedTuple):

@@ -64,8 +64,7 @@ class BlockArguments:
         self._block, self._cache, self._by_position = block, cache, bool(args)
         self._prompts, self._length = shape
         names = list(inspect.signature(block.original_component.forward).parameters)
-        by_name = dict(zip(names[1:], args[1:], strict=False))
-        self._named = {name: self._shared(name, value) for name, value in by_name.items()}
+        self._named = {name: self._shared(name, value) for name, value in zip(names[1:], args[1:], strict=False)}
         self._kwargs = {name: self._shared(name, value) for name, value in kwargs.items() if name != "hidden_states"}
         self.residual: Tensor = args[0] if args else kwargs["hidden_states"]
         mask = self._named.get("attention_mask", self._kwargs.get("attention_mask"))
