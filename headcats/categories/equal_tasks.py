@@ -8,9 +8,9 @@ from jaxtyping import Bool
 
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
-from headcats.categories.shared import jaccards
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules.rule import Rule
+from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 
 

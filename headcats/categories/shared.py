@@ -12,6 +12,7 @@ from scipy import special
 
 from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
 from headcats.errors import DataError, OptionError
+from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
 
 # Probabilities below this do not change any interval or printed p.
@@ -112,15 +113,6 @@ def overlap(
             bound = np.quantile(spread, quantile, axis=0, method="inverted_cdf")
             result[name] = (pairs, np.where(unknown, np.nan, bound))
     return result
-
-
-def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarray, "*draw category category"]:
-    """Intersection over union of every two categories; NaN if both are empty."""
-    flat = member.astype(np.float64)
-    both = flat @ np.swapaxes(flat, -1, -2)
-    sizes = flat.sum(axis=-1)
-    either = sizes[..., :, None] + sizes[..., None, :] - both
-    return np.divide(both, either, where=either > 0, out=np.full_like(both, np.nan))
 
 
 def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:

@@ -94,10 +94,7 @@ def direct_effects(
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
     The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
-    have a direct effect: see `why_not_additive`.
-
-    The means that replace z are those of `reference`. Prompts with a token role that it lacks are left out, unless that
-    is most of them.
+    have a direct effect: see `why_not_additive`. Prompts with a token role that the reference lacks are left out.
 
     Raises:
         UncoveredRoles: Most prompts of a batch have roles without reference.

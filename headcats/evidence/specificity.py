@@ -4,9 +4,8 @@ Two comparisons answer different questions.
 
 - **Relabellings** permute the heads within every layer, for the tested sets of all tasks alike. If heads of a layer are
   exchangeable, the exact p is <= .05 for at most 5 % of categories.
-- **Disjoint controls** are random sets of the same layers without the tested heads. All come from one small pool of
-  heads, so their spread is too narrow and their p too small: with 8 heads per layer they call 11 to 17 % of
-  exchangeable sets at .05. They describe heads of the pool and enter the verdict only beside the exact test.
+- **Disjoint controls** are random sets of the same layers without the tested heads. All come from one small pool, so
+  their spread is too narrow and their p too small (see `verdicts`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -85,13 +85,13 @@ def select(
     return selections
 
 
-def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int], *, most: int = TESTED_HEADS) -> tuple[Head, ...]:
-    """The first `most` heads, at most half of any layer (but one), which leaves as many there to compare with."""
+def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int]) -> tuple[Head, ...]:
+    """The first `TESTED_HEADS` heads, at most half of any layer (but one), which leaves as many there to compare with."""
     first: list[Head] = []
     for head in ordered:
         if [member.layer for member in first].count(head.layer) < max(1, n_heads[head.layer] // 2):
             first.append(head)
-    return tuple(first[:most])
+    return tuple(first[:TESTED_HEADS])
 
 
 def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:

@@ -5,10 +5,13 @@ from jaxtyping import Bool, Float, Shaped
 from scipy import stats
 
 
-def jaccard(first: Bool[np.ndarray, " head"], second: Bool[np.ndarray, " head"]) -> float:
-    """Intersection over union, in [0, 1]; NaN where both are empty."""
-    either = int((first | second).sum())
-    return float((first & second).sum() / either) if either else float("nan")
+def jaccards(member: Bool[np.ndarray, "*draw category head"]) -> Float[np.ndarray, "*draw category category"]:
+    """Intersection over union of every two categories; NaN if both are empty."""
+    flat = member.astype(np.float64)
+    both = flat @ np.swapaxes(flat, -1, -2)
+    sizes = flat.sum(axis=-1)
+    either = sizes[..., :, None] + sizes[..., None, :] - both
+    return np.divide(both, either, where=either > 0, out=np.full_like(both, np.nan))
 
 
 def chance_jaccard(first: int, second: int, *, heads: int) -> float:
@@ -42,16 +45,15 @@ def pairwise(
         `jaccard` and `expected`, its mean by chance over the heads with a number in one of both (NaN where one has no
         number at all); `correlation` of ranks over the `n_heads` with a number in both; `both`: heads in both sets.
     """
-    n, finite = len(inside), np.isfinite(values)
-    table = {name: np.full((n, n), np.nan) for name in ("jaccard", "expected", "correlation")}
-    table |= {name: np.zeros((n, n), dtype=np.int64) for name in ("both", "n_heads")}
-    for i, j in zip(*np.tril_indices(n), strict=True):
+    finite = np.isfinite(values)
+    has_numbers = np.outer(finite.any(axis=1), finite.any(axis=1))
+    table = {"jaccard": np.where(has_numbers, jaccards(inside), np.nan)}
+    table |= {name: np.full(has_numbers.shape, np.nan) for name in ("expected", "correlation")}
+    table |= {name: sets.astype(np.int64) @ sets.T for name, sets in (("both", inside), ("n_heads", finite))}
+    for i, j in zip(*np.tril_indices(len(inside)), strict=True):
         pair, numbered = ([i, j], [j, i]), finite[i] & finite[j]
-        table["both"][pair] = (inside[i] & inside[j]).sum()
-        table["n_heads"][pair] = numbered.sum()
         table["correlation"][pair] = rank_correlation(values[i][numbered], values[j][numbered])
-        if finite[i].any() and finite[j].any():
+        if has_numbers[i, j]:
             heads = int((finite[i] | finite[j]).sum())
-            table["jaccard"][pair] = jaccard(inside[i], inside[j])
             table["expected"][pair] = chance_jaccard(int(inside[i].sum()), int(inside[j].sum()), heads=heads)
     return table

@@ -1,6 +1,5 @@
 """Structure of categories across models: their heads do not correspond, but sizes, sharing and depth compare."""
 
-import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -10,7 +9,7 @@ import xarray as xr
 from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.results.declaration import approximation_label
-from headcats.statistics.agreement import chance_jaccard, jaccard
+from headcats.statistics.agreement import chance_jaccard, jaccards
 
 
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -106,9 +105,8 @@ def _structure(overlap: xr.Dataset) -> xr.Dataset:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_layer, mean_depth = (weight @ layers / sizes, weight @ depth / sizes)
     flat = member.reshape(len(categories), -1)
-    between = np.full((2, len(categories), len(categories)), np.nan)
-    for i, j in itertools.product(np.flatnonzero(has_scores), repeat=2):
-        between[:, i, j] = jaccard(flat[i], flat[j]), chance_jaccard(int(sizes[i]), int(sizes[j]), heads=n_heads)
+    expected = [[chance_jaccard(i, j, heads=n_heads) for j in sizes.tolist()] for i in sizes.tolist()]
+    has_both = np.outer(has_scores, has_scores)
     ks = overlap["k"].values
     in_k = (member.sum(axis=0)[exists] == ks[:, None]).sum(axis=1)
     return xr.Dataset(
@@ -121,8 +119,8 @@ def _structure(overlap: xr.Dataset) -> xr.Dataset:
             "in_k": ("k", in_k),
             "share_k": ("k", in_k / max(1, n_heads)),
             "expected_k": ("k", overlap["expected"].values / max(1, n_heads)),
-            "jaccard": (("category", "other"), between[0]),
-            "expected": (("category", "other"), between[1]),
+            "jaccard": (("category", "other"), np.where(has_both, jaccards(flat), np.nan)),
+            "expected": (("category", "other"), np.where(has_both, expected, np.nan)),
         },
         coords={"category": categories, "other": categories, "k": ks},
     )

@@ -99,15 +99,10 @@ def signed_scale(effects: np.ndarray, *, name: str, quantile: float = _CLIP_QUAN
 
 
 def rising_scale(values: np.ndarray, *, colours: str, name: str, clip: float | None = None) -> ColourScale:
-    """From 0 to a limit; four decimals, more where they would give two ticks the same text.
+    """From 0 to `clip`, or a limit of its own; four decimals, more where they would give two ticks the same text.
 
-    Args:
-        values: Of all panels.
-        colours: Name of plotly's colour scale.
-        name: Written along the bar.
-        clip: The limit; by default the 99th percentile of the values above 0, rounded down to a whole number of ticks,
-            so that the largest are clipped, or up where there are fewer than 100 (their percentile is their largest); 1
-            where none lies above 0.
+    The limit is the 99th percentile of the values above 0, rounded down to a whole number of ticks, so that the largest
+    are clipped, or up where there are fewer than 100 (their percentile is their largest); 1 where none lies above 0.
     """
     finite = values[np.isfinite(values)]
     positive = finite[finite > 0]

@@ -15,7 +15,7 @@ from simulated import NAMES
 import headcats as hc
 from headcats.errors import DataError, OptionError
 from headcats.evidence.comparison.agreement import pairs
-from headcats.statistics.agreement import chance_jaccard, jaccard, rank_correlation
+from headcats.statistics.agreement import chance_jaccard, jaccards, rank_correlation
 
 
 def members_of(effect: object, *, cut: float = 0.5, attrs: dict | None = None) -> xr.Dataset:
@@ -202,7 +202,7 @@ def test_chance_jaccard_is_the_mean_over_all_placements(first, second, heads):
         return
     fixed = np.arange(heads) < first
     rng = np.random.default_rng(0)
-    drawn = [jaccard(fixed, rng.permutation(heads) < second) for _ in range(300)]
+    drawn = [jaccards(np.stack([fixed, rng.permutation(heads) < second]))[0, 1] for _ in range(300)]
     assert found == pytest.approx(np.mean(drawn), abs=5 * np.std(drawn) / math.sqrt(300) + 1e-12)
     assert found == pytest.approx(chance_jaccard(second, first, heads=heads))
 
