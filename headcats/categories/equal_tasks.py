@@ -15,12 +15,7 @@ from headcats.statistics.random_streams import stream
 
 
 def subsampled_overlap(
-    scores: xr.Dataset,
-    *,
-    rule: Rule | None = None,
-    min_tasks: int | str = "half",
-    subsets: int = 50,
-    seed: int = 0,
+    scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half", subsets: int = 50, seed: int = 0
 ) -> xr.Dataset:
     """Sizes and overlap of the categories if each had as many tasks as the smallest.
 

@@ -31,13 +31,7 @@ _SUPPRESSING = {
 }
 
 
-def overlap(
-    members: xr.Dataset,
-    *,
-    sign: str = "helping",
-    draws: int = 10_000,
-    seed: int = 0,
-) -> xr.Dataset:
+def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, seed: int = 0) -> xr.Dataset:
     """Exact set of categories per head, and how many heads share k categories, with the number expected by chance.
 
     Only `in` counts. Chance: each category keeps its number of heads, placed at random and independently of the others,

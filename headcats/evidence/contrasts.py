@@ -26,11 +26,7 @@ class _Side:
 
 
 def contrasts(
-    designed: Trials,
-    measured: Mapping[str, TaskDamage],
-    *,
-    categories: Sequence[str],
-    category_of: Mapping[str, str],
+    designed: Trials, measured: Mapping[str, TaskDamage], *, categories: Sequence[str], category_of: Mapping[str, str]
 ) -> xr.Dataset:
     """Damage by a category's heads on its own prompts, minus that on another category's, both on shared words.
 
@@ -66,11 +62,7 @@ def _why_no_prompts(categories: Sequence[str], measured: Mapping[str, TaskDamage
 
 
 def _cell(
-    category: str,
-    other: str,
-    designed: Trials,
-    measured: Mapping[str, TaskDamage],
-    category_of: Mapping[str, str],
+    category: str, other: str, designed: Trials, measured: Mapping[str, TaskDamage], category_of: Mapping[str, str]
 ) -> dict[str, float | int | str]:
     trials = {task: by_category[category] for task, by_category in designed.items()}
     on_own = _side(trials, category, other, measured, category_of)

@@ -11,12 +11,7 @@ import xarray as xr
 from headcats.errors import DataError, format_duration, pluralize
 from headcats.evidence import contrasts, curves, self_repair, specificity, trials
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
-from headcats.evidence.findings import (
-    contrast_findings,
-    multiplicity_findings,
-    redundancy_findings,
-    verdict_findings,
-)
+from headcats.evidence.findings import contrast_findings, multiplicity_findings, redundancy_findings, verdict_findings
 from headcats.evidence.trials import Selection, most_specific, select
 from headcats.evidence.verdicts import verdicts
 from headcats.models.adapter import HookedModel
@@ -65,13 +60,7 @@ class HeldOut:
     reference: Reference
 
 
-def examine(
-    model: HookedModel,
-    held: HeldOut,
-    scores: xr.Dataset,
-    *,
-    options: Options,
-) -> xr.DataTree:
+def examine(model: HookedModel, held: HeldOut, scores: xr.Dataset, *, options: Options) -> xr.DataTree:
     """Test every category of the scores on prompts that its heads were not chosen by.
 
     Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
@@ -195,10 +184,7 @@ def _log_expected_time(model: HookedModel, held: HeldOut, sets: Mapping[str, set
 
 
 def _direct_effects(
-    model: HookedModel,
-    held: HeldOut,
-    measured: Mapping[str, TaskDamage],
-    tested: Mapping[str, tuple[Head, ...]],
+    model: HookedModel, held: HeldOut, measured: Mapping[str, TaskDamage], tested: Mapping[str, tuple[Head, ...]]
 ) -> tuple[dict[str, dict[Head, float]], dict[int, Finding]]:
     """Task -> head -> direct effect, and layer -> why its heads have none."""
     layers = sorted({head.layer for heads in tested.values() for head in heads})

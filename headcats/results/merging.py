@@ -113,10 +113,7 @@ def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dat
 
 def _check_same_plan(first: Manifest, second: Manifest, *, paths: tuple[Any, Any]) -> None:
     """Refuse to join results of different plans, models or categories."""
-    differences = {
-        "plan": first.plan.differences(second.plan),
-        "model": first.model.identity_differences(second.model),
-    }
+    differences = {"plan": first.plan.differences(second.plan), "model": first.model.identity_differences(second.model)}
     for part, values in differences.items():
         if values:
             described = ", ".join(f"{name} {after!r} against {before!r}" for name, (before, after) in values.items())

@@ -99,12 +99,7 @@ def beside(
 
 
 def control_table(
-    blocks: dict[str, xr.Dataset],
-    controls: dict[str, Control],
-    table: xr.Dataset,
-    *,
-    metric: str,
-    seed: int,
+    blocks: dict[str, xr.Dataset], controls: dict[str, Control], table: xr.Dataset, *, metric: str, seed: int
 ) -> dict[str, xr.DataArray]:
     """The variables that controls add to a table of total effects; nothing for controls that were not run.
 

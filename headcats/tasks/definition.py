@@ -111,12 +111,7 @@ def word_pairs(task: Task, *, seed: int) -> list[WordPair]:
 
 
 def task(
-    *,
-    category: str,
-    source: str,
-    suite: str | None = None,
-    needs_demonstrations: bool = True,
-    exact: str | None = None,
+    *, category: str, source: str, suite: str | None = None, needs_demonstrations: bool = True, exact: str | None = None
 ) -> Callable[[MakePairs], Task]:
     """Decorator: register a function `f(n, *, seed)` as a task under its own name.
 

@@ -106,10 +106,7 @@ def method_scores(
     strengths = [grid.strength.reindex(group=names) for grid in grids]
     counts = [grid.n.reindex(group=names, fill_value=0) for grid in grids]
     return xr.Dataset(
-        {
-            "strength": xr.concat(strengths, "method", join="exact"),
-            "n": xr.concat(counts, "method", join="exact"),
-        },
+        {"strength": xr.concat(strengths, "method", join="exact"), "n": xr.concat(counts, "method", join="exact")},
         {"method": list(by_label)}
         | {name: ("method", [getattr(grid, name) for grid in grids]) for name in ("kind", "reduction", "metric")},
     ).assign_attrs(

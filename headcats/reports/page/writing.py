@@ -71,13 +71,7 @@ def report(
     """
     check_rule(rule, by="hc.report")
     reading = Reading.parse(
-        method=method,
-        positions=positions,
-        metric=metric,
-        effect=effect,
-        rule=rule,
-        min_tasks=min_tasks,
-        sign=sign,
+        method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     return write_report(results, path, reading)
 
