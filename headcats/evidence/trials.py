@@ -15,7 +15,7 @@ from headcats.models.head import Head
 from headcats.rules.rule import Rule
 from headcats.sweeps.tree import HeadSet
 
-TESTED_HEADS = 4
+_TESTED_HEADS = 4
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ def select(
 
 
 def most_specific(ordered: Sequence[Head], n_heads: Mapping[int, int]) -> tuple[Head, ...]:
-    """The first `TESTED_HEADS` heads, at most half of any layer (but one), which leaves as many there to compare with."""
+    """The first 4 heads, at most half of any layer (but one), which leaves as many there to compare with."""
     first: list[Head] = []
     for head in ordered:
         if [member.layer for member in first].count(head.layer) < max(1, n_heads[head.layer] // 2):
             first.append(head)
-    return tuple(first[:TESTED_HEADS])
+    return tuple(first[:_TESTED_HEADS])
 
 
 def category_specific_effect(scores: xr.Dataset) -> xr.DataArray:

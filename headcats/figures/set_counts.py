@@ -98,21 +98,17 @@ def set_counts(
 
 
 def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) -> pd.DataFrame:
-    frame = pd.DataFrame({"set": sets["set"].values.astype(str)})
-    frame["n_categories"] = sets["contains"].sum("category").values
-    for suffix in _CHANCES:
-        for name in ("expected", "low", "high", "p"):
-            frame[f"{name}{suffix}"] = sets[f"{name}{suffix}"].values
-    frame.insert(2, "observed", sets["observed"].values)
-    frame["heads"] = sets["heads"].values.astype(str)
+    sets = sets.assign(n_categories=sets["contains"].sum("category")).drop_dims("category")
+    by_chance = [f"{name}{suffix}" for suffix in _CHANCES for name in ("expected", "low", "high", "p")]
+    frame = sets[["n_categories", "observed", *by_chance, "heads"]].to_dataframe().reset_index()
     n = frame["n_categories"]
     frame["label"] = entry_of(n, frame["set"])
     frame["colour"] = frame["label"].map(colours.entries)
-    by_chance = frame[["expected", "expected_within_layers"]].max(axis=1)
-    eligible = ((frame["observed"] > 0) | (by_chance >= at_least) | (n == 1)) & (n > 0)
+    mean = frame[["expected", "expected_within_layers"]].max(axis=1)
+    eligible = ((frame["observed"] > 0) | (mean >= at_least) | (n == 1)) & (n > 0)
     # Where there are more columns than room, those with the fewest heads are left out, and of as many heads those that
     # chance would give anyway.
-    place = pd.Series(np.lexsort((by_chance, -frame["observed"], n != 1, ~eligible)).argsort())
+    place = pd.Series(np.lexsort((mean, -frame["observed"], n != 1, ~eligible)).argsort())
     frame["shown"] = eligible & ((place < most) | (n == 1))
     return frame
 
