@@ -131,6 +131,15 @@ def _import_items(kind: str) -> None:
         point.load()
 
 
+def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:
+    """Import every file of a package, and bind in its namespace the items of a kind that it lacks: their names."""
+    for module in pkgutil.iter_modules(namespace["__path__"]):
+        importlib.import_module(f"{namespace['__name__']}.{module.name}")
+    lacking = [name for name in names(kind) if name not in namespace]
+    namespace.update({name: lookup(kind, name) for name in lacking})
+    return lacking
+
+
 def public_names(package: str, stub: str) -> tuple[Callable[[str], Any], list[str]]:
     """What a package's `__init__.pyi` imports, each name imported at its first use.
 

@@ -67,20 +67,19 @@ def _cell(
     trials = {task: by_category[category] for task, by_category in designed.items()}
     on_own = _side(trials, category, other, measured, category_of)
     on_other = _side(trials, other, category, measured, category_of)
-    n = min(len(on_own.controls), len(on_other.controls))
-    controls = on_own.controls[:n] - on_other.controls[:n]
     difference = on_own.damage - on_other.damage
-    is_finite = not np.isnan(difference)
-    low, high = middle(controls) if is_finite else (np.nan, np.nan)
+    n = 0 if np.isnan(difference) else min(len(on_own.controls), len(on_other.controls))
+    controls = on_own.controls[:n] - on_other.controls[:n]
+    low, high = middle(controls)
     return {
         "difference": difference,
         "own": on_own.damage,
         "elsewhere": on_other.damage,
-        "control_mean": controls.mean() if is_finite and n else np.nan,
+        "control_mean": controls.mean() if n else np.nan,
         "control_low": low,
         "control_high": high,
-        "p": p_value(difference, controls) if is_finite else np.nan,
-        "n_controls": n if is_finite else 0,
+        "p": p_value(difference, controls),
+        "n_controls": n,
         "own_prompts": on_own.prompts,
         "other_prompts": on_other.prompts,
         "own_tasks": ",".join(on_own.tasks),

@@ -13,12 +13,9 @@ A metric is a function of the logits and the `Targets`; decorate another one wit
 declares its `MetricTraits`, which `metric_traits` looks up; `measure` computes several.
 """
 
-import importlib
-import pkgutil
-
-from headcats import registry
 from headcats.metrics.definition import Metric, MetricTraits, Targets, measure, metric, metric_traits
 from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, prob, rank
+from headcats.registry import bind_items
 
 __all__ = [
     "Metric",
@@ -36,12 +33,7 @@ __all__ = [
 ]
 
 # The metrics above are imported for type checkers; those of other files are bound here.
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
-for _name in registry.names("metric"):
-    if _name not in globals():
-        globals()[_name] = registry.lookup("metric", _name)
-        __all__.append(_name)
+__all__ += bind_items("metric", globals())  # noqa: PLE0605
 
 
 def __dir__() -> list[str]:

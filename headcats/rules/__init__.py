@@ -15,10 +15,7 @@ two are never merged.
 than effects, what a head must reach (`Cutoffs`). `negate` turns scores round.
 """
 
-import importlib
-import pkgutil
-
-from headcats import registry
+from headcats.registry import bind_items
 from headcats.rules.by_effect import elbow, null_calibrated, sd_above_mean, threshold, top_fraction
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Cutoffs, Rule, negate, rule
@@ -37,12 +34,7 @@ __all__ = [
 ]
 
 # The rules above are imported for type checkers; those of other files are bound here.
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
-for _name in registry.names("rule"):
-    if _name not in globals():
-        globals()[_name] = registry.lookup("rule", _name)
-        __all__.append(_name)
+__all__ += bind_items("rule", globals())  # noqa: PLE0605
 
 
 def __dir__() -> list[str]:

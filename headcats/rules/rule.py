@@ -238,7 +238,7 @@ def parse_rule(text: str | Rule) -> Rule:
             raise UnknownNameError(unknown_name_message(f"option of rule {name}", key, parameters))
         try:
             options[key] = json.loads(value)
-            if isinstance(options[key], bool) or not isinstance(options[key], int | float):
+            if not _is_number(options[key]):
                 raise ValueError(value)
         except ValueError:
             raise OptionError(

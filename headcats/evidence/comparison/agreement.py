@@ -151,19 +151,16 @@ def half_agreement(
     n_heads = np.zeros(len(categories), dtype=np.int64)
     _log.info("Judging %d halves of the prompts.", 2 * splits)
     for split in range(splits):
-        members = {}
-        for half in HALVES:
-            try:
-                # The result holds why a half is too small; the full run has warned of the rest.
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", StatisticsWarning)
-                    members[half] = judge(_half(results, half, seed=seed + split))
-            except DataError as error:
-                reasons[split] = str(error)
-                break
-            check_is(members[half], MEMBERS, by="hc.evidence.half_agreement", came="judge returned")
-        if reasons[split]:
+        try:
+            # The result holds why a half is too small; the full run has warned of the rest.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", StatisticsWarning)
+                members = {half: judge(_half(results, half, seed=seed + split)) for half in HALVES}
+        except DataError as error:
+            reasons[split] = str(error)
             continue
+        for table in members.values():
+            check_is(table, MEMBERS, by="hc.evidence.half_agreement", came="judge returned")
         table = agreement(members, sign=sign).reindex(category=categories, fill_value={"size": 0, "n_heads": 0})
         pair = table.sel(protocol=HALVES[0], other=HALVES[1])
         for name, values in by_split.items():
@@ -171,13 +168,15 @@ def half_agreement(
         n_heads = np.maximum(n_heads, pair["n_heads"].values)
         sizes[split] = table["size"].transpose("protocol", "category").values
     result = xr.Dataset(
-        {f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
+        {
+            **{f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
+            "size": (("split", "half", "category"), sizes),
+            "n_heads": ("category", n_heads),
+            "reason": ("split", reasons),
+        },
         coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
         attrs={"sign": sign},
     )
-    result["size"] = (("split", "half", "category"), sizes)
-    result["n_heads"] = ("category", n_heads)
-    result["reason"] = ("split", reasons)
     for name, values in by_split.items():
         finite = [column[np.isfinite(column)] for column in values.T]
         summaries = {"": "mean"} if name == "expected" else {"": "mean", "_min": "min", "_max": "max"}

@@ -102,7 +102,9 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
     table["top_size"] = (per_head[:2], in_top.sum(-1))
     table["in_top"] = (per_head, in_top.reshape(*in_top.shape[:2], *shape))
     table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
-    table["spread"] = (("group", "layer", "head"), _spread(ranks).reshape(len(groups), *shape))
+    spread = np.fmax.reduce(ranks, axis=1) - np.fmin.reduce(ranks, axis=1)
+    spread = np.where(np.isfinite(ranks).sum(axis=1) >= 2, spread, np.nan)
+    table["spread"] = (("group", "layer", "head"), spread.reshape(len(groups), *shape))
     along = {name: strength[name] for name in strength.coords if strength[name].dims == ("method",)}
     table = table.assign_coords({name: value for name, value in along.items() if name != "method"})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
@@ -182,13 +184,6 @@ def _top(strengths: Float[np.ndarray, " place"], top: int) -> Bool[np.ndarray, "
     return strengths >= np.sort(helping)[-min(top, len(helping))]
 
 
-def _spread(ranks: Float[np.ndarray, "group method place"]) -> Float[np.ndarray, "group place"]:
-    ranked = np.isfinite(ranks)
-    largest = np.where(ranked, ranks, -np.inf).max(axis=1)
-    smallest = np.where(ranked, ranks, np.inf).min(axis=1)
-    return np.where(ranked.sum(axis=1) >= 2, largest - smallest, np.nan)
-
-
 def _within_layers(
     first: Float[np.ndarray, " place"],
     second: Float[np.ndarray, " place"],
@@ -198,7 +193,8 @@ def _within_layers(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Mean rank correlation when the heads of each layer are permuted, and the two-sided p of the one there is."""
-    first_ranks, second_ranks = (_standard(stats.rankdata(values)) for values in (first, second))
+    centred = (ranks - ranks.mean() for ranks in map(stats.rankdata, (first, second)))
+    first_ranks, second_ranks = (ranks / np.sqrt((ranks**2).sum()) for ranks in centred)
     permuted, observed = np.empty(draws), first_ranks @ second_ranks
     for part in np.array_split(np.arange(draws), 1 + draws * len(layer) // _AT_A_TIME):
         # Places stand layer by layer, so sorting layer + noise moves each place within its layer.
@@ -206,11 +202,6 @@ def _within_layers(
         permuted[part] = first_ranks[order] @ second_ranks
     above, below = (permuted >= observed - _ROUNDING).sum(), (permuted <= observed + _ROUNDING).sum()
     return float(permuted.mean()), float(min(1.0, 2 * (1 + min(above, below)) / (1 + draws)))
-
-
-def _standard(ranks: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
-    centred = ranks - ranks.mean()
-    return centred / np.sqrt((centred**2).sum())
 
 
 def _findings(table: xr.Dataset, differing: pd.DataFrame) -> list[Finding]:
