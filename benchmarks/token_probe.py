@@ -123,7 +123,7 @@ def solvers(model: Any, chosen: argparse.Namespace) -> str:
 
     from headcats.methods.token_probe import token_probe
     from headcats.methods.token_probe.answers import answer_questions
-    from headcats.methods.token_probe.representations import representations
+    from headcats.methods.token_probe.passes import representations
     from headcats.methods.token_probe.settings import PRESETS
 
     settings, seed = PRESETS["orgad2025"], chosen.seeds[0]

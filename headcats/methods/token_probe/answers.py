@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.token_probe.generation import generate, line_ends
+from headcats.methods.token_probe.passes import generate, line_ends
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.encode import UNKNOWN_WORD, DropReport

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe.answers import Answer, Question, answer_questions
-from headcats.methods.token_probe.generation import equal_lengths
+from headcats.methods.token_probe.passes import equal_lengths
 from headcats.methods.token_probe.role_patching import by_layer_and_role, shared_roles, tasks_of
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, TokenProbeSettings
 from headcats.models.adapter import HookedModel, adapt

@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Float32, Shaped
 
 from headcats.errors import DataError, pluralize
 from headcats.methods.token_probe.answers import AnswerShape, Question, answer_questions
+from headcats.methods.token_probe.passes import hook_name, representations
 from headcats.methods.token_probe.probe import JudgedPrompts, probe_scores
-from headcats.methods.token_probe.representations import hook_name, representations
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import RAISE_MAX_ITER, probe_name
 from headcats.models.adapter import HookedModel
