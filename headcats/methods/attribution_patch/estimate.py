@@ -104,20 +104,7 @@ class AttributionPatch:
                 )
 
     def on_task(self, inputs: TaskInputs, *, positions: str, ig_steps: int = 0) -> xr.Dataset:
-        """The approximation over every batch of a task, joined along `prompt` in the order of the task's prompts.
-
-        Args:
-            inputs: The task's batches and their base runs.
-            positions: "last", "all" or a role.
-            ig_steps: As in a call.
-
-        Returns:
-            As a call, with the attribute `dropped`, always 0.
-
-        Raises:
-            OptionError, ModelError: As a call.
-            DataError: Roles do not align.
-        """
+        """The approximation over every batch of a task, as `CausalMethod.on_task`; nothing is ever `dropped`."""
         self.check_metrics(inputs.metrics)
         parts = [
             self._on_batch(runs, inputs.metrics, positions, ig_steps, inputs.advance).assign_attrs(dropped=0)

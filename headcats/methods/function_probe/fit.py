@@ -155,12 +155,7 @@ class FunctionProbe:
         n_seeds: int = 5,
         tokens: str | None = None,
     ) -> xr.Dataset:
-        """One seed; functions are the categories of the suite.
-
-        Raises:
-            DataError: As a call, for this seed.
-            ModelError: As a call.
-        """
+        """One seed, with the errors of a call; functions are the categories of the suite."""
         settings, probe = _settings(preset, tokens), int(part.removeprefix("seed "))
         tasks = [task.name for task in inputs.tasks]
         texts, left_out = inputs.texts_of(tasks, n=inputs.n_prompts, purpose=NAME)

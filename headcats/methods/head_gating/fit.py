@@ -158,12 +158,7 @@ class HeadGating:
         }
 
     def on_part(self, inputs: SuiteInputs, part: str, *, preset: str = "chg2025", n_seeds: int = 10) -> xr.Dataset:
-        """One seed on one category.
-
-        Raises:
-            DataError: No text of the category can be used, or the fit diverges.
-            ModelError: As in a call.
-        """
+        """One seed on one category; a DataError if no text of it can be used, or the fit diverges."""
         category, _, number = part.rpartition("/")
         tasks = [task.name for task in inputs.tasks if inputs.categories[task.name] == category]
         n_texts = preset_of(self.name, preset, PRESETS).n_texts

@@ -133,13 +133,9 @@ class OVRelation:
     def on_part(
         self, inputs: SuiteInputs, part: str, *, preset: str = "maps2025", first_mlp: str = "preset"
     ) -> xr.Dataset:
-        """The scores of one task, as a call returns them.
+        """The scores of one task, as a call returns them; a DataError for too few pairs, or a task of finished prompts.
 
         Each weight is read once for all tasks: the first part scores the others too and keeps them for their turn.
-
-        Raises:
-            DataError: Too few pairs of single tokens, or a task of finished prompts.
-            ModelError: As in a call.
         """
         if part not in inputs.pairs:
             raise DataError(f"Task {part!r} is made of finished prompts; {self.name} needs pairs of words.")

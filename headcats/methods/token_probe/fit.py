@@ -141,11 +141,7 @@ class TokenProbe:
     def on_part(
         self, inputs: SuiteInputs, part: str, *, questions: int = _QUESTIONS.default, **options: Any
     ) -> xr.Dataset:
-        """The map of the tasks that say how an exact answer is found, up to `questions` of each.
-
-        Raises:
-            DataError: No task says how an exact answer is found, or as in a call.
-        """
+        """The map of the tasks that say how an exact answer is found, up to `questions` of each, if there are any."""
         selected = self.ask(inputs, questions=questions)
         if not selected:
             raise DataError(
