@@ -19,7 +19,7 @@ from headcats.evidence.verdicts import (
     tasks_with_heads,
     verdict,
 )
-from headcats.results.finding import Finding, line
+from headcats.results.finding import Finding, by_category, line
 
 
 def verdict_findings(
@@ -31,8 +31,7 @@ def verdict_findings(
     """
     findings: dict[str, Finding] = {}
     untested: dict[str, list[str]] = {}
-    for name in table["category"].values.tolist():
-        row = table.sel(category=name)
+    for name, row in by_category(table):
         first = None if beside is None else beside.sel(category=name)
         if first is not None and (row["heads"] != "").any() and (row["heads"].values == first["heads"].values).all():
             findings[name] = line("evidence.same_heads", category=name)
@@ -60,8 +59,7 @@ def multiplicity_findings(*tables: xr.Dataset) -> list[Finding]:
 def redundancy_findings(table: xr.Dataset) -> list[Finding]:
     """Whether a category's heads stand in for each other, for each category with at least two heads."""
     findings = []
-    for name in table["category"].values.tolist():
-        row = table.sel(category=name)
+    for name, row in by_category(table):
         joint, summed = row["joint"].item(), row["sum_of_single"].item()
         if not np.isfinite(joint) or (row["head"] != "").sum() < 2:
             continue

@@ -21,6 +21,8 @@ controls and enter no verdict.
 import numpy as np
 import xarray as xr
 
+from headcats.results.finding import by_category
+
 ALPHA = 0.05
 LEAST_CONTROLS = 19
 # Descriptive cut-offs, no test: joint damage differs from the sum of single ones by a factor of FAR, and any two
@@ -44,9 +46,8 @@ def verdict(table: xr.Dataset) -> str:
 
 def verdicts(table: xr.Dataset) -> xr.DataArray:
     """The verdict of every category, text along `category`."""
-    names = table["category"].values
-    texts = np.array([verdict(table.sel(category=name)) for name in names], dtype=str)
-    return xr.DataArray(texts, dims="category", coords={"category": names})
+    texts = np.array([verdict(row) for _, row in by_category(table)], dtype=str)
+    return xr.DataArray(texts, dims="category", coords={"category": table["category"].values})
 
 
 def in_current_words(table: xr.Dataset) -> xr.Dataset:

@@ -77,9 +77,7 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
             f"{', '.join(sides) or 'none'}. Pass what evidence/curves.nc holds."
         )
     colours = named_palette(palette, suite_colours(curves)).categories
-    frame = pd.DataFrame(
-        [_row(curves, name, side, k) for name in colours for side in (OWN, OTHERS) for k in curves["k"].values.tolist()]
-    )
+    frame = _frame(curves.sel(category=list(colours), side=[OWN, OTHERS]))
     on_own_tasks = frame[frame["side"] == OWN]
     values = pd.concat([frame["damage"], on_own_tasks["random_low"], on_own_tasks["random_high"]])
     longest = int(frame["k"].max())
@@ -98,24 +96,19 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
     return PanelGrid(panels, frame, title, _caption(frame))
 
 
-def _row(curves: xr.Dataset, name: str, side: str, k: int) -> dict[str, object]:
-    curve_rows = curves.sel(category=name, side=side, k=k)
-    damage, random = float(curve_rows["damage"]), curve_rows["random"].to_numpy()
-    random = random[~np.isnan(random)]
-    low, high = np.quantile(random, [0.025, 0.975]) if len(random) else (math.nan, math.nan)
-    measured = len(random) and not math.isnan(damage)
-    return {
-        "category": name,
-        "side": side,
-        "k": int(k),
-        "damage": damage,
-        "n_tasks": int(curve_rows["n_tasks"]),
-        "random_mean": float(random.mean()) if len(random) else math.nan,
-        "random_low": float(low),
-        "random_high": float(high),
-        "n_sequences": len(random),
-        "share_of_random": float((random >= damage).mean()) if measured else math.nan,
-    }
+def _frame(curves: xr.Dataset) -> pd.DataFrame:
+    frame = curves[["damage", "n_tasks"]].to_dataframe(dim_order=_CURVE).reset_index()
+    rows = curves["random"].transpose(*_CURVE, "sequence").to_numpy().reshape(len(frame), -1)
+    finite = [row[~np.isnan(row)] for row in rows]
+    ends = [np.quantile(row, [0.025, 0.975]) if len(row) else (math.nan, math.nan) for row in finite]
+    frame["random_mean"] = [row.mean() if len(row) else math.nan for row in finite]
+    frame[["random_low", "random_high"]] = ends
+    frame["n_sequences"] = [len(row) for row in finite]
+    frame["share_of_random"] = [
+        (row >= damage).mean() if len(row) and not math.isnan(damage) else math.nan
+        for row, damage in zip(finite, frame["damage"], strict=True)
+    ]
+    return frame
 
 
 def _random(rows: pd.DataFrame) -> list[go.Scatter]:

@@ -1,5 +1,6 @@
 """How far methods agree on the heads: a table of correlations per group of tasks, and the heads they disagree on."""
 
+import itertools
 import math
 from typing import Any
 
@@ -82,29 +83,24 @@ def method_agreement(agreement: xr.Dataset, *, title: str | None = None) -> Pane
 
 
 def _frame(agreement: xr.Dataset, methods: list[str]) -> pd.DataFrame:
-    rows = []
-    optional = [name for name in _OPTIONAL if name in agreement and set(agreement[name].dims) == set(_PAIR)]
-    pairs = agreement[["rank_correlation", "top_overlap", *optional]].assign(
-        top_chance=agreement["top_chance"].broadcast_like(agreement["rank_correlation"])
-    )
     labels = [str(label) for label in agreement["group"].values]
+    groups = panel_names(agreement, "group", figure="method_agreement")
+    agreement = agreement.isel(group=[labels.index(group) for group in groups])
+    optional = [name for name in _OPTIONAL if name in agreement and set(agreement[name].dims) == set(_PAIR)]
+    chance = agreement["top_chance"].broadcast_like(agreement["rank_correlation"])
+    pairs = agreement[["rank_correlation", "top_overlap", *optional]].assign(top_chance=chance).astype(float)
+    pairs = pairs.reset_coords(drop=True).assign_coords(group=groups, method=methods, other=methods)
     names = head_rows(agreement, {})["name"].tolist()
-    for group in panel_names(agreement, "group", figure="method_agreement"):
-        group_rows = agreement.isel(group=labels.index(group))
-        numbers = pairs.isel(group=labels.index(group)).transpose("method", "other")
-        ranks = group_rows["rank"].transpose("method", "layer", "head").to_numpy().reshape(len(methods), -1)
-        spread = group_rows["spread"].transpose("layer", "head").to_numpy().ravel()
-        disputed = ", ".join(names[i] for i in _largest(spread))
-        for i, method in enumerate(methods):
-            for j, second in enumerate(methods):
-                apart = _largest(np.abs(ranks[i] - ranks[j]))
-                heads_apart = [f"{names[k]} ({ranks[i, k]:g}, {ranks[j, k]:g})" for k in apart]
-                pair = {name: float(numbers[name].values[i, j]) for name in numbers.data_vars}
-                rows.append(
-                    {"group": group, "method": method, "other": second, **pair}
-                    | {"disagree_on": ", ".join(heads_apart), "disputed": disputed}
-                )
-    return pd.DataFrame(rows)
+    ranks = agreement["rank"].transpose("group", "method", "layer", "head").to_numpy()
+    apart = [
+        ", ".join(f"{names[k]} ({first[k]:g}, {second[k]:g})" for k in _largest(np.abs(first - second)))
+        for ranks_in_group in ranks.reshape(len(groups), len(methods), -1)
+        for first, second in itertools.product(ranks_in_group, repeat=2)
+    ]
+    spread = agreement["spread"].transpose("group", "layer", "head").to_numpy().reshape(len(groups), -1)
+    disputed = [", ".join(names[k] for k in _largest(spread_in_group)) for spread_in_group in spread]
+    frame = pairs.to_dataframe(dim_order=_PAIR).reset_index()
+    return frame.assign(disagree_on=apart, disputed=np.repeat(disputed, len(methods) ** 2))
 
 
 def _largest(values: np.ndarray) -> list[int]:

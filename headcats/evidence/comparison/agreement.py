@@ -168,15 +168,10 @@ def half_agreement(
         n_heads = np.maximum(n_heads, pair["n_heads"].values)
         sizes[split] = table["size"].transpose("protocol", "category").values
     result = xr.Dataset(
-        {
-            **{f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
-            "size": (("split", "half", "category"), sizes),
-            "n_heads": ("category", n_heads),
-            "reason": ("split", reasons),
-        },
+        {f"split_{name}": (("split", "category"), values) for name, values in by_split.items()},
         coords={"split": np.arange(splits), "half": list(HALVES), "category": categories},
         attrs={"sign": sign},
-    )
+    ).assign(size=(("split", "half", "category"), sizes), n_heads=("category", n_heads), reason=("split", reasons))
     for name, values in by_split.items():
         finite = [column[np.isfinite(column)] for column in values.T]
         summaries = {"": "mean"} if name == "expected" else {"": "mean", "_min": "min", "_max": "max"}
