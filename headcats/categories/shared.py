@@ -18,16 +18,10 @@ from headcats.statistics.random_streams import stream
 # Probabilities below this do not change any interval or printed p.
 _NEGLIGIBLE = 1e-15
 # Name of a variable of helping heads -> that of suppressing ones.
-_SUPPRESSING = {
-    "member": "suppressing",
-    "resampled_member": "resampled_suppressing",
-    **{
-        name: f"suppressing_{name}"
-        for name in (
-            *("effect", "low", "high", "specific_effect", "specific_low", "specific_high"),
-            *("p_value", "q_value", "tasks", "size", "probability"),
-        )
-    },
+_EFFECTS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high")
+_SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"}
+_SUPPRESSING |= {
+    name: f"suppressing_{name}" for name in (*_EFFECTS, "p_value", "q_value", "tasks", "size", "probability")
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_named, check_rule
-from headcats.categories.membership import categorize
+from headcats.categories.reading import Reading, judge_scores, read_scores
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
@@ -19,7 +19,6 @@ from headcats.results.label import Label
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks
-from headcats.scores.scoring import score
 
 _log = logging.getLogger("headcats")
 
@@ -128,19 +127,13 @@ def judge_protocols(
         if protocol.control:
             left_out[protocol.name] = "a control: it says what an effect is made of, not which heads serve a task"
             continue
+        reading = Reading(protocol.label, protocol.metric, protocol.effect, rule, min_tasks)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", StatisticsWarning)
             try:
-                scores = score(
-                    results[protocol.folder],
-                    method=protocol.label.method,
-                    metric=protocol.metric,
-                    positions=protocol.label.positions,
-                    effect=protocol.effect,
-                    alpha=rule.options.get("alpha", 0.05),
-                )
+                scores = read_scores(runs[protocol.folder], reading)
                 # Agreement needs no resamples, and no data without effects.
-                table = categorize(scores.drop_vars(["resampled", "flipped"]), rule=rule, min_tasks=min_tasks)
+                table = judge_scores(scores.drop_vars(["resampled", "flipped"]), reading)
             except DataError as error:
                 left_out[protocol.name] = str(error)
                 continue
