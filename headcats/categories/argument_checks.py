@@ -36,8 +36,7 @@ _NAMED = {
 def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
     """Check that an argument of the function `by` is of a kind: RESULTS, SCORES, MEMBERS or OVERLAP.
 
-    Raises:
-        DataError: Another kind; the message suggests the call that gives the right one.
+    The DataError for another kind suggests the call that gives the right one.
     """
     actual = _kind(value)
     if actual == kind or (actual, kind) == (OVERLAP, MEMBERS):
@@ -46,11 +45,7 @@ def check_is(value: Any, kind: str, *, by: str, came: str = "got") -> None:
 
 
 def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
-    """Check a dictionary of arguments of one kind, whose keys name an `of`, such as "run".
-
-    Raises:
-        DataError: No dictionary, or a value of another kind.
-    """
+    """Check a dictionary of arguments of one kind, whose keys name an `of`, such as "run"; else a DataError."""
     actual = _kind(values)
     # A Dataset is a Mapping of its variables.
     if actual or not isinstance(values, Mapping) or isinstance(values, xr.Dataset):
@@ -64,11 +59,7 @@ def check_named(values: Any, kind: str, *, by: str, of: str) -> None:
 
 
 def check_rule(rule: Any, *, by: str) -> None:
-    """Check for a rule with its options, or None.
-
-    Raises:
-        OptionError: The name of a rule, a rule without its options, or something else.
-    """
+    """Check for a rule with its options, or None; an OptionError for its name, or a rule without its options."""
     if rule is None or isinstance(rule, Rule):
         return
     name = parse_call(rule)[0] if isinstance(rule, str) else getattr(rule, "__name__", "")

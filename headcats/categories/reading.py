@@ -63,9 +63,7 @@ class Reading:
     ) -> "Reading":
         """The options as texts, as the command line and public functions take them; None is the default.
 
-        Raises:
-            OptionError: A value that the option does not take, or positions that contradict those of the method.
-            UnknownNameError: Unknown rule.
+        An OptionError for a value that the option does not take, or positions that contradict those of the method.
         """
         label = Label.parse(method or "")
         if label.name and label.positions and positions not in (None, label.positions):
@@ -83,8 +81,7 @@ class Reading:
     def resolve(self, run: FinishedRun) -> "Reading":
         """The same for this run: what is not set is the first exact method, its positions, the first metric.
 
-        Raises:
-            OptionError: No method is named, and the results hold no scored task.
+        An OptionError if no method is named and the results hold no scored task.
         """
         label = self.label
         if not label.name:
@@ -213,10 +210,7 @@ def map_tables(run: FinishedRun, reading: Reading) -> dict[str, xr.Dataset]:
 def resolve_tested(reading: Reading, run: FinishedRun) -> Reading:
     """The reading for this run, with a method whose categories can be tested.
 
-    Raises:
-        OptionError: Several positions of the method and none chosen, or a control.
-        UnknownNameError: A method that the results do not hold.
-        DataError: No scored task.
+    An OptionError for several positions of the method and none chosen, or a control.
     """
     if not run.scored:
         raise DataError("These results hold no scored task, so there is no category to test.")

@@ -147,10 +147,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     `category` (those with numbers). `contains (set, category)`; over `set`: `observed`, `heads` (such as "L0H1, L2H0"),
     `expected` (mean number of heads; over all sets they sum to the number of heads), `low, high` (95 % interval of the
     number), `p` (at least as many as observed, one-sided), and the last four with the suffix `_within_layers`.
-    Attributes of the overlap, with `n_heads`.
-
-    Raises:
-        DataError: No overlap, or one without numbers in any category.
+    Attributes of the overlap, with `n_heads`. A DataError without numbers in any category.
     """
     check_is(overlap, OVERLAP, by="exact_sets")
     grids = overlap[["member", "effect"]].transpose("category", "layer", "head")

@@ -87,10 +87,8 @@ def measure_damage(
 
     Reference prompts usually are those of the whole suite, so that task information is removed. Prompts with a token
     role that they lack are left out, unless that is most of them. `batches`: one per prompt length; `seed`: of the
-    bootstrap of the gap.
-
-    Raises:
-        DataError: No prompts, roles without reference, or no clear gap between clean and corrupted prompts.
+    bootstrap of the gap. A DataError for no prompts, roles without reference, or no clear gap between clean and
+    corrupted prompts.
     """
     ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
     task = next((batch.task for batch in batches), "")

@@ -65,10 +65,7 @@ def examine(model: HookedModel, held: HeldOut, scores: xr.Dataset, *, options: O
 
     Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
     alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence a line), `options`
-    (JSON), `left_out` (JSON: task -> why it could not be tested).
-
-    Raises:
-        DataError: No task can be tested; the message gives the reason for each.
+    (JSON), `left_out` (JSON: task -> why it could not be tested). A DataError with these reasons if no task can be.
     """
     categories = [entry["name"] for entry in json.loads(scores.attrs["categories"])]
     tasks = [task for task in scores["task"].values.tolist() if task in held.batches]

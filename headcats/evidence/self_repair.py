@@ -59,7 +59,7 @@ def self_repair(
     tasks = {name: [task for task, damage in measured.items() if damage.category == name] for name in tested}
     names, notes_by_head = (np.full((len(tested), most), "", dtype=object) for _ in range(2))
     total, effect = (np.full((len(tested), most), np.nan) for _ in range(2))
-    joint = np.full(len(tested), np.nan)
+    joint, summed = (np.full(len(tested), np.nan) for _ in range(2))
     for row, (category, heads) in enumerate(tested.items()):
         n = len(heads)
         names[row, :n] = [str(head) for head in heads]
@@ -68,9 +68,8 @@ def self_repair(
             damages = [measured[task] for task in tasks[category]]
             total[row, :n] = np.mean([damage.shares([(head,) for head in heads]) for damage in damages], axis=0)
             effect[row, :n] = [np.mean([direct[task][head] for task in tasks[category]]) for head in heads]
+            summed[row] = total[row, :n].sum()
             joint[row] = np.mean([damage.shares([tuple(heads)])[0] for damage in damages])
-    summed = np.array([values[: len(heads)].sum() for values, heads in zip(total, tested.values(), strict=True)])
-    summed = np.where(np.isnan(joint), np.nan, summed)
     per_head = ("category", "place")
     return xr.Dataset(
         {
@@ -94,10 +93,8 @@ def direct_effects(
     """Direct effect of ablating each head at the last position, as a share of the gap; positive = the head helps.
 
     The norm and the unembedding are the model's own. Only heads whose output reaches the residual stream as `z W_O`
-    have a direct effect: see `why_not_additive`. Prompts with a token role that the reference lacks are left out.
-
-    Raises:
-        UncoveredRoles: Most prompts of a batch have roles without reference.
+    have a direct effect: see `why_not_additive`. Prompts with a token role that the reference lacks are left out; where
+    these are most of a batch, UncoveredRoles is raised.
     """
     if not heads or not batches:
         return dict.fromkeys(heads, float("nan"))

@@ -103,11 +103,7 @@ def named_palette(name: str, categories: dict[str, str]) -> Palette:
     """The palette of that name for categories and their colours in the suite, as `category_colours` returns them.
 
     `"headcats"` keeps these colours; `"colour_blind"` has some, in the order of the categories, that people with any
-    common colour blindness can tell apart.
-
-    Raises:
-        UnknownNameError: the message lists near matches and every palette.
-        DataError: no category, or more than there are colours for.
+    common colour blindness can tell apart. A DataError for no category, or more than there are colours for.
     """
     check_palette(name)
     if not categories:
@@ -133,8 +129,7 @@ def check_palette(name: str) -> None:
 def category_colours(data: xr.Dataset) -> dict[str, str]:
     """Name -> colour of the categories in the coordinate `category`, in the order of the attribute `categories`.
 
-    Raises:
-        DataError: the attribute is missing, is not a JSON list of `{"name": ..., "colour": ...}`, or lacks a category.
+    A DataError if that is missing, is not a JSON list of `{"name": ..., "colour": ...}`, or lacks a category.
     """
     suite = listed_colours(data)
     names = {str(name) for name in np.atleast_1d(data["category"].values)}

@@ -23,9 +23,7 @@ def require(
 ) -> None:
     """Check that a dataset holds these variables over these dimensions, in any order, and countable layers and heads.
 
-    Raises:
-        DataError: what the `figure` expects, what came, and how to get it from `results` of a run (`table`, such as
-            `hc.score(results)`).
+    The DataError says what the `figure` expects, what came, and how to get it (`table`, such as `hc.score(results)`).
     """
     by_dims: dict[tuple[str, ...], list[str]] = {}
     for name, dims in variables.items():
@@ -45,10 +43,7 @@ def pick_variable(
 ) -> tuple[str, str | None]:
     """The first of these variables that lies over the grid, and its dimension that gives panels (None: one panel).
 
-    Both dimensions of `grid` are needed; one of `rows` may come besides, and `seed`.
-
-    Raises:
-        DataError: as in `require`.
+    Both dimensions of `grid` are needed; one of `rows` may come besides, and `seed`. Errors are those of `require`.
     """
     variable = f"one of {', '.join(names)}" if len(names) > 1 else f"`{names[0]}`"
     expected = f"{variable} over ({', '.join(grid)}) and at most one of {', '.join(rows)} (with or without seed)"
@@ -63,13 +58,10 @@ def pick_variable(
 
 
 def panel_names(data: xr.Dataset, row: str, *, figure: str) -> list[str]:
-    """Labels along `row` in the order of their panels.
+    """Labels along `row` in the order of their panels; a DataError if there is none, or one comes twice.
 
     The eight functions stand in the order of their scheme; other names in that of the attribute `categories`, with
     those that it does not list after them as they come.
-
-    Raises:
-        DataError: there is no label, or one comes twice.
     """
     labels = [str(label) for label in data[row].values] if row in data.coords else []
     if not labels or len(set(labels)) < len(labels):

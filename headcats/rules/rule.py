@@ -223,9 +223,7 @@ def rule_text(rule: Rule) -> str:
 def parse_rule(text: str | Rule) -> Rule:
     """`fdr:alpha=0.05,min_effect=0.1` as a rule; a rule comes back unchanged.
 
-    Raises:
-        UnknownNameError: Unknown rule or option.
-        OptionError: A value that is no number, an option missing or given twice.
+    An OptionError for a value that is no number, and for an option missing or given twice.
     """
     if isinstance(text, Rule):
         return text
