@@ -27,7 +27,7 @@ def trial(
 ) -> Trial:
     """A trial with these control sets and relabellings."""
     sets, images = (tuple(heads(*names) for names in rows) for rows in (controls, relabelled))
-    return Trial(heads(*tested), Controls(sets, len(sets), "layers"), reason, shared, images)
+    return Trial(heads(*tested), Controls(sets), reason, shared, images)
 
 
 def damage(

@@ -29,15 +29,12 @@ class Controls:
 
     Attributes:
         sets: Sets, each sorted, none with a tested head; distinct unless they are coupled to those of another set.
-        possible: How many such sets (families, where sets are coupled) exist; all of them are in `sets` if no more
-            were asked for.
         matched: "layers": as many heads as the tested set in every layer; "thirds": only in every third of the layers,
             because no set of the first kind exists; "nothing": neither kind exists.
     """
 
-    sets: tuple[HeadSet, ...]
-    possible: int
-    matched: str
+    sets: tuple[HeadSet, ...] = ()
+    matched: str = "layers"
 
 
 def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, seed: int) -> Controls:
@@ -46,27 +43,20 @@ def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, s
     The order of `heads` does not matter. If no more than `n` such sets exist, all are returned, in random order.
     """
     if not heads:
-        return Controls((), 0, "layers")
+        return Controls()
     draws = stream(seed, *map(str, sorted(heads)), "matched sets")
-    layers = sorted(n_heads)
+    free, layers = _free(n_heads, heads), sorted(n_heads)
     thirds = {layer: 3 * place // len(layers) for place, layer in enumerate(layers)}
     for matched, groups in (("layers", {layer: layer for layer in layers}), ("thirds", thirds)):
         sizes = Counter(groups[head.layer] for head in heads)
-        pools = {
-            group: [
-                Head(layer, head)
-                for layer in layers
-                for head in range(n_heads[layer])
-                if groups[layer] == group and Head(layer, head) not in heads
-            ]
-            for group in sorted(sizes)
-        }
-        possible = math.prod(math.comb(len(pool), sizes[group]) for group, pool in pools.items())
-        if possible:
-            parts = [(pool, sizes[group]) for group, pool in pools.items()]
-            sets = _enumerated(parts, draws) if possible <= n else _sampled(parts, n, draws)
-            return Controls(tuple(sets), possible, matched)
-    return Controls((), 0, "nothing")
+        pools = [
+            ([head for layer in layers if groups[layer] == group for head in free[layer]], size)
+            for group, size in sorted(sizes.items())
+        ]
+        if possible := math.prod(math.comb(len(pool), size) for pool, size in pools):
+            sets = _enumerated(pools, draws) if possible <= n else _sampled(pools, n, draws)
+            return Controls(tuple(sets), matched)
+    return Controls(matched="nothing")
 
 
 def relabellings(
@@ -80,9 +70,8 @@ def relabellings(
     Empty and repeated sets are ignored. Set (sorted) -> its images, each sorted.
     """
     sets = _distinct(row)
-    pools = {layer: [Head(layer, head) for head in range(count)] for layer, count in n_heads.items()}
     draws = stream(seed, *_names(sets), "relabellings")
-    families = _families(sets, pools, n, draws, leave_out=sets)
+    families = _families(sets, _free(n_heads, ()), n, draws, leave_out=sets)
     return {heads: tuple(family[place] for family in families) for place, heads in enumerate(sets)}
 
 
@@ -95,19 +84,11 @@ def coupled_controls(
     Empty and repeated sets are ignored. Set (sorted) -> its controls.
     """
     sets = _distinct(row)
-    tested = {head for heads in sets for head in heads}
-    pools = {
-        layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in tested]
-        for layer, count in n_heads.items()
-    }
-    possible = _count_families(sets, pools)
-    if not possible:
+    pools = _free(n_heads, {head for heads in sets for head in heads})
+    if not _count_families(sets, pools):
         return {heads: matched_sets(heads, n_heads, n=n, seed=seed) for heads in sets}
     families = _families(sets, pools, n, stream(seed, *_names(sets), "coupled sets"))
-    return {
-        heads: Controls(tuple(family[place] for family in families), possible, "layers")
-        for place, heads in enumerate(sets)
-    }
+    return {heads: Controls(tuple(family[place] for family in families)) for place, heads in enumerate(sets)}
 
 
 def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, seed: int) -> list[HeadSet]:
@@ -119,10 +100,7 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
     sequences = []
     for number in range(n):
         draws = stream(seed, *map(str, heads), "growing sequence", str(number))
-        free = {
-            layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in heads]
-            for layer, count in sorted(n_heads.items())
-        }
+        free = _free(n_heads, heads)
         sequence: list[Head] = []
         for head in heads:
             layers = [layer for layer, pool in free.items() if pool]
@@ -132,6 +110,14 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
             sequence.append(pool.pop(int(draws.integers(len(pool)))))
         sequences.append(tuple(sequence))
     return sequences
+
+
+def _free(n_heads: Mapping[int, int], heads: Collection[Head]) -> dict[int, list[Head]]:
+    """Layer -> its heads without some."""
+    return {
+        layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in heads]
+        for layer, count in n_heads.items()
+    }
 
 
 def _distinct(row: Collection[HeadSet]) -> Family:

@@ -227,4 +227,4 @@ def _trial(selection: Selection, n_heads: Mapping[int, int], exclusive: bool) ->
     elif exclusive and not heads and selection.members:
         reason = "each of its heads is in another category too"
     shared = sum(head not in selection.exclusive for head in heads)
-    return Trial(heads, Controls((), 0, "layers"), reason, shared)
+    return Trial(heads, Controls(), reason, shared)
