@@ -12,7 +12,7 @@ from headcats.errors import DataError, format_duration, pluralize
 from headcats.evidence import contrasts, curves, self_repair, specificity, trials
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.findings import contrast_findings, multiplicity_findings, redundancy_findings, verdict_findings
-from headcats.evidence.trials import Selection, most_specific, select
+from headcats.evidence.trials import most_specific, select
 from headcats.evidence.verdicts import verdicts
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
@@ -71,37 +71,29 @@ def examine(model: HookedModel, held: HeldOut, scores: xr.Dataset, *, options: O
     tasks = [task for task in scores["task"].values.tolist() if task in held.batches]
     by_all_tasks = select(scores, rule=options.rule, min_tasks=options.min_tasks)
     selections = {task: select(scores, rule=options.rule, min_tasks=options.min_tasks, without=task) for task in tasks}
-    plan = _Plan(selections, by_all_tasks, model.n_heads, options)
-    sets = {task: plan.sets(task, held.category_of[task]) for task in tasks}
+    tested = {name: most_specific(selection.members, model.n_heads) for name, selection in by_all_tasks.items()}
+    all_heads, exclusive = (
+        trials.trials(selections, model.n_heads, n=options.controls, seed=options.seed, exclusive=is_exclusive)
+        for is_exclusive in (False, True)
+    )
+    sequences = curves.sequences(selections, model.n_heads, seed=options.seed)
+    sets = {
+        task: trials.sets_of(all_heads, task)
+        | trials.sets_of(exclusive, task)
+        | curves.sets_of(sequences, task)
+        | self_repair.sets_of(tested.get(held.category_of[task], ()))
+        for task in tasks
+    }
     _log_expected_time(model, held, sets, options)
-    measured: dict[str, TaskDamage] = {}
-    left_out: dict[str, str] = {}
-    for task in tasks:
-        try:
-            measured[task] = measure_damage(
-                model,
-                held.batches[task],
-                sets[task],
-                category=held.category_of[task],
-                reference=held.reference,
-                positions=options.positions,
-                seed=options.seed,
-            )
-        except DataError as error:
-            left_out[task] = str(error).rstrip(".")
-    if not measured:
-        reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
-        raise DataError(f"No task can be tested on held-out prompts ({reasons}).")
-    direct, notes = _direct_effects(model, held, measured, plan.tested)
+    measured, left_out = _measured(model, held, sets, options)
+    direct, notes = _direct_effects(model, held, measured, tested)
     nodes = {}
-    for name, designed in (("specificity", plan.trials), ("exclusive", plan.exclusive)):
+    for name, designed in (("specificity", all_heads), ("exclusive", exclusive)):
         table = specificity.specificity(designed, measured, categories=categories, seed=options.seed)
         nodes[name] = table.assign(verdict=verdicts(table))
-    nodes["contrasts"] = contrasts.contrasts(plan.trials, measured, categories=categories, category_of=held.category_of)
-    nodes["curves"] = curves.curves(plan.sequences, measured, categories=categories)
-    nodes["self_repair"] = self_repair.self_repair(
-        plan.tested, measured, direct, notes=notes, positions=options.positions
-    )
+    nodes["contrasts"] = contrasts.contrasts(all_heads, measured, categories=categories, category_of=held.category_of)
+    nodes["curves"] = curves.curves(sequences, measured, categories=categories)
+    nodes["self_repair"] = self_repair.self_repair(tested, measured, direct, notes=notes, positions=options.positions)
     relaxed = {
         name: selection.relaxed
         for by_category in selections.values()
@@ -125,30 +117,29 @@ def examine(model: HookedModel, held: HeldOut, scores: xr.Dataset, *, options: O
     return xr.DataTree.from_dict({"/": root, **{f"/{name}": table for name, table in nodes.items()}})
 
 
-class _Plan:
-    """Every set of heads that will be ablated, by purpose."""
-
-    def __init__(
-        self,
-        selections: Mapping[str, Mapping[str, Selection]],
-        by_all_tasks: Mapping[str, Selection],
-        n_heads: Mapping[int, int],
-        options: Options,
-    ) -> None:
-        n, seed = options.controls, options.seed
-        self.trials = trials.trials(selections, n_heads, n=n, seed=seed)
-        self.exclusive = trials.trials(selections, n_heads, n=n, seed=seed, exclusive=True)
-        self.sequences = curves.sequences(selections, n_heads, seed=seed)
-        self.tested = {name: most_specific(selection.members, n_heads) for name, selection in by_all_tasks.items()}
-
-    def sets(self, task: str, category: str) -> set[HeadSet]:
-        """All sets to ablate on one task."""
-        return (
-            trials.sets_of(self.trials, task)
-            | trials.sets_of(self.exclusive, task)
-            | curves.sets_of(self.sequences, task)
-            | self_repair.sets_of(self.tested.get(category, ()))
-        )
+def _measured(
+    model: HookedModel, held: HeldOut, sets: Mapping[str, set[HeadSet]], options: Options
+) -> tuple[dict[str, TaskDamage], dict[str, str]]:
+    """Task -> damage by its sets, and task -> why it cannot be tested."""
+    measured: dict[str, TaskDamage] = {}
+    left_out: dict[str, str] = {}
+    for task, task_sets in sets.items():
+        try:
+            measured[task] = measure_damage(
+                model,
+                held.batches[task],
+                task_sets,
+                category=held.category_of[task],
+                reference=held.reference,
+                positions=options.positions,
+                seed=options.seed,
+            )
+        except DataError as error:
+            left_out[task] = str(error).rstrip(".")
+    if not measured:
+        reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
+        raise DataError(f"No task can be tested on held-out prompts ({reasons}).")
+    return measured, left_out
 
 
 def _log_expected_time(model: HookedModel, held: HeldOut, sets: Mapping[str, set[HeadSet]], options: Options) -> None:
