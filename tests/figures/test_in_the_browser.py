@@ -11,7 +11,7 @@ import headcats.figures
 
 pytestmark = pytest.mark.ci
 
-SIZES = [(2, 2), (80, 64)]
+SIZES = [(2, 2), (32, 32), pytest.param((80, 64), marks=pytest.mark.slow)]
 
 
 def page_of(figures: dict[str, go.Figure]) -> str:
@@ -24,7 +24,7 @@ def page_of(figures: dict[str, go.Figure]) -> str:
     return f"<!doctype html><html><head></head><body style='margin: 0'><main>{body}</main></body></html>"
 
 
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_every_figure_is_legible(size: tuple[int, int], tmp_path: Path) -> None:
     drawn = {name: getattr(headcats.figures, name)(EXAMPLES[name](*size), title="A title") for name in FIGURES}
     page = tmp_path / "figures.html"
