@@ -21,16 +21,15 @@ Sequences = Mapping[str, Mapping[str, tuple[HeadSet, list[HeadSet]]]]
 
 def sequences(selections: Mapping[str, Mapping[str, Selection]], n_heads: Mapping[int, int], *, seed: int) -> Sequences:
     """The heads of every category, the most specific first, and random sequences of the same layers.
+
     Task and category as in `selections`, whose heads were chosen without the task.
     """
+
+    def with_random(heads: HeadSet) -> tuple[HeadSet, list[HeadSet]]:
+        return heads, growing_sequences(heads, n_heads, n=RANDOM_SEQUENCES, seed=seed)
+
     return {
-        task: {
-            category: (
-                selection.members[:MOST_HEADS],
-                growing_sequences(selection.members[:MOST_HEADS], n_heads, n=RANDOM_SEQUENCES, seed=seed),
-            )
-            for category, selection in by_category.items()
-        }
+        task: {name: with_random(selection.members[:MOST_HEADS]) for name, selection in by_category.items()}
         for task, by_category in selections.items()
     }
 

@@ -120,17 +120,9 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
         columns |= {number: table[number].astype(float) for number in NUMBERS}
         rows = head_rows(table, columns | {"tasks": table["tasks"].astype(str)})
         member = rows.pop("member")
-        panels.append(
-            rows.assign(
-                panel=name,
-                set=heads["set"],
-                n_categories=n,
-                label=np.where(member == 1, name, NO_CATEGORY),
-                hatched=member == 0,
-                outcome=member.map(_OUTCOMES),
-                exists=rows["effect"].notna(),
-            )
-        )
+        label, outcome = np.where(member == 1, name, NO_CATEGORY), member.map(_OUTCOMES)
+        rows = rows.assign(panel=name, label=label, outcome=outcome, hatched=member == 0, exists=rows["effect"].notna())
+        panels.append(rows.assign(set=heads["set"], n_categories=n))
     frame = pd.concat(panels, ignore_index=True)
     # Rules call a NaN undecided, but a head that does not exist is not.
     exists = frame["exists"]
