@@ -96,17 +96,16 @@ def method_agreement(strength: xr.Dataset, *, top: int | None = None, draws: int
         coords={"group": groups, "method": methods, "other": methods},
     )
     ranks = stats.rankdata(-values.transpose(1, 0, 2), nan_policy="omit", axis=-1)
-    grid = {"layer": strength["layer"].values, "head": strength["head"].values}
     per_head = ("group", "method", "layer", "head")
-    table = table.assign_coords(grid)
+    table = table.assign_coords(layer=strength["layer"].values, head=strength["head"].values)
     table["top_size"] = (per_head[:2], in_top.sum(-1))
     table["in_top"] = (per_head, in_top.reshape(*in_top.shape[:2], *shape))
     table["rank"] = (per_head, ranks.reshape(*ranks.shape[:2], *shape))
     spread = np.fmax.reduce(ranks, axis=1) - np.fmin.reduce(ranks, axis=1)
     spread = np.where(np.isfinite(ranks).sum(axis=1) >= 2, spread, np.nan)
     table["spread"] = (("group", "layer", "head"), spread.reshape(len(groups), *shape))
-    along = {name: strength[name] for name in strength.coords if strength[name].dims == ("method",)}
-    table = table.assign_coords({name: value for name, value in along.items() if name != "method"})
+    along = [name for name in strength.coords if name != "method" and strength[name].dims == ("method",)]
+    table = table.assign_coords({name: strength[name] for name in along})
     table.attrs = {**strength.attrs, "top": top, "draws": draws}
     return table.assign_attrs(reading="\n".join(map(str, _findings(table, disagreements(table, n=2)))))
 
