@@ -18,8 +18,7 @@ from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts
 from headcats.results.records import BlockRecord, JointRecord
-from headcats.study.manifest import fingerprint, versions_since
-from headcats.study.output import Output
+from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
 from headcats.tasks.definition import word_pairs

@@ -12,7 +12,7 @@ from headcats.errors import DataError, PlanError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
 from headcats.results.manifest import MANIFEST, Manifest
-from headcats.study.manifest import model_differences
+from headcats.study.output import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.suites import suite

@@ -15,8 +15,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, memory_plan
-from headcats.study.manifest import fingerprint, versions_since
-from headcats.study.output import Output
+from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar

@@ -13,7 +13,7 @@ from headcats.errors import PlanError
 from headcats.results.finished_run import FinishedRun
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
-from headcats.study.manifest import check_same_plan, fingerprint, model_record, new_manifest, versions
+from headcats.study.output import check_same_plan, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 
 
