@@ -11,7 +11,7 @@ from headcats.prompts.batch import PromptBatch
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import Replacements, Sources, first_change
+from headcats.sweeps.sources import Replacements, _LayerSources, first_change
 
 MASK = torch.ones(4, 7, dtype=torch.bool)
 
@@ -21,7 +21,7 @@ def test_sources_of_one_layer(first: int) -> None:
     batch = with_second(random_batch(4))
     runs = BaseRuns(TokenModel(), batch)
     for layer, scale in ((0, 1.0), (1, 10.0)):
-        of = Sources(runs, layer, Reference(batch), MASK, first=first)
+        of = _LayerSources(runs, layer, Reference(batch), MASK, first=first)
         torch.testing.assert_close(of.clean[..., 0, 0], batch.clean[:, first:] * scale)
         torch.testing.assert_close(of.corrupted[..., 0, 0], batch.corrupted[:, first:] * scale)
         torch.testing.assert_close(of.second[..., 0, 0], batch.second[:, first:] * scale)
@@ -32,9 +32,9 @@ def test_means_by_index_are_made_once_for_all_layers() -> None:
     model, batch = TokenModel(), random_batch(4)
     runs, reference = BaseRuns(model, batch), Reference(batch)
     for layer in (0, 1):
-        Sources(runs, layer, reference, MASK, first=2).mean  # noqa: B018
+        _LayerSources(runs, layer, reference, MASK, first=2).mean  # noqa: B018
     assert model.prompts_run == 4
-    Sources(runs, 0, reference, MASK, first=1).mean  # noqa: B018
+    _LayerSources(runs, 0, reference, MASK, first=1).mean  # noqa: B018
     assert model.prompts_run == 8
 
 
@@ -45,7 +45,7 @@ def test_donors_are_run_once_for_all_layers(first: int) -> None:
     runs, mask = BaseRuns(model, batch), torch.zeros_like(batch.clean, dtype=torch.bool)
     mask[:, first:] = True
     donors: dict[tuple[str, int], torch.Tensor] = {}
-    layers = (Sources(runs, layer, Reference(other), mask, first=first, donors=donors) for layer in (0, 1))
+    layers = (_LayerSources(runs, layer, Reference(other), mask, first=first, donors=donors) for layer in (0, 1))
     zero, one = (layer.resampled for layer in layers)
     assert model.prompts_run == 5
     assert zero.shape[1] == batch.length - first
@@ -63,7 +63,7 @@ def test_methods_that_promise_to_keep_agreement_do(name: str) -> None:
         if intervention.uses_second:
             same = replace(batch, second=batch.corrupted, second_tasks=("the same",) * 4)
         runs = BaseRuns(TokenModel(), same)
-        sources = Sources(runs, 0, Reference(batch), MASK)
+        sources = _LayerSources(runs, 0, Reference(batch), MASK)
         assert torch.equal(intervention.replacement(sources), runs.base_run(intervention.base).z(0, first=0))
     promising = ("denoising_patch", "noising_patch", "second_corruption_patch")
     assert (name in promising) == bool(getattr(intervention, "keeps_agreement", False))
@@ -77,7 +77,7 @@ def test_a_replacement_may_write_into_its_sources() -> None:
     batch = random_batch(4)
     runs = BaseRuns(TokenModel(), batch)
     before = runs.clean.z(0, first=0).clone()
-    Sources(runs, 0, Reference(batch), MASK).clean[...] = 0
+    _LayerSources(runs, 0, Reference(batch), MASK).clean[...] = 0
     assert torch.equal(runs.clean.z(0, first=0), before)
 
 
