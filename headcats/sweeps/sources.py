@@ -8,17 +8,13 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.prompts.batch import PromptBatch
-from headcats.sweeps.intervention import Intervention, Z
+from headcats.sweeps.intervention import Intervention, Sources, Z
 from headcats.sweeps.reference import Donors, Reference
 from headcats.sweeps.runs import BaseRuns
 
 
-class Sources:
-    """Head outputs of one layer that a replacement can be made of, each `[prompt, pos, head, d_head]`.
-
-    `pos` runs over the positions that can change: from `first` to the last. Which one that is depends on the prompts,
-    so a replacement treats all positions alike; where it acts is said by `positions`. Computed when asked for.
-    """
+class _LayerSources(Sources):
+    """The sources of one layer (see `Sources`) at positions `first` and later, computed when asked for."""
 
     def __init__(
         self,
@@ -35,32 +31,26 @@ class Sources:
 
     @property
     def clean(self) -> Z:
-        """Z of the clean runs."""
         return self._runs.clean.z(self._layer, first=self._first).clone()  # a replacement may write into it
 
     @property
     def corrupted(self) -> Z:
-        """Z of the corrupted runs."""
         return self._runs.corrupted.z(self._layer, first=self._first).clone()
 
     @property
     def second(self) -> Z:
-        """Z of the runs of a second, independent corruption of the same queries."""
         return self._runs.second.z(self._layer, first=self._first).clone()
 
     @property
     def mean(self) -> Z:
-        """Mean z of the reference prompts at the role of each token."""
         return self._reference.mean(self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first)
 
     @property
     def resampled(self) -> Z:
-        """Z of one reference prompt of another task per prompt, at the role of each token."""
         return self._donated("another task")
 
     @property
     def other_item(self) -> Z:
-        """Z of one reference prompt of the same task with another query per prompt, at the role of each token."""
         return self._donated("another item")
 
     def _donated(self, of: Donors) -> Z:
@@ -83,7 +73,7 @@ class Replacements:
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
         self.mask = mask[:, self.first :]
-        self._sources = partial(Sources, runs, reference=reference, mask=mask, first=self.first, donors={})
+        self._sources = partial(_LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={})
         self._model, self._replacement = runs.model, intervention.replacement
         self._new: dict[int, Z] = {}
 

@@ -19,9 +19,9 @@ from headcats.errors import HeadcatsError, OptionError, UnknownNameError
 from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
+from headcats.sweeps.intervention import Sources
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
-from headcats.sweeps.sources import Sources
 
 ALL = registry.names("method")
 # Their donors bring another answer than the right one, so they help by a logit difference alone; see their own tests.

@@ -9,8 +9,7 @@ from toys import Toy
 
 from headcats.errors import ModelError
 from headcats.sweeps.batch_sweep import sweep
-from headcats.sweeps.intervention import Intervention
-from headcats.sweeps.sources import Sources
+from headcats.sweeps.intervention import Intervention, Sources
 
 
 @pytest.mark.parametrize("base", ["clean", "corrupted"])

@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from headcats.methods.causal.on_task import TaskInputs
     from headcats.models.adapter import HookedModel
     from headcats.prompts.batch import PromptBatch
-    from headcats.sweeps.intervention import Intervention
+    from headcats.sweeps.intervention import Intervention, Sources
     from headcats.sweeps.memory import MemoryPlan
     from headcats.sweeps.reference import Reference
     from headcats.sweeps.runs import BaseRuns
-    from headcats.sweeps.sources import Sources
 else:
     # Files of methods name these two and are read without torch.
     Sources = Tensor = Any
