@@ -118,13 +118,24 @@ def _random(rows: pd.DataFrame) -> list[go.Scatter]:
     k = rows["k"].to_numpy() - 1
     low, high = rows["random_low"].to_numpy(), rows["random_high"].to_numpy()
     single = len(rows) == 1
-    outline = {"x": np.concatenate([k, k[::-1]]), "y": np.concatenate([high, low[::-1]]), "mode": "lines"}
-    edge = {"color": UNCLASSIFIED, "width": 6 if single else 0}
-    grey = {"fill": "toself", "fillcolor": UNCLASSIFIED, "opacity": 0.8}
-    band = go.Scatter(**outline, **grey, line=edge, name="random heads, 95 %")
-    line, mode = {"color": TEXT, "width": 1, "dash": "dot"}, "lines+markers" if single else "lines"
-    marker = {"symbol": "line-ew", "size": 8, "line": {"color": TEXT, "width": 1}}
-    mean = go.Scatter(x=k, y=rows["random_mean"], mode=mode, line=line, marker=marker, name="random heads")
+    band = go.Scatter(
+        x=np.concatenate([k, k[::-1]]),
+        y=np.concatenate([high, low[::-1]]),
+        mode="lines",
+        line={"color": UNCLASSIFIED, "width": 6 if single else 0},
+        fill="toself",
+        fillcolor=UNCLASSIFIED,
+        opacity=0.8,
+        name="random heads, 95 %",
+    )
+    mean = go.Scatter(
+        x=k,
+        y=rows["random_mean"],
+        mode="lines+markers" if single else "lines",
+        line={"color": TEXT, "width": 1, "dash": "dot"},
+        marker={"symbol": "line-ew", "size": 8, "line": {"color": TEXT, "width": 1}},
+        name="random heads",
+    )
     return [band, mean]
 
 
@@ -142,11 +153,16 @@ def _curve(rows: pd.DataFrame, *, colour: str, symbol: str, dash: str) -> go.Sca
         for row in measured.itertuples()
     ]
     template = f"<b>first %{{k}} heads</b>, {tasks}<br>damage %{{damage:.3f}}, %{{n_tasks}} tasks<br>%{{compared}}"
-    line = {"color": colour, "width": 2, "dash": dash}
-    marker = {"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour}
-    look = {"mode": "lines+markers", "line": line, "marker": marker, "cliponaxis": False, "name": f"{side} tasks"}
-    pointed = hover(template, measured.assign(compared=compared), y="damage")
-    return go.Scatter(x=measured["k"].to_numpy() - 1, y=measured["damage"].to_numpy(), **look, **pointed)
+    return go.Scatter(
+        x=measured["k"].to_numpy() - 1,
+        y=measured["damage"].to_numpy(),
+        mode="lines+markers",
+        line={"color": colour, "width": 2, "dash": dash},
+        marker={"symbol": [f"{symbol}-open" if few else symbol for few in fewer], "size": 8, "color": colour},
+        name=f"{side} tasks",
+        cliponaxis=False,
+        **hover(template, measured.assign(compared=compared), y="damage"),
+    )
 
 
 def _n_tasks(rows: pd.DataFrame) -> str:

@@ -1,5 +1,7 @@
 """In which layers the heads of each category lie, and how much the heads of a layer matter on average."""
 
+from typing import Any
+
 import pandas as pd
 import plotly.graph_objects as go
 import xarray as xr
@@ -96,7 +98,10 @@ def _profile(table: xr.Dataset, name: str) -> pd.DataFrame:
 
 def _bars(rows: pd.DataFrame, colour: str, size: int) -> list[go.Bar]:
     hatching = hatched(UNCLASSIFIED, HATCH, size=size)
-    looks = {"n_in": {"color": colour}, "n_undecided": {"color": UNCLASSIFIED, "pattern": hatching}}
+    looks: dict[str, dict[str, Any]] = {
+        "n_in": {"color": colour},
+        "n_undecided": {"color": UNCLASSIFIED, "pattern": hatching},
+    }
     template = (
         f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>in: %{{n_in}} of %{{n_heads}} heads "
         "(%{share_in:.0%})<br>undecided: %{n_undecided}"
@@ -113,10 +118,15 @@ def _line(rows: pd.DataFrame, colour: str, size: int) -> go.Scatter:
         f"<b>layer %{{layer}}</b> {escaped(rows['category'].iloc[0])}<br>mean effect %{{mean_effect:.3f}}"
         "<br>strongest: %{strongest} %{strongest_effect:.3f}"
     )
-    marker = {"color": colour, "size": size, "line": {"color": TEXT, "width": 0.8}}
-    look = {"mode": "lines+markers", "line": {"color": TEXT, "width": 1}, "marker": marker, "name": "mean effect"}
-    pointed = hover(template, rows, x="layer", y="mean_effect")
-    return go.Scatter(x=rows["layer"].to_numpy(), y=rows["mean_effect"].to_numpy(), **look, **pointed)
+    return go.Scatter(
+        x=rows["layer"].to_numpy(),
+        y=rows["mean_effect"].to_numpy(),
+        mode="lines+markers",
+        line={"color": TEXT, "width": 1},
+        marker={"color": colour, "size": size, "line": {"color": TEXT, "width": 0.8}},
+        name="mean effect",
+        **hover(template, rows, x="layer", y="mean_effect"),
+    )
 
 
 def _count(rows: pd.DataFrame) -> str:

@@ -126,18 +126,28 @@ def _pointed(row: Any) -> str:
 
 
 def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> go.Bar:
-    x, y = np.arange(len(columns)) + _BAR_AT, columns["observed"].to_numpy()
-    marker = {"color": list(columns["colour"]), "line": {"color": OUTLINE, "width": 0.5}}
-    return go.Bar(x=x, y=y, width=_BAR, marker=marker, name="heads observed", **hover)
+    return go.Bar(
+        x=np.arange(len(columns)) + _BAR_AT,
+        y=columns["observed"].to_numpy(),
+        width=_BAR,
+        marker={"color": list(columns["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
+        name="heads observed",
+        **hover,
+    )
 
 
 def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:
     name, symbol, at = _CHANCES[suffix]
     mean, low, high = (columns[f"{column}{suffix}"].to_numpy(dtype=float) for column in ("expected", "low", "high"))
-    x, marker = np.arange(len(columns)) + at, {"symbol": symbol, "size": 7, "color": TEXT}
-    ends = {"array": high - mean, "arrayminus": mean - low, "color": TEXT, "thickness": 1, "width": 3}
-    # Not clipped: a mean of 0 lies on the edge of the panel.
-    return go.Scatter(x=x, y=mean, mode="markers", marker=marker, error_y=ends, cliponaxis=False, name=name)
+    return go.Scatter(
+        x=np.arange(len(columns)) + at,
+        y=mean,
+        mode="markers",
+        marker={"symbol": symbol, "size": 7, "color": TEXT},
+        error_y={"array": high - mean, "arrayminus": mean - low, "color": TEXT, "thickness": 1, "width": 3},
+        cliponaxis=False,  # a mean of 0 lies on the edge of the panel
+        name=name,
+    )
 
 
 def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
@@ -167,9 +177,9 @@ def _dots(inside: np.ndarray) -> list[go.Scatter]:
     return [line, *dots]
 
 
-def _first(heads: str) -> str:
+def _first(heads: str, *, most: int = 12) -> str:
     names = heads.split(", ")
-    return ", ".join(names[:12]) + (f" and {len(names) - 12} more" if len(names) > 12 else "")
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _number(value: float) -> str:

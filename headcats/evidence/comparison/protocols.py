@@ -156,15 +156,17 @@ def judge_protocols(
 def _protocols(runs: Mapping[str, FinishedRun], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
     for folder, run in runs.items():
+        metrics: dict[str, dict[str, None]] = {}
+        for node in run.tasks.values():
+            for key, block in node.children.items():
+                if "metric" in block.coords:
+                    metrics.setdefault(key, {}).update(dict.fromkeys(map(str, block.coords["metric"].values)))
         for label in run.scored:
-            blocks = (node[str(label)] for node in run.tasks.values() if str(label) in node.children)
-            measured = (block.coords["metric"].values for block in blocks if "metric" in block.coords)
-            metrics = dict.fromkeys(str(name) for name in itertools.chain.from_iterable(measured))
             approximation = approximation_label(run.approximation(label))
             effects = ["total"]
             if "task" in control_blocks(run, [], method=label.method, positions=label.positions):
                 effects.append("task_specific")
-            for metric, effect in itertools.product(metrics, effects):
+            for metric, effect in itertools.product(metrics.get(str(label), ()), effects):
                 marks = (str(label), metric, effect if effect != "total" else "", _in_words(plans[folder]))
                 name = ", ".join(filter(None, marks))
                 # The same plan in two folders: only the folder tells them apart.

@@ -93,9 +93,16 @@ class Scale:
 
     def layout(self, *, named: bool) -> dict[str, Any]:
         """As plotly takes it, with or without its name."""
-        grid = {"showgrid": True, "gridcolor": GRID, "zeroline": True, "zerolinecolor": TICK, "zerolinewidth": 1}
-        numbers = {"range": [self.low, self.high], "nticks": 5, "tickformat": self.format}
-        return _plain(self.name if named else "") | grid | numbers
+        return _plain(self.name if named else "") | {
+            "showgrid": True,
+            "gridcolor": GRID,
+            "zeroline": True,
+            "zerolinecolor": TICK,
+            "zerolinewidth": 1,
+            "range": [self.low, self.high],
+            "nticks": 5,
+            "tickformat": self.format,
+        }
 
 
 def scale_over(low: float, high: float, name: str, *, room: float = 0.06, default: tuple[float, float]) -> Scale:
@@ -113,6 +120,13 @@ def ticks(n: int) -> list[int]:
 
 
 def _plain(name: str) -> dict[str, Any]:
-    hidden = {"showgrid": False, "zeroline": False, "showline": False}
-    marks = {"ticks": "outside", "ticklen": 3, "tickcolor": TICK, "tickfont": {"size": 10}}
-    return hidden | marks | {"title": {"text": name, "standoff": 4, "font": {"size": MEDIUM}}}
+    return {
+        "showgrid": False,
+        "zeroline": False,
+        "showline": False,
+        "ticks": "outside",
+        "ticklen": 3,
+        "tickcolor": TICK,
+        "tickfont": {"size": 10},
+        "title": {"text": name, "standoff": 4, "font": {"size": MEDIUM}},
+    }

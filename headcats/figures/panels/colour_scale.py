@@ -64,12 +64,22 @@ class ColourScale:
     def add(self, canvas: Canvas, *, at: tuple[int, int], length: int) -> None:
         """As `Beside` says."""
         x, y = canvas.at(*at)
-        place = {"x": x, "y": y, "xanchor": "left", "yanchor": "top", "xpad": 0, "ypad": 0}
-        size = {"lenmode": "pixels", "len": length, "thickness": 14, "outlinewidth": 0}
-        texts = [f"{text}{_APART}" for text in self.texts]
-        ticks = {"tickvals": self.ticks, "ticktext": texts, "tickfont": {"size": SMALL}}
-        title = {"text": self.name, "side": "right", "font": {"size": MEDIUM}}
-        bar = place | size | ticks | {"title": title}
+        bar = {
+            "x": x,
+            "y": y,
+            "xanchor": "left",
+            "yanchor": "top",
+            "xpad": 0,
+            "ypad": 0,
+            "lenmode": "pixels",
+            "len": length,
+            "thickness": 14,
+            "outlinewidth": 0,
+            "tickvals": self.ticks,
+            "ticktext": [f"{text}{_APART}" for text in self.texts],
+            "tickfont": {"size": SMALL},
+            "title": {"text": self.name, "side": "right", "font": {"size": MEDIUM}},
+        }
         scale = {"colorscale": self.colours, "cmin": self.ticks[0], "cmax": self.ticks[-1], "colorbar": bar}
         canvas.fig.update_layout(coloraxis=scale)
 
