@@ -20,7 +20,7 @@ from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
 from .prompts.pair import PromptPair as PromptPair
 from .results.folder import load as load
-from .results.finished_run import suite_blocks as suite_blocks
+from .results.run_results import suite_blocks as suite_blocks
 from .scores.scoring import score as score
 from .study.evidence_run import run_evidence as run_evidence
 from .study.prompts_of_task import task_prompts as task_prompts

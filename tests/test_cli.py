@@ -33,8 +33,8 @@ from headcats.cli.console import Answer
 from headcats.cli.run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
-from headcats.methods.options import MethodSpec
-from headcats.results.finished_run import FinishedRun
+from headcats.methods.spec import MethodSpec
+from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder
 from headcats.study.defaults import DEFAULT_PROMPTS
 
@@ -630,7 +630,7 @@ def with_joint_methods(results, tmp_path):
     path = tmp_path / "whole"
     shutil.copytree(results, path)
     there = hc.load(path)
-    one = next(block for task in FinishedRun(there).tasks.values() for block in task.children.values())
+    one = next(block for task in RunResults(there).tasks.values() for block in task.children.values())
     grid = {name: one[name].values for name in ("layer", "head")}
     shape = [2, *(len(axis) for axis in grid.values())]
     values = np.random.default_rng(0).random(shape)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.categories.membership import joined_names, warn_of
 from headcats.errors import DataError, OptionError
-from headcats.results.finished_run import refuse_results
+from headcats.results.run_results import refuse_results
 
 CALIBRATED = "calibrated"
 _GRID = ("category", "layer", "head")

@@ -10,7 +10,7 @@ from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.rules.discovery_rate import fdr
@@ -78,7 +78,7 @@ class Reading:
         judge = fdr() if rule is None else parse_rule(rule)
         return cls(label.at(positions or label.positions), metric or "", effect, judge, min_tasks, sign)
 
-    def resolve(self, run: FinishedRun) -> "Reading":
+    def resolve(self, run: RunResults) -> "Reading":
         """The same for this run: what is not set is the first exact method, its positions, the first metric.
 
         An OptionError if no method is named and the results hold no scored task.
@@ -104,7 +104,7 @@ class Reading:
         """Options of the command line that are set, without their dashes -> value."""
         return {name: value for name, value in self._flags.items() if value != Reading()._flags[name]}
 
-    def options_for(self, run: FinishedRun) -> dict[str, str]:
+    def options_for(self, run: RunResults) -> dict[str, str]:
         """Options that a command on this run needs to give the same reading, `method` with its positions."""
         label = self.resolve(run).label
         usual = Reading().resolve(run)
@@ -115,7 +115,7 @@ class Reading:
             if name not in ("method", "positions") and value != usual._flags[name]
         }
 
-    def file_suffix(self, run: FinishedRun) -> str:
+    def file_suffix(self, run: RunResults) -> str:
         """Non-default options as the end of a file name, so that outputs never overwrite each other; "" for none."""
         options = self.options_for(run)
         parts = [slug(options[name]) for name in ("method", "metric", "effect") if name in options]
@@ -131,7 +131,7 @@ class Reading:
         }
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
-    def evidence_folder(self, run: FinishedRun, *, ablated: str = "last") -> str:
+    def evidence_folder(self, run: RunResults, *, ablated: str = "last") -> str:
         """Where `hc.run_evidence` saves their test in a results folder; heads are `ablated` at "last" or "all"."""
         suffix = replace(self, sign="helping").file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
@@ -169,7 +169,7 @@ class Reading:
         }
 
 
-def read_scores(run: FinishedRun, reading: Reading, *, seed: int = 0) -> xr.Dataset:
+def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Dataset:
     """`hc.score` of a reading, with as many sign draws as the level of its rule needs."""
     reading = reading.resolve(run)
     return score(
@@ -188,7 +188,7 @@ def judge_scores(scores: xr.Dataset, reading: Reading) -> xr.Dataset:
     return categorize(scores, rule=reading.rule, min_tasks=reading.min_tasks)
 
 
-def map_tables(run: FinishedRun, reading: Reading) -> dict[str, xr.Dataset]:
+def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
     """`scores`, `members` and `overlap` of a reading.
 
     Where no head can be judged, since the items are too few for the rule, all are undecided, and the attribute
@@ -207,7 +207,7 @@ def map_tables(run: FinishedRun, reading: Reading) -> dict[str, xr.Dataset]:
     return {"scores": scores, "members": members, "overlap": overlap(members, sign=reading.sign)}
 
 
-def resolve_tested(reading: Reading, run: FinishedRun) -> Reading:
+def resolve_tested(reading: Reading, run: RunResults) -> Reading:
     """The reading for this run, with a method whose categories can be tested.
 
     An OptionError for several positions of the method and none chosen, or a control.

@@ -29,7 +29,7 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -85,7 +85,7 @@ def compare_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    loaded = [FinishedRun(load(folder)) for folder in folders]
+    loaded = [RunResults(load(folder)) for folder in folders]
     for run, folder in zip(loaded, folders, strict=True) if len(folders) > 1 else ():
         check_scored(run, folder, method, by="`headcats compare` of several folders")
     runs = {name: run.without_untried(*loaded) for name, run in zip(_labels(folders), loaded, strict=True)}
@@ -128,7 +128,7 @@ def _labels(folders: list[Path]) -> list[str]:
 
 
 def _compare_protocols(
-    runs: Mapping[str, FinishedRun], reading: Reading, answer: Answer, *, halves: int, folder: Path
+    runs: Mapping[str, RunResults], reading: Reading, answer: Answer, *, halves: int, folder: Path
 ) -> pd.DataFrame:
     """Agreement of all protocols, the heads that they share, and halves of the prompts of a single folder."""
     protocols = judge_protocols(
@@ -169,7 +169,7 @@ def _save(robustness: Robustness, reading: Reading, folder: Path, answer: Answer
     answer.wrote("saved", folder / subfolder, f"Saved in {folder / subfolder}; `headcats report {folder}` shows it.")
 
 
-def _compare_methods(run: FinishedRun, metric: str | None, answer: Answer) -> pd.DataFrame:
+def _compare_methods(run: RunResults, metric: str | None, answer: Answer) -> pd.DataFrame:
     """All methods on one grid of heads."""
     table = method_agreement(method_scores(run.tree, metric=metric))
     answer.say(method_findings(table))
@@ -178,12 +178,12 @@ def _compare_methods(run: FinishedRun, metric: str | None, answer: Answer) -> pd
     return answer.numbers["methods"]
 
 
-def _compare_halves(run: FinishedRun, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
+def _compare_halves(run: RunResults, reading: Reading, answer: Answer, *, splits: int) -> xr.Dataset:
     reading = reading.resolve(run)
     title = f"{reading.label.method} at {reading.label.positions}, {reading.metric}"
 
     def judge(half: xr.DataTree) -> xr.Dataset:
-        return judge_scores(read_scores(FinishedRun(half), reading), reading)
+        return judge_scores(read_scores(RunResults(half), reading), reading)
 
     halves = half_agreement(run.tree, judge, splits=splits, sign=reading.sign).assign_attrs(title=title)
     answer.say(half_findings(halves, title=title))
@@ -197,7 +197,7 @@ def _compare_halves(run: FinishedRun, reading: Reading, answer: Answer, *, split
     return halves
 
 
-def _compare_models(runs: Mapping[str, FinishedRun], reading: Reading, answer: Answer) -> pd.DataFrame:
+def _compare_models(runs: Mapping[str, RunResults], reading: Reading, answer: Answer) -> pd.DataFrame:
     """The structure of the categories of different models."""
     members = {name: judge_scores(read_scores(run, reading), reading) for name, run in runs.items()}
     models = category_structure({name: overlap(table, sign=reading.sign) for name, table in members.items()})

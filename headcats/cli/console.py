@@ -21,7 +21,7 @@ from rich.text import Text
 
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Table, paragraph
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.results.whole_file import write_whole
 
@@ -53,7 +53,7 @@ def note_control(label: Label) -> None:
         warn(f"{label.name} is a control: {declaration.caution}")
 
 
-def note_unfinished(run: FinishedRun) -> None:
+def note_unfinished(run: RunResults) -> None:
     """Warn where a run was stopped before it had come to every task."""
     if left := run.manifest.unfinished():
         done = len(run.manifest.tasks)

@@ -14,7 +14,7 @@ from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import paragraph
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -54,7 +54,7 @@ def evidence_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
-    run = FinishedRun(load(folder))
+    run = RunResults(load(folder))
     note_unfinished(run)
     check_scored(run, folder, method, by="`headcats evidence`")
     from headcats.categories.reading import resolve_tested

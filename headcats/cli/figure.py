@@ -20,7 +20,7 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULT_RULE
@@ -69,7 +69,7 @@ def figure_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     figure_options = _figure_options(draw, name, options or [])
-    run, kind = FinishedRun(load(folder)).without_untried(), reads(draw)
+    run, kind = RunResults(load(folder)).without_untried(), reads(draw)
     # `importance_grid` shows any score over layers and heads.
     block = joint_block(run, name, method=method, any_method=kind == "importance")
     if block is not None:
@@ -91,7 +91,7 @@ def figure_command(
         tell([f"Wrote {file}"])
 
 
-def _agreement_table(run: FinishedRun, name: str, reading: Reading) -> Table:
+def _agreement_table(run: RunResults, name: str, reading: Reading) -> Table:
     arguments.refuse_unused(reading.options.keys() - {"metric"}, by=f"Figure {name!r}, which shows all methods,")
     title = f"Methods on one grid of heads, model {run.manifest.model.name}"
     return method_agreement(method_scores(run.tree, metric=reading.metric or None)), title
@@ -119,7 +119,7 @@ def _evidence_table(
     )
 
 
-def _map_table(run: FinishedRun, table: str, name: str, reading: Reading) -> Table:
+def _map_table(run: RunResults, table: str, name: str, reading: Reading) -> Table:
     reading = reading.resolve(run)
     note_control(reading.label)
     tables = map_tables(run, reading)

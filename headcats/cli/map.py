@@ -19,7 +19,7 @@ from headcats.reports.text.joint_blocks import relation_map, suite_title, thresh
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULT_RULE
@@ -61,7 +61,7 @@ def map_command(
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
-    run = FinishedRun(load(folder)).without_untried()
+    run = RunResults(load(folder)).without_untried()
     note_unfinished(run)
     answer = Answer(as_json)
     joint = method or ("" if run.tasks else next(iter(run.joint_blocks), ""))
@@ -98,7 +98,7 @@ def _write_heads(answer: Answer, shared: xr.Dataset, path: Path) -> None:
     answer.write_table("heads", head_table(shared), path, f"Head list: {path}")
 
 
-def _map_relations(run: FinishedRun, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
+def _map_relations(run: RunResults, folder: Path, method: str, *, reading: Reading, csv: bool, answer: Answer) -> None:
     """The map of a joint method that sorts heads by their weights."""
     declaration = _joint_declaration(run, method)
     if not declaration.sorts_heads:
@@ -124,7 +124,7 @@ def _map_relations(run: FinishedRun, folder: Path, method: str, *, reading: Read
     answer.end()
 
 
-def _joint_declaration(run: FinishedRun, method: str) -> Declaration:
+def _joint_declaration(run: RunResults, method: str) -> Declaration:
     name = Label.parse(method).name
     declared = [about for label, about in run.declarations.items() if Label.parse(label).name == name]
     return next(iter(declared), registered(name))

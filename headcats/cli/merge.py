@@ -8,7 +8,7 @@ import typer
 from headcats.cli.arguments import AsJson, Folders
 from headcats.cli.console import put, tell
 from headcats.errors import pluralize
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.merging import merge
 
 
@@ -24,7 +24,7 @@ def merge_command(
 
     Keys of `--json`: `folder`, `tasks` and `joint_methods` (names of what it holds).
     """
-    merged = FinishedRun(merge(folders, out=destination))
+    merged = RunResults(merge(folders, out=destination))
     tasks, joint = list(merged.tasks), list(merged.joint_blocks)
     if as_json:
         put({"folder": destination, "tasks": tasks, "joint_methods": joint})

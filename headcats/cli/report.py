@@ -8,7 +8,7 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.console import Answer, note_unfinished
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -44,7 +44,7 @@ def report_command(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
     )
     results = load(folder)
-    note_unfinished(FinishedRun(results))
+    note_unfinished(RunResults(results))
     page = write_report(results, destination, reading)
     answer = Answer(as_json)
     answer.wrote("report", page, f"Open {page} in a browser.")

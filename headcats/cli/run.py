@@ -13,14 +13,14 @@ from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
 from headcats.cli.settings import check_names, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
 from headcats.reports.text.joint_blocks import suite_findings, suite_title
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label, default_methods
 from headcats.results.finding import Finding, paragraph
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.study.defaults import DEFAULTS, OF_SUITE
@@ -128,7 +128,7 @@ def tell_run(
 
     Attention of the heads is drawn where `viewed`, the model, is there.
     """
-    run = FinishedRun(results).without_untried()
+    run = RunResults(results).without_untried()
     manifest, blocks = run.manifest, run.joint_blocks
     answer.numbers = {
         "folder": folder,
@@ -156,7 +156,7 @@ def tell_run(
     answer.end()
 
 
-def _tell_map(run: FinishedRun, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
+def _tell_map(run: RunResults, specs: Sequence[MethodSpec], folder: Path, answer: Answer) -> None:
     manifest, first = run.manifest, next(spec for spec in specs if not spec.is_joint)
     scored = len(manifest.tasks) - len(manifest.skipped())
     count = f"{scored} of {pluralize(len(manifest.tasks), 'task')}"
@@ -175,7 +175,7 @@ def _tell_map(run: FinishedRun, specs: Sequence[MethodSpec], folder: Path, answe
     draw_map(answer, "overlap_map", tables["overlap"], page, hint=f".{hint}", title=reading.title)
 
 
-def _further_methods(run: FinishedRun, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
+def _further_methods(run: RunResults, reading: Reading, labels: set[str], folder: Path) -> list[Finding]:
     """What these results hold beside what is mapped and the methods of this run, and the commands that show it."""
     scored = {
         str(label): approximation_label(run.approximation(label))

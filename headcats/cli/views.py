@@ -8,7 +8,7 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.console import Answer
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.study.defaults import DEFAULT_RULE
 
@@ -37,7 +37,7 @@ def views_command(
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)
-    run = FinishedRun(load(folder))
+    run = RunResults(load(folder))
     from headcats.reports.attention.writing import write_views
 
     pages = write_views(

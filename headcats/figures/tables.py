@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.figures.colours import listed_colours
-from headcats.results.finished_run import refuse_results
+from headcats.results.run_results import refuse_results
 from headcats.tasks.categories import FUNCTIONS
 
 # What figures say of a head, in this order.

@@ -10,7 +10,7 @@ from headcats.errors import OptionError
 class Label:
     """A method, its options and where it acts, as a study, a results folder or the command line write it.
 
-    Whether the method exists and takes these options is not checked; see `headcats.methods.options.MethodSpec`.
+    Whether the method exists and takes these options is not checked; see `headcats.methods.spec.MethodSpec`.
     """
 
     name: str

@@ -11,7 +11,7 @@ import xarray as xr
 
 from headcats.errors import PlanError, StorageError
 from headcats.registry import lookup
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
@@ -39,7 +39,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         raise StorageError(f"{target.path} holds results already; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
-    manifests = [FinishedRun(load(path)).manifest for path in folders]
+    manifests = [RunResults(load(path)).manifest for path in folders]
     merged = manifests[0]
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}

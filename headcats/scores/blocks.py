@@ -7,7 +7,7 @@ import xarray as xr
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import registered
-from headcats.results.finished_run import FinishedRun, tables_of
+from headcats.results.run_results import RunResults, tables_of
 from headcats.results.label import Label
 
 
@@ -28,7 +28,7 @@ def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:
     return {"approximation": expected} if expected else {}
 
 
-def find_blocks(run: FinishedRun, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
+def find_blocks(run: RunResults, *, method: str, positions: str | None) -> tuple[dict[str, xr.Dataset], str]:
     """Task -> block of one method, and its positions.
 
     Raises:
@@ -65,7 +65,7 @@ def find_blocks(run: FinishedRun, *, method: str, positions: str | None) -> tupl
     return {task: node[name].to_dataset() for task, node in tasks.items() if task not in missing}, positions
 
 
-def instead_of_scores(run: FinishedRun, method: str) -> str:
+def instead_of_scores(run: RunResults, method: str) -> str:
     """What to call where scores of single tasks are asked of a method that has none; "" for any other method.
 
     Args:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of, registered_declarations
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.scores.effects import prompt_effects
 from headcats.statistics.task import PromptEffects, estimate
@@ -28,7 +28,7 @@ class Control(NamedTuple):
     """Task -> block, where there is one."""
 
 
-def control_blocks(run: FinishedRun, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
+def control_blocks(run: RunResults, tasks: list[str], *, method: str, positions: str) -> dict[str, Control]:
     """What a control holds fixed ("task", "item") -> the control of a method that a run holds."""
     controls: dict[str, Control] = {}
     for label, about in run.declarations.items():

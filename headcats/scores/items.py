@@ -5,7 +5,7 @@ from collections.abc import Callable
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.statistics.random_streams import stream
 
 
@@ -25,7 +25,7 @@ def of_items(results: xr.DataTree, keep: Callable[[str], bool]) -> xr.DataTree:
         DataError: No prompt is left in any task.
     """
     nodes: dict[str, xr.Dataset] = {"/": results.to_dataset()}
-    for task, node in FinishedRun(results).tasks.items():
+    for task, node in RunResults(results).tasks.items():
         for label, child in node.children.items():
             block = child.to_dataset()
             if "item" not in block.coords:

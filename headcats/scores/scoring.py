@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.effects import Grid, prompt_effects, same_grid
@@ -99,7 +99,7 @@ def score(
         raise OptionError(f"alpha must lie between 0 and 1, got {alpha}.")
     if effect not in ("total", "task_specific"):
         raise OptionError(f"effect must be 'total' or 'task_specific', got {effect!r}.")
-    finished = FinishedRun(results)
+    finished = RunResults(results)
     blocks, positions = find_blocks(finished, method=method, positions=positions)
     measured = {task: prompt_effects(block, task=task, metric=metric) for task, block in blocks.items()}
     grid = same_grid({task: grid for task, (_, grid) in measured.items()})

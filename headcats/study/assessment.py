@@ -7,7 +7,7 @@ import numpy as np
 
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.recording import is_replayable
+from headcats.models.replay.record import is_replayable
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
 from headcats.study.plan import Study

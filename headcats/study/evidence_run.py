@@ -15,7 +15,7 @@ from headcats.errors import OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.trials import select
 from headcats.models.checks import check_model
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load, table_bytes
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
@@ -107,7 +107,7 @@ def run_evidence(
     check_order(model, results, by="hc.run_evidence")
     if not isinstance(results, str | os.PathLike):
         check_is(results, RESULTS, by="hc.run_evidence")
-    run = FinishedRun(results if isinstance(results, xr.DataTree) else load(results))
+    run = RunResults(results if isinstance(results, xr.DataTree) else load(results))
     manifest = run.manifest
     reading = resolve_tested(
         Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks), run
@@ -117,7 +117,7 @@ def run_evidence(
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(run.tree, lambda item: first_half(item, seed=seed))
     with warnings.catch_warnings(record=True) as caught:
-        scores = read_scores(FinishedRun(chosen_on), reading, seed=seed)
+        scores = read_scores(RunResults(chosen_on), reading, seed=seed)
         # For its warnings and errors alone, before prompts are made: `examine` selects again.
         select(scores, rule=reading.rule, min_tasks=reading.min_tasks)
     for warning in caught:

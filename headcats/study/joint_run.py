@@ -13,7 +13,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.results.manifest import SUITE
 from headcats.results.merging import join_parts

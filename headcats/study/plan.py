@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message

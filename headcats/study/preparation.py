@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from headcats.errors import DataError, ModelError
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError
 from headcats.methods.causal.on_task import TaskInputs
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
 from headcats.results.records import BlockRecord, TaskRecord

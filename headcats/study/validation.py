@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from headcats.errors import format_duration
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model

@@ -18,7 +18,8 @@ from torch import Tensor
 from headcats.errors import ModelWarning, OptionError, UnknownNameError
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.models.replay.recording import Unreplayable, check_replayable, record
+from headcats.models.replay.record import check_replayable, record
+from headcats.models.replay.recording import Unreplayable
 from headcats.registry import unknown_name_message
 from headcats.sweeps.hooked import edits
 from headcats.sweeps.in_parts import is_out_of_memory

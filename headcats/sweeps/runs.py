@@ -11,7 +11,8 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.metrics.definition import Targets
 from headcats.models.adapter import HookedModel
-from headcats.models.replay.recording import Recording, Unreplayable, record
+from headcats.models.replay.record import record
+from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts

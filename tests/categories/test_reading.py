@@ -9,7 +9,7 @@ from simulated import block, tree
 
 from headcats.categories.reading import Reading
 from headcats.errors import OptionError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.rules import null_calibrated
 from headcats.rules.discovery_rate import fdr
@@ -21,7 +21,7 @@ LABEL = Label("denoising_patch", positions="last")
 def results():
     patched = tree({"capitals": block(np.zeros((4, 1, 2)))}, categories={"capitals": "Knowledge"})
     patched.attrs["manifest"] = json.dumps({"plan": {"metrics": ["logit_diff", "log_prob"]}, "methods": [str(LABEL)]})
-    return FinishedRun(patched)
+    return RunResults(patched)
 
 
 # Field -> value, suffix, option of the command line.

@@ -16,7 +16,7 @@ from figures.examples import CELLS, EXAMPLES, FIGURES, ICL, REGISTERED
 import headcats.figures
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
-from headcats.results.finished_run import suite_blocks
+from headcats.results.run_results import suite_blocks
 from headcats.results.manifest import SUITE
 
 figure_module = importlib.import_module("headcats.figures.figure")

@@ -18,7 +18,7 @@ from headcats import registry
 from headcats.cli import app
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.methods.causal.on_task import TaskInputs
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
 from headcats.results.declaration import approximation_label

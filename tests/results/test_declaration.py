@@ -12,7 +12,7 @@ import xarray as xr
 
 import headcats as hc
 from headcats import registry
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.results.declaration import (
     Declaration,
     Strength,
@@ -23,7 +23,7 @@ from headcats.results.declaration import (
     registered,
     registered_declarations,
 )
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 
 def test_declarations_are_read_without_torch():
@@ -91,7 +91,7 @@ class TestOfABlock:
 
     def test_results_say_which_methods_are_joint(self) -> None:
         nodes = {"/a/denoising_patch@last": xr.Dataset(), "/_suite/nobody:x=1": xr.Dataset()}
-        declared = FinishedRun(xr.DataTree.from_dict(nodes)).declarations
+        declared = RunResults(xr.DataTree.from_dict(nodes)).declarations
         assert {label: about.kind for label, about in declared.items()} == {
             "denoising_patch@last": "task",
             "nobody:x=1": "joint",

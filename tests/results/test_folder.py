@@ -17,7 +17,7 @@ from results.folders import LABEL, block, files, folder, manifest
 import headcats as hc
 from headcats.errors import DataError, StorageError
 from headcats.results import whole_file
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder, load, slug, tree
 from headcats.results.whole_file import write_whole
 
@@ -251,6 +251,6 @@ def test_texts_joined_to_ones_that_were_read_are_not_cut(tmp_path):
 
 def test_labels_are_in_the_order_of_the_run():
     blocks = {("a", "a@last"): block(), ("a", "b@last"): block(), ("c", "new@last"): block()}
-    labels = FinishedRun(tree(blocks, manifest("a", "c", methods=("b@last", "a@last")))).scored
+    labels = RunResults(tree(blocks, manifest("a", "c", methods=("b@last", "a@last")))).scored
     assert list(map(str, labels)) == ["b@last", "a@last", "new@last"]
-    assert FinishedRun(xr.DataTree()).scored == []
+    assert RunResults(xr.DataTree()).scored == []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (
     BlockRecord,
@@ -156,11 +156,11 @@ def test_a_newer_format_is_refused_as_newer():
 
 def test_results_without_manifest():
     tree = xr.DataTree()
-    assert FinishedRun(tree).manifest_or_empty == Manifest()
+    assert RunResults(tree).manifest_or_empty == Manifest()
     with pytest.raises(DataError, match="no manifest"):
-        _ = FinishedRun(tree).manifest
+        _ = RunResults(tree).manifest
     tree.attrs["manifest"] = full_manifest().to_json()
-    assert FinishedRun(tree).manifest_or_empty == FinishedRun(tree).manifest == full_manifest()
+    assert RunResults(tree).manifest_or_empty == RunResults(tree).manifest == full_manifest()
 
 
 # ------------------------------------------------------------------------------------------------ what it answers

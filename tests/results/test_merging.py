@@ -8,7 +8,7 @@ import xarray as xr
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
@@ -20,7 +20,7 @@ def test_merge_is_the_union(tmp_path):
     merged = merge([first, second], out=tmp_path / "all")
     assert list(merged.children) == ["a", "b", "c"]
     xr.testing.assert_equal(merged, load(tmp_path / "all"))
-    joined = FinishedRun(merged).manifest
+    joined = RunResults(merged).manifest
     assert list(joined.tasks) == list(joined.blocks) == ["a", "b", "c"]
     assert joined.checks.keys() == {"a", "b", "c"}
     assert (files(first), files(second)) == before
@@ -35,8 +35,8 @@ def test_merge_joins_methods_and_ignores_where_it_ran(tmp_path):
     second.write_manifest(manifest("a", model=model, methods=("zero_ablation@all",), blocks=records))
     merged = merge([first, second.path], out=tmp_path / "all")
     assert set(merged["a"].children) == {LABEL, "zero_ablation@all"}
-    assert FinishedRun(merged).manifest.methods == (LABEL, "zero_ablation@all")
-    assert set(FinishedRun(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
+    assert RunResults(merged).manifest.methods == (LABEL, "zero_ablation@all")
+    assert set(RunResults(merged).manifest.blocks["a"]) == {LABEL, "zero_ablation@all"}
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import headcats as hc
 from headcats import registry
 from headcats.categories.reading import EVIDENCE_TABLES
 from headcats.errors import DataError, OptionError, PlanError, StatisticsWarning, StorageError, UnknownNameError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half
 from headcats.study import evidence_run
 from headcats.study.evidence_run import run_evidence
@@ -93,7 +93,7 @@ def test_heads_are_chosen_and_tested_on_different_items_and_prompts(model, finis
     with pytest.raises(DataError, match="enough"):
         run_evidence(model, finished, **QUICK, seed=3)
     results = hc.load(finished)
-    study = restored_study(FinishedRun(results).manifest)
+    study = restored_study(RunResults(results).manifest)
     for task, prepared in Preparation(model, study).prepared.items():
         if task not in seen["held"].batches:
             continue

@@ -11,9 +11,9 @@ import xarray as xr
 import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, PlanError
-from headcats.methods.options import WholeNumber
+from headcats.methods.spec import WholeNumber
 from headcats.results.declaration import Declaration
-from headcats.results.finished_run import FinishedRun, suite_blocks
+from headcats.results.run_results import RunResults, suite_blocks
 from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import JointRecord
@@ -81,7 +81,7 @@ def test_every_part_is_in_one_block_with_its_categories(lengths, tmp_path):
     assert block.category.values.tolist() == ["Knowledge", "Linguistic", "Linguistic"]
     assert [one["name"] for one in json.loads(block.attrs["categories"])][:2] == ["Algorithmic", "Knowledge"]
     assert block.attrs["model"] == "mini"
-    assert FinishedRun(results).tasks == {}
+    assert RunResults(results).tasks == {}
 
 
 def test_without_a_folder_the_numbers_are_the_same(lengths, tmp_path):
@@ -143,7 +143,7 @@ def test_merging_joins_the_parts_and_a_run_goes_on_from_them(lengths, tmp_path):
         "lengths": ["plural", "antonym"],
         "lengths:extra=1": ["plural"],
     }
-    record = FinishedRun(merged).manifest.joint_blocks["lengths"]
+    record = RunResults(merged).manifest.joint_blocks["lengths"]
     assert list(record.parts) == ["plural", "antonym"]
     assert record.tasks == {"plural": "Linguistic", "antonym": "Linguistic"}, "of both folders"
     before = list(lengths.made)
@@ -165,10 +165,10 @@ def test_parts_of_other_words_are_not_merged(lengths, tmp_path):
 @pytest.mark.ci
 def test_beside_methods_that_score_tasks(lengths, tmp_path):
     results = run(tmp_path / "r", methods=["zero_ablation", "lengths:extra=2"], tasks=["country_capital"])
-    assert list(FinishedRun(results).tasks) == ["country_capital"]
+    assert list(RunResults(results).tasks) == ["country_capital"]
     assert list(suite_blocks(results)) == ["lengths:extra=2"]
     assert hc.score(results, method="zero_ablation").task.values.tolist() == ["country_capital"]
-    assert FinishedRun(results).manifest.methods == ("zero_ablation@all", "lengths:extra=2")
+    assert RunResults(results).manifest.methods == ("zero_ablation@all", "lengths:extra=2")
 
 
 def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
@@ -176,7 +176,7 @@ def test_a_refused_part_is_named_and_the_others_stay(lengths, tmp_path, caplog):
     with caplog.at_level(logging.WARNING, "headcats"):
         results = run(tmp_path / "r")
     assert suite_blocks(results)["lengths"].task.values.tolist() == ["country_capital", "antonym"]
-    record = FinishedRun(results).manifest.joint_blocks["lengths"]
+    record = RunResults(results).manifest.joint_blocks["lengths"]
     assert record.skipped() == {"plural": "plural too long"}
     assert "parts are skipped" in caplog.text
     assert re.search(rf"1 of 3 .*:\n  lengths plural: {record.skipped()['plural']}", caplog.text)

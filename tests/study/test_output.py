@@ -10,7 +10,7 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.study.output import check_same_plan, fingerprint, model_record, new_manifest, versions
@@ -98,7 +98,7 @@ def test_the_fingerprint_of_a_block_sees_all_its_parts():
 
 
 def test_the_manifest_of_a_run(finished, model):
-    manifest = FinishedRun(hc.load(finished)).manifest
+    manifest = RunResults(hc.load(finished)).manifest
     assert manifest.plan.n_prompts == 8
     assert manifest.methods == ("denoising_patch@last", "mean_ablation@all")
     assert list(manifest.tasks) == ["always_a", "always_b", "always_c", "shifted"]

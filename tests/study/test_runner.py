@@ -18,7 +18,7 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 import headcats as hc
 from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
 from headcats.prompts.pair import SecondCorruption
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import DropCounts
 from headcats.tasks.definition import Task
@@ -247,7 +247,7 @@ def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, option
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, **options)
     assert list(found.children) == TASKS
-    skipped = FinishedRun(found).manifest.skipped()
+    skipped = RunResults(found).manifest.skipped()
     assert list(skipped) == ["shifted"]
     assert "cannot do it" in skipped["shifted"]
     assert "accuracy 0.00" in skipped["shifted"]
@@ -264,7 +264,7 @@ def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
 def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     found = hc.run(model, **options | {"suite": suite, "methods": ["zero_ablation"]}, tasks=["always_a", "long"])
-    record = FinishedRun(found).manifest.tasks["long"]
+    record = RunResults(found).manifest.tasks["long"]
     reason = "answer of several tokens"
     assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})
     assert "usable word pair" in record.refusal

@@ -9,7 +9,8 @@ from toys import Toy
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
-from headcats.models.replay.recording import Unreplayable, record
+from headcats.models.replay.record import record
+from headcats.models.replay.recording import Unreplayable
 from headcats.sweeps import memory
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.runs import BaseRuns, Run

@@ -15,7 +15,7 @@ from toys import tiny_model
 from headcats.errors import HeadcatsError, ModelWarning
 from headcats.models.adapter import adapt
 from headcats.models.replay.bridge import BridgeRecording
-from headcats.models.replay.recording import record
+from headcats.models.replay.record import record
 from headcats.sweeps import paths
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.joint import joint_sweep

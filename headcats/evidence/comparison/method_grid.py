@@ -13,7 +13,7 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.scores.scoring import score
 
@@ -80,7 +80,7 @@ def method_scores(
         The methods' own, named in the docstrings of `hc.methods`. To put them on one grid is headcats' own.
     """
     check_is(results, RESULTS, by="hc.evidence.method_scores")
-    run = FinishedRun(results)
+    run = RunResults(results)
     causal, joint = [str(label) for label in run.scored], run.joint_blocks
     by_label: dict[str, _MethodGrid] = {}
     left_out: dict[str, str] = {}
@@ -126,7 +126,7 @@ def _select(methods: Sequence[str], labels: list[str]) -> list[str]:
     return list(dict.fromkeys(itertools.chain(*by_name.values())))
 
 
-def _unsuitable(run: FinishedRun, label: str) -> str:
+def _unsuitable(run: RunResults, label: str) -> str:
     """Why a method is not compared unless it is named."""
     if run.declarations[label].control_of:
         return "a control: it says what an effect is made of, not which heads serve a task"
@@ -135,7 +135,7 @@ def _unsuitable(run: FinishedRun, label: str) -> str:
     return ""
 
 
-def _causal(run: FinishedRun, label: str, metric: str | None) -> _MethodGrid:
+def _causal(run: RunResults, label: str, metric: str | None) -> _MethodGrid:
     method = Label.parse(label)
     block = next(node[label] for node in run.tasks.values() if label in node.children)
     measured = [str(name) for name in block.coords["metric"].values] if "metric" in block.coords else []

@@ -14,7 +14,7 @@ from headcats.categories.reading import Reading, judge_scores, read_scores
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
@@ -106,7 +106,7 @@ def judge_protocols(
     if not results:
         raise DataError("hc.evidence.judge_protocols needs the results of at least one run.")
     rule = fdr() if rule is None else rule
-    runs = {folder: FinishedRun(tree) for folder, tree in results.items()}
+    runs = {folder: RunResults(tree) for folder, tree in results.items()}
     _check_one_model(runs)
     plans = _plan_differences(runs)
     protocols = list(_protocols(runs, plans))
@@ -153,7 +153,7 @@ def judge_protocols(
     return JudgedProtocols(members, left_out)
 
 
-def _protocols(runs: Mapping[str, FinishedRun], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
+def _protocols(runs: Mapping[str, RunResults], plans: Mapping[str, dict[str, Any]]) -> Iterator[_Protocol]:
     taken: set[str] = set()
     for folder, run in runs.items():
         metrics: dict[str, dict[str, None]] = {}
@@ -176,7 +176,7 @@ def _protocols(runs: Mapping[str, FinishedRun], plans: Mapping[str, dict[str, An
                 yield _Protocol(name, folder, label, metric, effect, bool(run.declarations[str(label)].control_of))
 
 
-def _plan_differences(runs: Mapping[str, FinishedRun]) -> dict[str, dict[str, Any]]:
+def _plan_differences(runs: Mapping[str, RunResults]) -> dict[str, dict[str, Any]]:
     """The parts of each run's plan, its tasks among them, that differ from the first one's."""
     flat: dict[str, dict[str, Any]] = {}
     for folder, run in runs.items():
@@ -196,7 +196,7 @@ def _in_words(plan: Mapping[str, Any]) -> str:
     )
 
 
-def _check_one_model(runs: Mapping[str, FinishedRun]) -> None:
+def _check_one_model(runs: Mapping[str, RunResults]) -> None:
     hashes = {folder: run.manifest_or_empty.model.weights_hash for folder, run in runs.items()}
     if len(set(hashes.values())) > 1:
         raise DataError(

@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats.errors import OptionError
 from headcats.methods.causal.on_task import TaskInputs, join_batches
-from headcats.methods.options import Option, WholeNumber, check_whole
+from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.metrics import measure, metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch

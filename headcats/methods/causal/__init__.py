@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from headcats.errors import DataError, OptionError
-from headcats.methods.options import Option
+from headcats.methods.spec import Option
 from headcats.registry import register
 from headcats.results.declaration import Declaration, Strength
 

@@ -11,7 +11,7 @@ import torch
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.methods.options import Option
+from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.results.declaration import Declaration

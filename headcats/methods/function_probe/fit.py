@@ -18,7 +18,7 @@ from headcats.methods.function_probe.settings import PRESETS, FunctionProbeSetti
 from headcats.methods.function_probe.splits import rounds_of
 from headcats.methods.function_probe.summary import most_seeds_fitted, not_used, verdict
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
-from headcats.methods.options import Option, WholeNumber, check_whole, read_value
+from headcats.methods.spec import Option, WholeNumber, check_whole, read_value
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.prompts.answered import AnsweredText

@@ -11,7 +11,7 @@ from headcats.methods.function_probe.features import HeadFeatures
 from headcats.methods.function_probe.seed import SeedResult
 from headcats.methods.function_probe.splits import task_of
 from headcats.methods.function_probe.summary import verdict
-from headcats.results.finished_run import refuse_results
+from headcats.results.run_results import refuse_results
 
 NAME = "function_probe"
 _BY_SEED = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from headcats.errors import OptionError
-from headcats.methods.options import check_at_least
+from headcats.methods.spec import check_at_least
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
@@ -133,7 +133,7 @@ def steering_heads(results: xr.DataTree, n: int = 10, *, metric: str | None = No
         scores = score(half, method=METHOD, metric=metric, positions="last", alpha=0.99)
     heads, blocks = rank_heads(scores, n, seed=seed), _blocks(half)
     n_items = [len(set(blocks[str(task)]["item"].values.tolist())) for task in heads["task"].values]
-    manifest = FinishedRun(results).manifest_or_empty
+    manifest = RunResults(results).manifest_or_empty
     plan, model = manifest.plan, manifest.model
     attrs = {"template": plan.template, "n_demos": plan.n_demos}
     attrs |= {"model": model.name, "weights_hash": model.weights_hash}
@@ -162,7 +162,7 @@ def _check_scores(scores: xr.Dataset) -> None:
 
 
 def _blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
-    nodes = FinishedRun(results).tasks.items()
+    nodes = RunResults(results).tasks.items()
     return {task: node[_LABEL].to_dataset() for task, node in nodes if _LABEL in node.children}
 
 

@@ -16,7 +16,7 @@ from headcats.methods.head_gating.random_starts import DatasetFits, fit_each, wi
 from headcats.methods.head_gating.settings import PRESETS, GatingSettings
 from headcats.methods.head_gating.texts import NextTokenData, gate_texts
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.options import Option, WholeNumber, check_whole
+from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
 from headcats.registry import preset_of

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headcats.errors import DataError, OptionError
-from headcats.results.finished_run import refuse_results
+from headcats.results.run_results import refuse_results
 
 GATE_SCORES = ("facilitation", "interference", "irrelevance")
 _AXES = ("dataset", "seed", "layer", "head")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from headcats.errors import OptionError
-from headcats.methods.options import check_at_least
+from headcats.methods.spec import check_at_least
 
 STAGES = ("g0", "g_plus", "g_minus")
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.methods.options import Option
+from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, few_shot_texts
 from headcats.prompts.pair import WordPair
@@ -99,7 +99,7 @@ class JointMethod(Protocol):
     Attributes:
         declaration: Of kind "joint".
         name: Its registered name.
-        options: As of any method (see `headcats.methods.options`).
+        options: As of any method (see `headcats.methods.spec`).
     """
 
     declaration: Declaration

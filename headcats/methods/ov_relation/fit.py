@@ -13,10 +13,10 @@ import xarray as xr
 
 from headcats.errors import DataError, TokenizationWarning
 from headcats.methods.joint.inputs import SuiteInputs, attempt_each
-from headcats.methods.options import Option
 from headcats.methods.ov_relation.pairs import Relation, single_tokens
 from headcats.methods.ov_relation.settings import FIRST_MLP, PRESETS, RelationSettings, settings_of
 from headcats.methods.ov_relation.static import Counts, relation_counts
+from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.circuit import Circuit
 from headcats.sweeps.labels import model_provenance

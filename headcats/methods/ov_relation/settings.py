@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from headcats.errors import OptionError
-from headcats.methods.options import check_at_least, read_value
+from headcats.methods.spec import check_at_least, read_value
 from headcats.registry import preset_of
 
 

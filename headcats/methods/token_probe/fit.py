@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.options import Option, WholeNumber, check_whole
+from headcats.methods.spec import Option, WholeNumber, check_whole
 from headcats.methods.token_probe.answers import Question, answer_questions
 from headcats.methods.token_probe.settings import PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import not_converged

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.options import check_at_least
+from headcats.methods.spec import check_at_least
 from headcats.registry import unknown_name_message
 
 LAST_Q = "last_q"

@@ -9,7 +9,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError
-from headcats.models.adapter import HookedModel
 
 Rows = Float[Tensor, "prompt _row _pos d_model"]
 RowEdit = Callable[[Tensor], Tensor]
@@ -101,51 +100,3 @@ def compact_slice(value: Tensor, positions: slice, axis: int) -> Tensor:
     """Some positions of a tensor, detached; a copy if a view would keep much more memory alive."""
     part = value.detach()[(slice(None),) * axis + (positions,)]
     return part.clone() if 4 * part.numel() * part.itemsize < 3 * part.untyped_storage().nbytes() else part
-
-
-def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Recording:
-    """Run prompts once and record them, to replay blocks at positions `first` and later.
-
-    Raises Unreplayable where that cannot be done. Compare a replay with a hooked run before trusting it: a block may
-    depend on the whole prompt in a way that its signature does not show.
-    """
-    check_replayable(model)
-    if model.model_class == "TransformerBridge":
-        from headcats.models.replay.bridge import record_bridge
-
-        return record_bridge(model, tokens, first=first)
-    from headcats.models.replay.hooked_transformer import record_hooked_transformer
-
-    return record_hooked_transformer(model, tokens, first=first)
-
-
-def is_replayable(model: HookedModel) -> bool:
-    """Whether `record` takes the model."""
-    try:
-        check_replayable(model)
-    except Unreplayable:
-        return False
-    return True
-
-
-def check_replayable(model: HookedModel) -> None:
-    """Raise Unreplayable for models that a replay is known to get wrong."""
-    # Another thread's hooks for its forward pass are gone once it releases the lock.
-    with model.lock:
-        if any(module.training for module in model.model.modules()):
-            raise Unreplayable("it is in train mode (call its .eval())")
-        # The bridge has permanent hooks of its own on some architectures (OPT), which act in a replay too.
-        is_bridge = model.model_class == "TransformerBridge"
-        for name, point in model.model.hook_dict.items():
-            if any(not (is_bridge and hook.is_permanent) for hook in (*point.fwd_hooks, *point.bwd_hooks)):
-                raise Unreplayable(f"it has hooks of its own, for example at {name!r}")
-        if without := model.n_layers - len(model.layers):
-            raise Unreplayable(f"{without} of its {model.n_layers} blocks have no attention heads")
-        original = getattr(getattr(model.model, "original_model", None), "config", None)
-        config = model.model.cfg if original is None else original.get_text_config()
-        if getattr(config, "is_encoder_decoder", False):
-            raise Unreplayable("it has an encoder")
-        if getattr(config, "num_kv_shared_layers", 0):
-            raise Unreplayable("some of its layers use the keys and values of other layers")
-        if getattr(config, "kv_lora_rank", None):
-            raise Unreplayable("its keys and values are compressed (multi-head latent attention)")

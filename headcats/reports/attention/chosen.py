@@ -13,7 +13,7 @@ from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
@@ -70,7 +70,7 @@ class Choice:
     left_out: dict[str, Finding]
 
 
-def choose(run: FinishedRun, reading: Reading, *, heads: int) -> Choice:
+def choose(run: RunResults, reading: Reading, *, heads: int) -> Choice:
     """At most so many heads with the largest effect in each category: its members, or else undecided ones.
 
     The method of the reading may be a joint one that sorts heads. Without a method, it is the first exact one that was
@@ -142,7 +142,7 @@ def _tasks(scores: xr.DataArray, category: str, heads: Sequence[ShownHead]) -> t
     return tuple(sorted(names, key=lambda name: (-passed[name], -total[name])))
 
 
-def _sorting_method(run: FinishedRun, method: str) -> str:
+def _sorting_method(run: RunResults, method: str) -> str:
     """The block of a joint method that sorts heads: that of `method`, or the first for ""."""
     blocks, manifest, first = list(run.joint_blocks), run.manifest, default_methods()[0]
     for label in blocks:

@@ -18,7 +18,7 @@ from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
 from headcats.results.finding import line
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load, slug
 from headcats.results.manifest import Manifest
 from headcats.results.whole_file import TEMPORARY, write_whole
@@ -127,7 +127,7 @@ def write_views(
     check_rule(rule, by="hc.write_views")
     reading = Reading.parse(method=method, metric=metric, rule=rule, min_tasks=min_tasks)
     folder = _folder(model, results)
-    run = FinishedRun(load(folder))
+    run = RunResults(load(folder))
     manifest = run.manifest
     # Pages are about the same categories as the map, which says the same: here it goes onto the pages.
     with warnings.catch_warnings(record=True) as caught:

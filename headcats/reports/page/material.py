@@ -14,7 +14,7 @@ from headcats.categories.reading import Reading, read_scores
 from headcats.errors import HeadcatsError, StatisticsWarning
 from headcats.evidence.comparison.method_grid import method_scores
 from headcats.reports.page.saved import View, incomplete_evidence, saved_evidence, saved_views
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Material:
         cautions: Warnings of the statistics, in the order in which they came.
     """
 
-    run: FinishedRun
+    run: RunResults
     tables: Mapping[str, xr.Dataset]
     reading: Reading
     folder: Path | None

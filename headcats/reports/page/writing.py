@@ -13,7 +13,7 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
@@ -81,7 +81,7 @@ def write_report(
 ) -> Path:
     """`report` of a reading."""
     folder, tree = _read(results)
-    run = FinishedRun(tree).without_untried()
+    run = RunResults(tree).without_untried()
     reading = reading.resolve(run) if run.tasks else reading
     tables, cautions = _read_tables(run, reading)
     target = _target(path, folder, reading.file_suffix(run) if tables else "")
@@ -104,7 +104,7 @@ def _read(results: Any) -> tuple[Path | None, xr.DataTree]:
     return (Path(source) if source is not None else None), results
 
 
-def _read_tables(run: FinishedRun, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
+def _read_tables(run: RunResults, reading: Reading) -> tuple[dict[str, xr.Dataset], tuple[str, ...]]:
     """Scores, members and overlap, and what the statistics warned of; nothing where no task was scored."""
     if not run.tasks:
         return {}, ()

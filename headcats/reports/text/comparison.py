@@ -11,7 +11,7 @@ import xarray as xr
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.reports.text.agreement import approximation_findings
 from headcats.results.finding import Finding, Table, first_names, line, number_text, paragraph, table
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 NAMED_HEADS = 3
 NAMED_TASKS = 5  # more tasks are counted, not named
@@ -63,7 +63,7 @@ def _method_cell(pair: xr.Dataset) -> str:
     return f"{correlation}{significant} / {overlap} ({chance})"
 
 
-def plan_findings(runs: Mapping[str, FinishedRun]) -> Iterator[Finding]:
+def plan_findings(runs: Mapping[str, RunResults]) -> Iterator[Finding]:
     """What the plans, the models and the scored tasks of runs differ in."""
     differing = differences(runs)
     rows = [[part, *map(value_text, values)] for part, values in differing.items() if part != TASKS]
@@ -72,7 +72,7 @@ def plan_findings(runs: Mapping[str, FinishedRun]) -> Iterator[Finding]:
     yield table("plans.differences", ["", *runs], rows) if rows else line("plans.same")
 
 
-def differences(runs: Mapping[str, FinishedRun]) -> dict[str, list[Any]]:
+def differences(runs: Mapping[str, RunResults]) -> dict[str, list[Any]]:
     """What the runs differ in, such as "plan seed", "model name" or "tasks" -> its value in each."""
     manifests = [run.manifest for run in runs.values()]
     parts = {

@@ -7,11 +7,11 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
@@ -76,7 +76,7 @@ def figure_file(block: xr.Dataset, figure: str) -> str:
     return f"{figure}{'-' + slug(options) if options else ''}.html"
 
 
-def quoted_figure_commands(run: FinishedRun, folder: Path, method: str | None = None) -> str:
+def quoted_figure_commands(run: RunResults, folder: Path, method: str | None = None) -> str:
     """The commands that draw the blocks of joint methods in a results folder, in backticks, joined by "or".
 
     `method` may have options; None is for all of them.
@@ -89,7 +89,7 @@ def quoted_figure_commands(run: FinishedRun, folder: Path, method: str | None = 
 
 
 def joint_block(
-    run: FinishedRun, figure: str, *, method: str | None = None, any_method: bool = False
+    run: RunResults, figure: str, *, method: str | None = None, any_method: bool = False
 ) -> xr.Dataset | None:
     """The block of a joint method that a figure shows; None where the figure shows something else.
 
@@ -120,7 +120,7 @@ def joint_block(
     return blocks[labels[0]]
 
 
-def check_scored(run: FinishedRun, folder: Path, method: str | None, *, by: str) -> None:
+def check_scored(run: RunResults, folder: Path, method: str | None, *, by: str) -> None:
     """Refuse a joint method, and results without a scored task; the message says what fits them.
 
     Results that hold nothing at all pass: whoever reads them says so.

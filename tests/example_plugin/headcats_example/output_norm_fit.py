@@ -11,7 +11,7 @@ from einops import einsum
 
 from headcats.errors import DataError
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.options import Option
+from headcats.methods.spec import Option
 from headcats.prompts.answered import encode_answered
 
 

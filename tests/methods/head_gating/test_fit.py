@@ -23,12 +23,12 @@ from headcats.methods.head_gating.over_seeds import always_any
 from headcats.methods.head_gating.settings import PRESETS, GatingSettings
 from headcats.methods.head_gating.stages import fit_gates
 from headcats.methods.joint.inputs import SuiteInputs
-from headcats.methods.options import WholeNumber
+from headcats.methods.spec import WholeNumber
 from headcats.models.adapter import HookedModel, adapt
 from headcats.prompts.answered import AnsweredText
 from headcats.prompts.pair import Span
 from headcats.registry import lookup
-from headcats.results.finished_run import suite_blocks
+from headcats.results.run_results import suite_blocks
 from headcats.tasks.definition import Task
 
 QUICK = GatingSettings(updates=2, batch=4, n_texts=16)

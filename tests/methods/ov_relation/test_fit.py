@@ -17,7 +17,7 @@ from headcats.methods.joint.inputs import SuiteInputs
 from headcats.methods.ov_relation.settings import RelationSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.pair import PromptPair
-from headcats.results.finished_run import suite_blocks
+from headcats.results.run_results import suite_blocks
 
 SMALL = RelationSettings(k=6, copying_k=2, min_pairs=5, permutations=20)
 WORDS = {
@@ -227,7 +227,7 @@ class TestStudy:
         assert len(calls) == 3  # and so are other weights
 
     def test_options_are_those_of_the_command_line(self):
-        from headcats.methods.options import MethodSpec
+        from headcats.methods.spec import MethodSpec
 
         method = hc.methods.ov_relation
         assert (method.declaration.kind, method.name, method.declaration.figure) == ("joint", "ov_relation", "ov_map")

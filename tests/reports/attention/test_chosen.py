@@ -17,14 +17,14 @@ from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.models.head import Head
 from headcats.reports.attention.chosen import Choice, choose
 from headcats.results.finding import line
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 TASKS = {"plural": "Linguistic", "gerund": "Linguistic", "capital": "Knowledge"}
 
 
 def choice(results: xr.DataTree, *, heads: int = 4, **options: Any) -> Choice:
-    return choose(FinishedRun(results), Reading.parse(**options), heads=heads)
+    return choose(RunResults(results), Reading.parse(**options), heads=heads)
 
 
 def planted(

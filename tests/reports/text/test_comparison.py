@@ -6,13 +6,13 @@ import xarray as xr
 
 from headcats.reports.text.comparison import differences, plan_findings
 from headcats.results.finding import line
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 
 def results(*tasks, **plan):
     made = xr.DataTree.from_dict({f"/{task}/denoising_patch@last": xr.Dataset() for task in tasks})
     made.attrs["manifest"] = json.dumps({"plan": plan, "model": {"name": "m"}, "methods": ["denoising_patch@last"]})
-    return FinishedRun(made)
+    return RunResults(made)
 
 
 def test_values_stay_what_they_are():

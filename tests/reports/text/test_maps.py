@@ -12,7 +12,7 @@ from headcats.categories.reading import Reading, judge_scores, map_tables, read_
 from headcats.errors import DataError, OptionError
 from headcats.reports.text.maps import map_findings
 from headcats.results.finding import Finding
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import parse_rule
 from headcats.study.defaults import DEFAULT_RULE
@@ -45,11 +45,11 @@ def results(
 
 
 def tables(tree_of: xr.DataTree, **options: str) -> dict[str, xr.Dataset]:
-    return map_tables(FinishedRun(tree_of), reading_of(tree_of, **options))
+    return map_tables(RunResults(tree_of), reading_of(tree_of, **options))
 
 
 def reading_of(tree_of: xr.DataTree, **options: str) -> Reading:
-    return Reading.parse(**options).resolve(FinishedRun(tree_of))
+    return Reading.parse(**options).resolve(RunResults(tree_of))
 
 
 def findings(found: dict[str, xr.Dataset], **options: str) -> dict[str, Finding]:
@@ -140,7 +140,7 @@ def test_what_is_not_the_default_is_in_the_title_and_in_the_name() -> None:
     )
     for options in variants:
         reading = reading_of(tree_of, **({"rule": RULE} | options))
-        names.add(f"overlap_map{reading.file_suffix(FinishedRun(tree_of))}.html")
+        names.add(f"overlap_map{reading.file_suffix(RunResults(tree_of))}.html")
         titles.add(reading.title)
     assert len(names) == len(titles) == len(variants)
     assert {"overlap_map.html", "overlap_map-min_tasks=2.html"} < names
@@ -160,7 +160,7 @@ def test_a_rule_that_cannot_judge_leaves_heads_undecided_where_asked() -> None:
     few = results(items=4)
     reading = reading_of(few)
     with pytest.raises(DataError, match="not call any"):
-        judge_scores(read_scores(FinishedRun(few), reading), reading)
+        judge_scores(read_scores(RunResults(few), reading), reading)
     found = tables(few)
     assert (found["members"]["member"] == 0).all()
     assert "not call any" in found["members"].attrs["not_judged"]
@@ -212,8 +212,8 @@ def test_suppressing_heads_have_a_map_and_files_of_their_own() -> None:
     assert said["map.heads"].rows[1][:6] == ("Knowledge", "1 of 2", "1", "0.0", "L0H0", "L0H2")
     # These are about helping heads.
     assert not {"map.equal_tasks", "map.shares"} & set(said)
-    assert reading_of(tree_of, sign="suppressing").file_suffix(FinishedRun(tree_of)) == "-suppressing"
-    assert reading_of(tree_of).file_suffix(FinishedRun(tree_of)) == ""
+    assert reading_of(tree_of, sign="suppressing").file_suffix(RunResults(tree_of)) == "-suppressing"
+    assert reading_of(tree_of).file_suffix(RunResults(tree_of)) == ""
 
 
 def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
@@ -227,7 +227,7 @@ def test_task_specific_effects_have_a_title_and_files_of_their_own() -> None:
     assert both.title.split(", ")[:3] == ["denoising_patch", "task-specific effects", "suppressing heads"]
     assert reading_of(tree_of).title.split(", ")[0].split(" at ") == ["denoising_patch", "last"]
     assert "suppressing" not in both.scores_title
-    assert reading_of(tree_of, effect="task_specific").file_suffix(FinishedRun(tree_of)) == "-task_specific"
+    assert reading_of(tree_of, effect="task_specific").file_suffix(RunResults(tree_of)) == "-task_specific"
 
 
 @pytest.mark.parametrize(("option", "said"), [({"effect": "half"}, "effect must be"), ({"sign": "up"}, "sign must be")])

@@ -11,10 +11,10 @@ import xarray as xr
 
 from headcats.cli.run import run_command
 from headcats.errors import OptionError, UnknownNameError
-from headcats.methods.options import MethodSpec
+from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
 from headcats.study.defaults import DEFAULT_PROMPTS
@@ -37,7 +37,7 @@ def advice(method, *, tasks=None, model=None, of="icl", **changed):
         }
     )
     with pytest.raises(OptionError, match=f"hold no {method}: ") as found:
-        joint_block(FinishedRun(results), registered(method).figure)
+        joint_block(RunResults(results), registered(method).figure)
     return str(found.value).partition(": ")[2]
 
 
@@ -125,7 +125,7 @@ def held_results(*whole, scored=()):
     blocks |= {f"/plural/{label}": xr.Dataset() for label in scored}
     made = xr.DataTree.from_dict(blocks)
     made.attrs["manifest"] = json.dumps({"methods": [*whole, *scored]})
-    return FinishedRun(made)
+    return RunResults(made)
 
 
 def message(error, *arguments):

@@ -4,7 +4,7 @@ import json
 
 import xarray as xr
 
-from headcats.results.finished_run import FinishedRun
+from headcats.results.run_results import RunResults
 
 NAMES = ["Algorithmic", "Knowledge", "Linguistic", "Translation"]
 
@@ -28,20 +28,20 @@ def names(tree):
 
 def test_a_category_whose_tasks_were_all_refused_stays():
     tree = results({"plural": ("Linguistic", ""), "successor": ("Algorithmic", "too hard")})
-    assert FinishedRun(tree).tried_categories() == {"Linguistic": [], "Algorithmic": ["successor"]}
-    assert names(FinishedRun(tree).without_untried().tree) == ["Algorithmic", "Linguistic"]
+    assert RunResults(tree).tried_categories() == {"Linguistic": [], "Algorithmic": ["successor"]}
+    assert names(RunResults(tree).without_untried().tree) == ["Algorithmic", "Linguistic"]
 
 
 def test_a_category_whose_parts_were_all_refused_stays():
     tasks = {"plural": "Linguistic", "next_letter": "Algorithmic"}
     tree = results({"capital": ("Knowledge", "")}, {"plural": "", "next_letter": "too few"}, of_parts=tasks)
-    assert FinishedRun(tree).tried_categories("ov_relation") == {"Linguistic": [], "Algorithmic": ["next_letter"]}
-    assert FinishedRun(tree).tried_categories("head_gating") == {}
-    assert names(FinishedRun(tree).without_untried().tree) == ["Algorithmic", "Knowledge", "Linguistic"]
+    assert RunResults(tree).tried_categories("ov_relation") == {"Linguistic": [], "Algorithmic": ["next_letter"]}
+    assert RunResults(tree).tried_categories("head_gating") == {}
+    assert names(RunResults(tree).without_untried().tree) == ["Algorithmic", "Knowledge", "Linguistic"]
 
 
 def test_results_are_left_as_they_are():
     first, second = results({"plural": ("Linguistic", "")}), results({"capital": ("Knowledge", "")})
-    assert names(FinishedRun(first).without_untried(FinishedRun(second)).tree) == ["Knowledge", "Linguistic"]
+    assert names(RunResults(first).without_untried(RunResults(second)).tree) == ["Knowledge", "Linguistic"]
     assert names(first) == names(second) == NAMES
-    assert names(FinishedRun(results({})).without_untried().tree) == NAMES, "a run without anything"
+    assert names(RunResults(results({})).without_untried().tree) == NAMES, "a run without anything"

@@ -18,7 +18,7 @@ _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
 
 @dataclass(frozen=True, eq=False)
-class FinishedRun:
+class RunResults:
     """What a results folder holds: its labelled tree, and what manifest and blocks say of each other, read once.
 
     Attributes:
@@ -112,7 +112,7 @@ class FinishedRun:
                 skipped.setdefault(str(name), [])
         return skipped
 
-    def without_untried(self, *more: "FinishedRun") -> "FinishedRun":
+    def without_untried(self, *more: "RunResults") -> "RunResults":
         """The same without the suite's categories that neither this run nor `more` have tried a task of.
 
         A category whose tasks were all skipped stays.
@@ -122,7 +122,7 @@ class FinishedRun:
         copy = self.tree.copy()
         if categories:
             copy.attrs = {**self.tree.attrs, "categories": json.dumps(categories, ensure_ascii=False)}
-        return FinishedRun(copy)
+        return RunResults(copy)
 
 
 def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
@@ -139,7 +139,7 @@ def suite_blocks(results: xr.DataTree) -> dict[str, xr.Dataset]:
         >>> hc.suite_blocks(hc.load("results/mini-icl"))  # no such method was run there
         {}
     """
-    return FinishedRun(results).joint_blocks
+    return RunResults(results).joint_blocks
 
 
 def tables_of(method: str, labels: Iterable[str]) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headcats import registry
 from headcats.errors import HeadcatsError, OptionError, UnknownNameError
-from headcats.methods.options import (
+from headcats.methods.spec import (
     MethodSpec,
     Option,
     WholeNumber,
