@@ -132,7 +132,7 @@ def _import_items(kind: str) -> None:
 
 
 def bind_items(kind: Kind, namespace: dict[str, Any]) -> list[str]:
-    """Import every file of a package, and bind in its namespace the items of a kind that it lacks: their names."""
+    """Import every module of a package, and bind the registered items that its namespace lacks; returns their names."""
     for module in pkgutil.iter_modules(namespace["__path__"]):
         importlib.import_module(f"{namespace['__name__']}.{module.name}")
     lacking = [name for name in names(kind) if name not in namespace]

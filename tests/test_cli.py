@@ -34,8 +34,8 @@ from headcats.cli.run import tell_run
 from headcats.cli.settings import split_names
 from headcats.errors import StatisticsWarning
 from headcats.methods.spec import MethodSpec
-from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 
 COMMANDS = ("run", "validate", "map", "report", "figure", "compare", "evidence", "views", "merge", "list")

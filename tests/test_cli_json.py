@@ -95,7 +95,7 @@ def named_in_help(command):
 
 def test_map(answered, results):
     found = answered("map", results, "--csv")
-    assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "said", "files"}
+    assert set(found) >= {"method", "rule", "categories", "heads", "shared", "overlap", "sentences", "files"}
     assert {row["head"] for row in found["heads"]} == {"L0H0"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)
@@ -112,7 +112,7 @@ def test_map(answered, results):
     assert [row["k"] for row in found["shared"]] == [1, 2, 3]
     assert len(found["overlap"]) == 3
     assert found["files"] == {"map": str(results / "overlap_map.html"), "heads": str(results / "heads.csv")}
-    assert any("smallest reachable p" in line for line in found["said"])
+    assert any("smallest reachable p" in line for line in found["sentences"])
 
 
 def test_where_no_head_can_be_judged_the_reason_is_there(headcats, model_folder, tmp_path):
@@ -191,7 +191,7 @@ def test_evidence_and_its_figure(headcats, answered, results, model_folder, tmp_
 
 def test_report(headcats, answered, results, tmp_path):
     found = answered("report", results, "--method", "mean_ablation", "--out", "page.html")
-    assert found == {"said": [], "files": {"report": "page.html"}}
+    assert found == {"sentences": [], "files": {"report": "page.html"}}
     assert set(found) | {"report"} == named_in_help("report")
     assert "mean_ablation" in (tmp_path / "page.html").read_text(encoding="utf-8")
     for wrong in (["--rule", "fdrr"], ["--sign", "up"], ["--method", "no_method"], ["--out", "page.pdf"]):

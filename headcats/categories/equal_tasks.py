@@ -66,16 +66,17 @@ def subsampled_overlap(
     names = list(tasks)
     # Small categories have few different subsets: each is categorized once.
     outcomes: dict[tuple[str, ...], tuple[np.ndarray, dict] | DataError] = {}
-    keys = []
+    by_subset = []
     for subset in range(subsets):
         draws = stream(seed, "equal tasks", str(subset))
         picks = (draws.choice(members, size=least, replace=False) for members in tasks.values())
-        keys.append(tuple(sorted(str(task) for pick in picks for task in pick)))
-        if keys[-1] not in outcomes:
-            outcomes[keys[-1]] = _categorized(scores.sel(task=list(keys[-1])), names, rule=rule, min_tasks=min_tasks)
-    judged = [outcome for key in keys if not isinstance(outcome := outcomes[key], DataError)]
-    if not judged:
-        raise next(outcome for key in reversed(keys) if isinstance(outcome := outcomes[key], DataError))
+        key = tuple(sorted(str(task) for pick in picks for task in pick))
+        if key not in outcomes:
+            outcomes[key] = _categorized(scores.sel(task=list(key)), names, rule=rule, min_tasks=min_tasks)
+        by_subset.append(outcomes[key])
+    judged = [outcome for outcome in by_subset if not isinstance(outcome, DataError)]
+    if not judged and isinstance(by_subset[-1], DataError):
+        raise by_subset[-1]
     member = np.stack([inside for inside, _ in judged])
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)

@@ -233,7 +233,7 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
 
 
 def warn_of(problems: dict[str, list[str]]) -> None:
-    """One warning per problem that has names, at the caller of the function that calls this one."""
+    """Warn once per problem that has names; the warning points at the caller's caller."""
     for problem, names in problems.items():
         if names:
             warnings.warn(f"{problem}: {', '.join(names)}.", StatisticsWarning, stacklevel=3)

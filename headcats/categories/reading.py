@@ -10,9 +10,9 @@ from headcats.categories.membership import categorize
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning, TooFewItemsError, UnknownNameError, pluralize
 from headcats.results.declaration import approximation_label
-from headcats.results.run_results import RunResults
 from headcats.results.folder import slug
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule, parse_rule, rule_text
 from headcats.scores.scoring import score
@@ -132,7 +132,7 @@ class Reading:
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
     def evidence_folder(self, run: RunResults, *, ablated: str = "last") -> str:
-        """Where `hc.run_evidence` saves their test in a results folder; heads are `ablated` at "last" or "all"."""
+        """Folder where `hc.run_evidence` saves its test of these categories; heads are `ablated` at "last" or "all"."""
         suffix = replace(self, sign="helping").file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
 
@@ -210,7 +210,8 @@ def map_tables(run: RunResults, reading: Reading) -> dict[str, xr.Dataset]:
 def resolve_tested(reading: Reading, run: RunResults) -> Reading:
     """The reading for this run, with a method whose categories can be tested.
 
-    An OptionError for several positions of the method and none chosen, or a control.
+    An OptionError for several positions of the method and none chosen, or a control; an UnknownNameError for a method
+    that the results do not hold; a DataError if no task is scored.
     """
     if not run.scored:
         raise DataError("These results hold no scored task, so there is no category to test.")

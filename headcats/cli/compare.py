@@ -29,8 +29,8 @@ from headcats.reports.text.agreement import (
 )
 from headcats.reports.text.comparison import differences, method_findings, plan_findings, structure_findings
 from headcats.reports.text.suggestions import check_scored, quoted_figure_commands
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Only this method; default: all (models: the first)."
@@ -79,7 +79,7 @@ def compare_command(
     `halves` (`title`, `splits`, `categories` with the means `jaccard`, `expected` and `spearman` over `n_splits`, their
     ends `jaccard_min`, `jaccard_max`, `spearman_min`, `spearman_max`, and `n_heads`; `not_judged`); `methods` (`method`
     and `other` by `group` of heads: `rank_correlation`, `layer_correlation`, `p_value`, `q_value`, `top_overlap`,
-    `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `said` (the sentences);
+    `top_chance`); `models` (of different models, as `xarray.Dataset.from_dict` reads it); `sentences`;
     `files`. What does not apply is null.
     """
     reading = Reading.parse(

@@ -21,8 +21,8 @@ from rich.text import Text
 
 from headcats.results.declaration import registered
 from headcats.results.finding import Finding, Table, paragraph
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 
 # Wide enough for the tables when nobody watches: a file or a pipe has no width of its own.
@@ -70,7 +70,7 @@ class Answer:
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
         self.numbers: dict[str, Any] = {}
-        """What JSON has beside `said`, the sentences, and `files`."""
+        """What JSON has beside `sentences`, the sentences, and `files`."""
         self._sentences: list[str] = []
         self._files: dict[str, Path | None] = {}
 
@@ -99,7 +99,7 @@ class Answer:
     def end(self) -> None:
         """Print the JSON value; as text, everything is printed already."""
         if self.as_json:
-            put({**self.numbers, "said": self._sentences, "files": self._files})
+            put({**self.numbers, "sentences": self._sentences, "files": self._files})
 
 
 def put(content: Any) -> None:

@@ -14,8 +14,8 @@ from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
 from headcats.results.finding import paragraph
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."

@@ -20,9 +20,9 @@ from headcats.reports.page.saved import saved_evidence
 from headcats.reports.text.joint_blocks import suite_title
 from headcats.reports.text.maps import not_judged
 from headcats.reports.text.suggestions import check_scored, joint_block
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 Table: TypeAlias = tuple[xr.Dataset, str]

@@ -19,9 +19,9 @@ from headcats.reports.text.joint_blocks import relation_map, suite_title, thresh
 from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import check_scored, figure_file, joint_block, quoted_figure_commands
 from headcats.results.declaration import Declaration, registered
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 _COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
@@ -54,7 +54,7 @@ def map_command(
     `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
     `probability`, `approximation`); `shared` (heads in exactly `k` categories: `observed`, `expected`, `p`,
     `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with `jaccard_low` and
-    `jaccard_high`); `reach` (what the data can show); `said` (the sentences); `files`. Of ov_relation, `categories`
+    `jaccard_high`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation, `categories`
     count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
     `largest_score`). `files` has `map` null where the folder cannot be written.
     """

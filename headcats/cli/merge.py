@@ -8,8 +8,8 @@ import typer
 from headcats.cli.arguments import AsJson, Folders
 from headcats.cli.console import put, tell
 from headcats.errors import pluralize
-from headcats.results.run_results import RunResults
 from headcats.results.merging import merge
+from headcats.results.run_results import RunResults
 
 
 def merge_command(

@@ -8,8 +8,8 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Effect, Folder, Method, Metric, MinTasks, Positions, RuleText, Sign
 from headcats.cli.console import Answer, note_unfinished
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 _OUT = "File to write; default: DIR/report.html, with non-default options in its name."
@@ -36,7 +36,7 @@ def report_command(
     - `headcats report results/mini-icl`
     - `headcats report results/mini-icl --method mean_ablation --out ablation.html`
 
-    Keys of `--json`: `said` (the sentences), `files` (`report`).
+    Keys of `--json`: `sentences`, `files` (`report`).
     """
     from headcats.reports.page.writing import write_report
 

@@ -20,9 +20,9 @@ from headcats.reports.text.maps import map_findings
 from headcats.reports.text.suggestions import figure_file, quoted_figure_commands
 from headcats.results.declaration import approximation_label, default_methods
 from headcats.results.finding import Finding, paragraph
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_SUITE
 
 _METHODS = (
@@ -78,8 +78,8 @@ def run_command(
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
     `refusal`: why it is skipped, or null); `map` (as `headcats map --json`, of the first method of this run; null
-    without one); `joint_methods` (of this run: `method`, `said`, `figure`, null where none could be drawn); `views`
-    (files); `said` (the sentences); `files` (`report`, `map`).
+    without one); `joint_methods` (of this run: `method`, `sentences`, `figure`, null where none could be drawn);
+    `views` (files); `sentences`; `files` (`report`, `map`).
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
     check_names(options)
@@ -206,7 +206,9 @@ def _tell_joint(block: xr.Dataset, manifest: Manifest, spec: MethodSpec, folder:
             answer.say([f"Figure: {page}"])
     except DataError as error:
         warn(f"Not drawn: {error}")  # a probe at chance, for example: saved, but nothing to look at
-    answer.numbers["joint_methods"].append({"method": spec.label, "said": list(map(str, findings)), "figure": page})
+    answer.numbers["joint_methods"].append(
+        {"method": spec.label, "sentences": list(map(str, findings)), "figure": page}
+    )
 
 
 def _tell_pages(folder: Path, answer: Answer, *, viewed: Any) -> None:

@@ -8,8 +8,8 @@ import typer
 from headcats.categories.reading import Reading
 from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
 from headcats.cli.console import Answer
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
 
@@ -33,7 +33,7 @@ def views_command(
     - `headcats views results/mini-icl --method mean_ablation --heads 2 --prompts 4`
 
     Keys of `--json`: `folder`, `by` (what heads are chosen by), `views` (`file`, `category`, `heads`, `tasks`, `what`),
-    `left_out` (category -> why it has no page), `said` (the sentences), `files`.
+    `left_out` (category -> why it has no page), `sentences`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
     reading = Reading.parse(rule=rule, min_tasks=min_tasks)

@@ -45,7 +45,7 @@ def matched_sets(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: int, s
     if not heads:
         return Controls()
     draws = stream(seed, *map(str, sorted(heads)), "matched sets")
-    free, layers = _free(n_heads, heads), sorted(n_heads)
+    free, layers = _heads_left(n_heads, heads), sorted(n_heads)
     thirds = {layer: 3 * place // len(layers) for place, layer in enumerate(layers)}
     for matched, groups in (("layers", {layer: layer for layer in layers}), ("thirds", thirds)):
         sizes = Counter(groups[head.layer] for head in heads)
@@ -71,7 +71,7 @@ def relabellings(
     """
     sets = _distinct(row)
     draws = stream(seed, *_names(sets), "relabellings")
-    families = _families(sets, _free(n_heads, ()), n, draws, leave_out=sets)
+    families = _families(sets, _heads_left(n_heads, ()), n, draws, leave_out=sets)
     return {heads: tuple(family[place] for family in families) for place, heads in enumerate(sets)}
 
 
@@ -84,7 +84,7 @@ def coupled_controls(
     Empty and repeated sets are ignored. Set (sorted) -> its controls.
     """
     sets = _distinct(row)
-    pools = _free(n_heads, {head for heads in sets for head in heads})
+    pools = _heads_left(n_heads, {head for heads in sets for head in heads})
     if not _count_families(sets, pools):
         return {heads: matched_sets(heads, n_heads, n=n, seed=seed) for heads in sets}
     families = _families(sets, pools, n, stream(seed, *_names(sets), "coupled sets"))
@@ -100,7 +100,7 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
     sequences = []
     for number in range(n):
         draws = stream(seed, *map(str, heads), "growing sequence", str(number))
-        free = _free(n_heads, heads)
+        free = _heads_left(n_heads, heads)
         sequence: list[Head] = []
         for head in heads:
             layers = [layer for layer, pool in free.items() if pool]
@@ -112,8 +112,8 @@ def growing_sequences(heads: Sequence[Head], n_heads: Mapping[int, int], *, n: i
     return sequences
 
 
-def _free(n_heads: Mapping[int, int], heads: Collection[Head]) -> dict[int, list[Head]]:
-    """Layer -> its heads without some."""
+def _heads_left(n_heads: Mapping[int, int], heads: Collection[Head]) -> dict[int, list[Head]]:
+    """Layer -> its heads that are not in `heads`."""
     return {
         layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in heads]
         for layer, count in n_heads.items()

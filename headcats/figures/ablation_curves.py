@@ -97,7 +97,7 @@ def ablation_curves(curves: xr.Dataset, *, palette: str = "headcats", title: str
 
 
 def _frame(curves: xr.Dataset) -> pd.DataFrame:
-    frame = curves[["damage", "n_tasks"]].to_dataframe(dim_order=_CURVE).reset_index()
+    frame = curves[["damage", "n_tasks"]].reset_coords(drop=True).to_dataframe(dim_order=_CURVE).reset_index()
     rows = curves["random"].transpose(*_CURVE, "sequence").to_numpy().reshape(len(frame), -1)
     finite = [row[~np.isnan(row)] for row in rows]
     ends = [np.quantile(row, [0.025, 0.975]) if len(row) else (math.nan, math.nan) for row in finite]

@@ -289,5 +289,5 @@ class HookedModel:
 
 
 def adapt(model: Any) -> HookedModel:
-    """A HookedTransformer or TransformerBridge as a HookedModel; a HookedModel is returned unchanged."""
+    """A HookedTransformer or TransformerBridge (else a ModelError) as a HookedModel, which is returned unchanged."""
     return model if isinstance(model, HookedModel) else HookedModel(model)

@@ -11,10 +11,10 @@ import xarray as xr
 
 from headcats.errors import PlanError, StorageError
 from headcats.registry import lookup
-from headcats.results.run_results import RunResults
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import remove_empty
 
 

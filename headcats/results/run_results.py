@@ -1,11 +1,11 @@
-"""A finished run: what its folder holds, and what its manifest and blocks say of each other."""
+"""What a results folder holds: manifest, labels, declarations and blocks, found in its labelled tree."""
 
 import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import xarray as xr
 
@@ -19,7 +19,7 @@ _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
 @dataclass(frozen=True, eq=False)
 class RunResults:
-    """What a results folder holds: its labelled tree, and what manifest and blocks say of each other, read once.
+    """Results of a run, finished or not: its labelled tree, and what is found in it, each read once.
 
     Attributes:
         tree: As `hc.load` returns it; also a part of it, or a tree that was made by hand.
@@ -71,13 +71,14 @@ class RunResults:
     @cached_property
     def declarations(self) -> dict[str, Declaration]:
         """Label of every block -> declaration of its method; joint methods last."""
-        scored = ((str(label), node) for task in self.tasks.values() for label, node in task.children.items())
         by_label: dict[str, Declaration] = {}
-        kind: Literal["task", "joint"]
-        for kind, blocks in (("task", scored), ("joint", self.joint_blocks.items())):
-            for label, block in blocks:
+        for task in self.tasks.values():
+            for name, block in task.children.items():
+                label = str(name)
                 if label not in by_label:
-                    by_label[label] = replace(declaration_of(block, name=Label.parse(label).name), kind=kind)
+                    by_label[label] = replace(declaration_of(block, name=Label.parse(label).name), kind="task")
+        for label, table in self.joint_blocks.items():
+            by_label[label] = replace(declaration_of(table, name=Label.parse(label).name), kind="joint")
         return by_label
 
     @cached_property

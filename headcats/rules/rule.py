@@ -223,7 +223,8 @@ def rule_text(rule: Rule) -> str:
 def parse_rule(text: str | Rule) -> Rule:
     """`fdr:alpha=0.05,min_effect=0.1` as a rule; a rule comes back unchanged.
 
-    An OptionError for a value that is no number, and for an option missing or given twice.
+    An UnknownNameError for an unknown rule or option; an OptionError for a value that is no number, and for an option
+    missing or given twice.
     """
     if isinstance(text, Rule):
         return text

@@ -7,8 +7,8 @@ import xarray as xr
 from headcats.errors import DataError, OptionError, StatisticsWarning, UnknownNameError
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import registered
-from headcats.results.run_results import RunResults, tables_of
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults, tables_of
 
 
 def approximation(blocks: dict[str, xr.Dataset]) -> dict[str, str]:

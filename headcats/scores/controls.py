@@ -13,8 +13,8 @@ from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.declaration import controls_of, registered_declarations
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.scores.effects import prompt_effects
 from headcats.statistics.task import PromptEffects, estimate
 

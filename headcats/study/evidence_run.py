@@ -15,8 +15,8 @@ from headcats.errors import OptionError, StatisticsWarning
 from headcats.evidence.held_out import HeldOut, Options, examine
 from headcats.evidence.trials import select
 from headcats.models.checks import check_model
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load, table_bytes
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 from headcats.scores.items import first_half, of_items

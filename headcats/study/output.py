@@ -89,7 +89,7 @@ class Output:
 
 
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
-    """Where a study goes on; a PlanError that names every difference if the folder holds results of another plan."""
+    """Where a study goes on; a PlanError if the folder holds another plan, a StorageError if it cannot be read."""
     folder = None if out is None else ResultsFolder(out)
     manifest = None if folder is None else folder.read_manifest()
     if folder is None or manifest is None:
@@ -146,7 +146,7 @@ def model_record(model: HookedModel) -> ModelRecord:
 
 
 def check_same_plan(manifest: Manifest, model: HookedModel, study: Study, *, folder: Path) -> None:
-    """Refuse, with every difference (PlanError), to mix plans in one folder; more tasks and methods extend it."""
+    """A PlanError with every difference if the folder holds another plan; more tasks and methods may be added."""
     differences = describe_differences(manifest.plan.differences(study.record()))
     differences += [f"model {difference}" for difference in model_differences(manifest, model)]
     if differences:

@@ -66,7 +66,7 @@ class Preparation:
         self._prepared: dict[str, Prepared] = {}
 
     def of(self, task: str) -> Prepared:
-        """One task of the suite; no other task is encoded for it."""
+        """One task of the suite (else an UnknownNameError); no other task is encoded for it."""
         if task not in self._prepared:
             (definition,) = self.study.suite.named([task])
             self._prepared[task] = self._prepare(definition)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import xarray as xr
 
 from headcats.errors import DataError
-from headcats.methods.causal.on_task import TaskInputs
+from headcats.methods.causal.on_task import TaskInputs, TaskMethod
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
@@ -134,7 +134,8 @@ class TaskWork:
         )
         records = self.manifest.blocks.setdefault(name, {})
         try:
-            block = spec.method.on_task(inputs, positions=spec.positions, **dict(spec.options))
+            method: TaskMethod = spec.method
+            block = method.on_task(inputs, positions=spec.positions, **dict(spec.options))
         except DataError as error:
             records[spec.label] = BlockRecord(mark, refusal=str(error))
             return

@@ -58,7 +58,7 @@ def measure_sets(
     for prompts, measure_heads in _parts(runs.base_run(base), replacements.first, choice, plan.prompts):
         measure_part = partial(
             measure_heads,
-            new_z=lambda layer, part=prompts: replacements.of_layer(layer)[part],
+            new_z=_new_z(replacements, prompts),
             mask=replacements.mask[prompts],
             names=names,
             targets=runs.targets.select(prompts),
@@ -85,6 +85,10 @@ def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[sl
         return
     for prompts, recording in run.recordings(first):
         yield prompts, partial(replayed, recording, n_layers=run.model.n_layers)
+
+
+def _new_z(replacements: Replacements | Moved, prompts: slice) -> Callable[[int], Z]:
+    return lambda layer: replacements.of_layer(layer)[prompts]
 
 
 @torch.no_grad()

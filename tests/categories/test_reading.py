@@ -9,8 +9,8 @@ from simulated import block, tree
 
 from headcats.categories.reading import Reading
 from headcats.errors import OptionError
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.rules import null_calibrated
 from headcats.rules.discovery_rate import fdr
 

@@ -74,6 +74,6 @@ def test_an_answer_is_told_or_put_together(capsys):
         printed = capsys.readouterr()
         assert printed.err == "Note: careful\n"
         if as_json:
-            assert json.loads(printed.out) == {"n": 1.5, "said": ["one", "two"], "files": {"map": "m.html"}}
+            assert json.loads(printed.out) == {"n": 1.5, "sentences": ["one", "two"], "files": {"map": "m.html"}}
         else:
             assert printed.out.split() == ["one", "t", "a", "━", "1", "two", "Map:", "m.html"]

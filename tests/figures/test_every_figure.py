@@ -16,8 +16,8 @@ from figures.examples import CELLS, EXAMPLES, FIGURES, ICL, REGISTERED
 import headcats.figures
 from headcats.errors import DataError, UnknownNameError
 from headcats.figures import data, figure, reads, write
-from headcats.results.run_results import suite_blocks
 from headcats.results.manifest import SUITE
+from headcats.results.run_results import suite_blocks
 
 figure_module = importlib.import_module("headcats.figures.figure")
 SIZES = [(1, 1), (2, 2), pytest.param((80, 64), marks=pytest.mark.ci)]

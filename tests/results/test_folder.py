@@ -17,8 +17,8 @@ from results.folders import LABEL, block, files, folder, manifest
 import headcats as hc
 from headcats.errors import DataError, StorageError
 from headcats.results import whole_file
-from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder, load, slug, tree
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 
 # ----------------------------------------------------------------------------------------------------- round trip

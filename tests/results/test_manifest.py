@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import headcats as hc
 from headcats.errors import DataError, StorageError
-from headcats.results.run_results import RunResults
 from headcats.results.manifest import FORMAT, Manifest
 from headcats.results.records import (
     BlockRecord,
@@ -22,6 +21,7 @@ from headcats.results.records import (
     PlanRecord,
     TaskRecord,
 )
+from headcats.results.run_results import RunResults
 
 # Written by the code of commit 2f66930, before the manifest had types.
 OLD = [Path(__file__).parent / name for name in ("old_tasks.json", "old_joint.json")]

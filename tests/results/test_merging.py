@@ -8,10 +8,10 @@ import xarray as xr
 from results.folders import LABEL, block, files, folder, manifest
 
 from headcats.errors import PlanError, StorageError
-from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder, load
 from headcats.results.merging import merge
 from headcats.results.records import BlockRecord, CategoryRecord, ModelRecord, PlanRecord
+from headcats.results.run_results import RunResults
 
 
 def test_merge_is_the_union(tmp_path):

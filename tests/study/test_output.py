@@ -10,9 +10,9 @@ from counting import SUITE
 
 import headcats as hc
 from headcats.errors import PlanError
-from headcats.results.run_results import RunResults
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
+from headcats.results.run_results import RunResults
 from headcats.study.output import check_same_plan, fingerprint, model_record, new_manifest, versions
 from headcats.study.plan import plan
 

@@ -18,9 +18,9 @@ from counting import COUNTING_HEAD, SUITE, constant, counting_folder, counting_s
 import headcats as hc
 from headcats.errors import DataError, ModelError, PlanError, StorageError, UnknownNameError
 from headcats.prompts.pair import SecondCorruption
-from headcats.results.run_results import RunResults
 from headcats.results.folder import ResultsFolder
 from headcats.results.records import DropCounts
+from headcats.results.run_results import RunResults
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import make_suite
 

@@ -192,8 +192,7 @@ def _within_layers(
     rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Mean rank correlation when the heads of each layer are permuted, and the two-sided p of the one there is."""
-    centred = (ranks - ranks.mean() for ranks in map(stats.rankdata, (first, second)))
-    first_ranks, second_ranks = (ranks / np.sqrt((ranks**2).sum()) for ranks in centred)
+    first_ranks, second_ranks = (_standard(stats.rankdata(values)) for values in (first, second))
     permuted, observed = np.empty(draws), first_ranks @ second_ranks
     for part in np.array_split(np.arange(draws), 1 + draws * len(layer) // _AT_A_TIME):
         # Places stand layer by layer, so sorting layer + noise moves each place within its layer.
@@ -260,3 +259,8 @@ def _beyond_layers(table: xr.Dataset, pairs: list[tuple[int, int]]) -> Finding:
 
 def _finite(values: np.ndarray) -> np.ndarray:
     return values[np.isfinite(values)]
+
+
+def _standard(ranks: Float[np.ndarray, " place"]) -> Float[np.ndarray, " place"]:
+    centred = ranks - ranks.mean()
+    return centred / np.sqrt((centred**2).sum())

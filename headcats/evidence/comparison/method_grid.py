@@ -13,8 +13,8 @@ from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, StatisticsWarning, UnknownNameError
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import Strength, declaration_of
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.scores.scoring import score
 
 _DIMS = ("group", "layer", "head")

@@ -14,8 +14,8 @@ from headcats.categories.reading import Reading, judge_scores, read_scores
 from headcats.errors import DataError, HeadcatsError, StatisticsWarning, UnknownNameError, pluralize
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import approximation_label
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.rules.rule import Rule
 from headcats.scores.controls import control_blocks

@@ -80,7 +80,7 @@ def hover(template: str, frame: pd.DataFrame, **axes: str) -> dict[str, Any]:
             places[column] = f"customdata[{len(numbers)}]"
             numbers.append(column)
         else:
-            places[column] = "hovertext" if "text" in values else "text"
+            places[column] = next(place for place in ("text", "hovertext") if place not in values)
             values[places[column]] = frame[column].to_numpy(dtype=object)
     if numbers:
         # float32 keeps a page of 80 x 64 heads small; three digits are shown.

@@ -50,14 +50,12 @@ class TaskMethod(Protocol):
         name: Its registered name.
         positions: Where it acts by default: "last", "all" or a token role.
         options: Name of an option -> its values, the default first.
-        why_dropped: Why prompts may be left out, in words; "" for a method that leaves out none.
     """
 
     declaration: Declaration
     name: str
     positions: str
     options: dict[str, Option]
-    why_dropped: str
 
     def first_change(self, batch: PromptBatch, positions: str) -> int:
         """First position of a batch that the method changes."""

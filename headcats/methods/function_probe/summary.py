@@ -121,7 +121,7 @@ def accuracies(probe: xr.Dataset) -> list[str]:
 
 
 def refuse_chance(probe: xr.Dataset, *, figure: str) -> None:
-    """Refuse, with its accuracies (DataError), a probe whose `verdict` is not above chance, or too few seeds."""
+    """A DataError with the accuracies for a probe that is not above chance, or has too few seeds to tell."""
     text = "; ".join(accuracies(probe)) or "no accuracy is stored"
     if probe.attrs.get("verdict") == TOO_FEW_SEEDS:
         raise DataError(

@@ -7,8 +7,8 @@ import xarray as xr
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
 from headcats.statistics.task import PromptEffects, estimate

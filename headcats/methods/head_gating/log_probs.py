@@ -60,7 +60,10 @@ def mean_log_prob(model: HookedModel, texts: GateTexts, gates: Float[Tensor, "la
 def log_prob_gradient(
     model: HookedModel, texts: GateTexts, places: Sequence[int], theta: Float[Tensor, "layer head"], *, at_once: int
 ) -> tuple[float, Float[Tensor, "layer head"]]:
-    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta)."""
+    """Mean log-probability over the texts at `places`, and its gradient in `theta`, where gates are sigmoid(theta).
+
+    A ModelError if no gradient reaches the gates.
+    """
     total, gradient = 0.0, torch.zeros_like(theta)
     for texts_of_pass in texts.passes(places, at_once=at_once):
         with _differentiable(model):

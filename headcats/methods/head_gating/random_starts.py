@@ -126,7 +126,7 @@ def fit_each(fit: Callable[[int], T], n_seeds: int) -> dict[int, T]:
     """Number of a seed -> its fit, without seeds that diverge, which are named in a warning.
 
     One after another: gates act from the first layer on, so no two seeds share an activation. If every fit diverges,
-    the DataError of the first is raised.
+    the DataError of the first is raised. `n_seeds` below 1 is an OptionError.
     """
     if n_seeds < 1:
         raise OptionError(f"n_seeds must be at least 1, got {n_seeds}.")

@@ -86,7 +86,7 @@ FIRST_MLP = ("preset", "on", "off")
 
 
 def settings_of(preset: str | RelationSettings, *, first_mlp: str = "preset") -> RelationSettings:
-    """The settings of a preset, with or without the first MLP ("on", "off", or "preset" as it says)."""
+    """The settings of a preset, the first MLP "on", "off" or as the "preset" has it; unknown names are errors."""
     settings = preset_of("ov_relation", preset, PRESETS)
     read_value(FIRST_MLP, first_mlp, name="first_mlp", method="ov_relation")
     return settings if first_mlp == "preset" else replace(settings, first_mlp=first_mlp == "on")

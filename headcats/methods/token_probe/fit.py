@@ -141,7 +141,7 @@ class TokenProbe:
     def on_part(
         self, inputs: SuiteInputs, part: str, *, questions: int = _QUESTIONS.default, **options: Any
     ) -> xr.Dataset:
-        """The map of the tasks that say how an exact answer is found, up to `questions` of each, if there are any."""
+        """The map of the tasks that say how an exact answer is found, `questions` of each; else a DataError."""
         selected = self.ask(inputs, questions=questions)
         if not selected:
             raise DataError(

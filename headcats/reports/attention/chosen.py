@@ -13,8 +13,8 @@ from headcats.models.head import Head
 from headcats.reports.text.suggestions import how_to_add
 from headcats.results.declaration import default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
-from headcats.results.run_results import RunResults
 from headcats.results.label import Label
+from headcats.results.run_results import RunResults
 
 _STATUS = {1: "in", 0: "undecided", -1: "out"}
 

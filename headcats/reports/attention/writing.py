@@ -18,9 +18,9 @@ from headcats.reports.attention.chosen import Chosen, choose
 from headcats.reports.attention.examples import Example, examples, spread
 from headcats.reports.attention.page import GENERATOR, Shared, view_page
 from headcats.results.finding import line
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load, slug
 from headcats.results.manifest import Manifest
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import TEMPORARY, write_whole
 from headcats.rules.rule import Rule
 from headcats.study.preparation import Preparation

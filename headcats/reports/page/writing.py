@@ -13,8 +13,8 @@ from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.reports.page.markup import document
 from headcats.reports.page.material import Material
 from headcats.reports.page.sections import SECTIONS
-from headcats.results.run_results import RunResults
 from headcats.results.folder import load
+from headcats.results.run_results import RunResults
 from headcats.results.whole_file import write_whole
 from headcats.rules.rule import Rule
 

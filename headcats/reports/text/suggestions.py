@@ -11,11 +11,11 @@ from headcats.methods.spec import MethodSpec
 from headcats.registry import names, unknown_name_message
 from headcats.results.declaration import Declaration, default_methods, registered, registered_declarations
 from headcats.results.finding import Finding, line
-from headcats.results.run_results import RunResults
 from headcats.results.folder import slug
 from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite

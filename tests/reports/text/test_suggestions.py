@@ -14,9 +14,9 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.reports.text.suggestions import check_scored, joint_block, quoted_figure_commands, repeat_command
 from headcats.results.declaration import default_methods, registered
-from headcats.results.run_results import RunResults
 from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord, PlanRecord, TaskRecord
+from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.plan import plan
 from headcats.tasks.suites import suite
