@@ -12,6 +12,8 @@ import pytest
 
 import headcats as hc
 
+pytestmark = pytest.mark.ci
+
 PLUGIN = Path(__file__).parent / "example_plugin"
 TASKS = "half_of,plural,past_tense,country_capital,capital_country"
 # Several commands in one process: each import of torch takes seconds.

@@ -81,19 +81,19 @@ block = next(iter(results.children.values()))["denoising_patch@last"].to_dataset
 judge = lambda half: hc.score(half, method="denoising_patch")
 scores = judge(results)
 members = hc.categorize(scores)
-said = {}
+answers = {}
 for mistake in json.loads(sys.argv[1]):
     try:
         eval(mistake)
-        said[mistake] = "no error"
+        answers[mistake] = "no error"
     except Exception as error:
-        said[mistake] = f"{'HeadcatsError' if isinstance(error, hc.errors.HeadcatsError) else type(error)}: {error}"
-print(json.dumps(said))
+        answers[mistake] = f"{'HeadcatsError' if isinstance(error, hc.errors.HeadcatsError) else type(error)}: {error}"
+print(json.dumps(answers))
 """
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, str]:
+def answers() -> dict[str, str]:
     """What each mistake is told, in a process without the type checks of the tests, which would come first."""
     tests = str(Path(__file__).parents[1])
     done = subprocess.run(
@@ -108,6 +108,6 @@ def said() -> dict[str, str]:
 
 @pytest.mark.ci
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_natural_mistakes_are_one_sentence(mistake: str, said: dict[str, str]) -> None:
-    assert said[mistake].startswith("HeadcatsError: ")
-    assert MISTAKES[mistake] in said[mistake]
+def test_natural_mistakes_are_one_sentence(mistake: str, answers: dict[str, str]) -> None:
+    assert answers[mistake].startswith("HeadcatsError: ")
+    assert MISTAKES[mistake] in answers[mistake]

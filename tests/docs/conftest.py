@@ -40,13 +40,6 @@ def small_run(tmp_path_factory: pytest.TempPathFactory) -> SmallRun:
     return SmallRun(here / "results" / "mini-icl", evidence)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of several processes, one makes the small run and all tests that read it (`--dist loadgroup`)."""
-    for item in items:
-        if "small_run" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("small_run"))
-
-
 @pytest.fixture
 def current_directory(small_run: SmallRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A new directory with `results/mini-icl`, so that an example may write what it likes."""

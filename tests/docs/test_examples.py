@@ -5,16 +5,20 @@ An example starts with `>>> import headcats as hc` and may read `results/mini-ic
 """
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
+import xarray as xr
 from examples_run import SmallRun, outcome_of, parsed
 from public_names import PublicName, public_names
 
 import headcats
+import headcats as hc
 
 pytestmark = pytest.mark.ci
 
+SCHEMA = (Path(__file__).parents[2] / "docs" / "schema.md").read_text(encoding="utf-8")
 WITH_EXAMPLES = [public for public in public_names() if ">>>" in public.docstring]
 
 
@@ -35,3 +39,36 @@ def test_the_first_page_s_example_too(current_directory: Path) -> None:
 def test_no_line_of_an_example_is_skipped() -> None:
     examples = {public.name: parsed(public.name, public.docstring).examples for public in WITH_EXAMPLES}
     assert [name for name, lines in examples.items() if any(doctest.SKIP in line.options for line in lines)] == []
+
+
+# ------------------------------------------------------------------------------------------------------ schema page
+def section(title: str) -> str:
+    """A section of the schema page."""
+    return SCHEMA.split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def test_the_examples_print_what_the_page_shows(current_directory: Path) -> None:
+    outcome = outcome_of("schema", "\n".join(re.findall(r"```python\n(.*?)```", SCHEMA, flags=re.DOTALL)))
+    assert not outcome.complaints, outcome.complaints
+    assert outcome.lines > 20
+
+
+def test_the_variables_of_each_step_are_those_of_the_data(current_directory: Path) -> None:
+    results = hc.load("results/mini-icl")
+    scores = hc.score(results, method="denoising_patch")
+    members = hc.categorize(scores)
+    steps = {
+        "Raw block": results["plural/denoising_patch@last"].to_dataset(),
+        "Scores": scores,
+        "Members": members.drop_vars([name for name in members if "suppressing" in str(name)]),
+        "Overlap": hc.overlap(members).drop_vars(list(members)),
+    }
+    for title, data in steps.items():
+        assert not missing(data, section(title)), title
+
+
+def missing(data: xr.Dataset, text: str) -> set[str]:
+    """Variables, with their dimensions, that no row of a section's tables lists."""
+    rows = re.findall(r"^\| (`.+?) \| ([\w, ]+) \|", text, flags=re.MULTILINE)
+    listed_dims = {name: dims for names, dims in rows for name in re.findall(r"`(\w+)`", names)}
+    return {str(name) for name in data if listed_dims.get(str(name)) != ", ".join(map(str, data[name].dims))}
