@@ -176,6 +176,18 @@ class TestOverlapIntervals:
             ends = {shared[name].values[0, 1] for name in ("jaccard_low", "jaccard_high")}
             assert ends <= {1 / 3, 1 / 2}
 
+    def test_they_leave_out_one_resample_in_forty_at_each_end(self) -> None:
+        members = members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 0): 0.5}), rules.threshold(value=0.1))
+        members = members.isel(resample=slice(100))
+        resampled = xr.zeros_like(members["resampled_member"])
+        resampled[{"head": 0}] = True
+        # Knowledge has 1 to 5 heads, Algorithmic one of them: the index is 1, or 1/2 .. 1/5 in two or three resamples.
+        for place, heads in enumerate([5, 5, 4, 4, 3, 3, 3, 2]):
+            resampled[{"resample": place, "category": NAMES.index("Knowledge"), "head": slice(heads)}] = True
+        shared = overlap(members.assign(resampled_member=resampled), draws=10)
+        cell = shared.sel(category="Algorithmic", other="Knowledge")
+        assert (cell["jaccard_low"].item(), cell["jaccard_high"].item()) == (1 / 4, 1.0)
+
     def test_a_category_with_itself_is_one(self) -> None:
         shared = overlap(members_of(results({("Algorithmic", 0): 0.5, ("Knowledge", 1): 0.5}), rules.fdr()))
         np.testing.assert_array_equal(np.diag(shared["jaccard_low"]), 1.0)

@@ -8,6 +8,7 @@ import xarray as xr
 from simulated import CATEGORIES, block, tree
 
 from headcats import rules
+from headcats.categories import equal_tasks
 from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.membership import categorize
 from headcats.categories.reading import Reading
@@ -48,6 +49,23 @@ def test_a_head_of_few_tasks_is_in_as_often_as_a_subset_holds_them(scores: xr.Da
     assert found["jaccard"].sel(category="Algorithmic", other="Knowledge").item() == pytest.approx(0.7, abs=0.05)
     assert found.attrs["subsets"] == 200
     assert set(found["jaccard_low"].values.ravel()) | set(found["jaccard_high"].values.ravel()) <= {0.5, 1.0}
+
+
+def test_a_range_leaves_out_one_subset_in_forty_at_each_end(
+    scores: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = iter([0, 0, 1, 1, *[2] * 92, 3, 3, 4, 4])
+
+    def judged(*arguments: object, **options: object) -> tuple[np.ndarray, dict]:
+        return np.arange(6) < np.array([[next(sizes)], [6]]), {}
+
+    monkeypatch.setattr(equal_tasks, "_categorized", judged)
+    monkeypatch.setattr(
+        equal_tasks, "sorted", lambda tasks: [*tasks, object()], raising=False
+    )  # no two subsets are equal
+    monkeypatch.setattr(type(scores), "sel", lambda table, **places: table)
+    found = subsampled_overlap(scores, subsets=100)
+    assert (found["size_low"].values[0], found["size_high"].values[0]) == (1, 3)
 
 
 def test_the_ends_of_a_range_are_values_that_some_subset_has(scores: xr.Dataset) -> None:

@@ -4,11 +4,12 @@ import itertools
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.controls import coupled_controls, growing_sequences, matched_sets, relabellings
+from headcats.evidence.controls import coupled_controls, growing_sequences, matched_sets, middle, relabellings
 from headcats.models.head import Head
 
 
@@ -170,3 +171,8 @@ def test_without_room_for_all_of_the_row_every_set_has_controls_of_its_own():
     found = coupled_controls(row, {0: 3}, n=100, seed=0)
     assert found == {one: matched_sets(one, {0: 3}, n=100, seed=0) for one in row}
     assert coupled_controls([(), ()], {0: 3}, n=100, seed=0) == relabellings([()], {0: 3}, n=9, seed=0) == {}
+
+
+def test_the_middle_is_that_of_95_percent_without_missing_values():
+    assert middle(np.array([np.nan, *range(201)], dtype=float)) == pytest.approx((5.0, 195.0))
+    assert all(map(math.isnan, middle(np.array([np.nan]))))

@@ -22,7 +22,7 @@ def scores_of(effects: object, *, null: object = None, method: str = "denoising_
 class TestNullCalibrated:
     def test_the_cut_is_a_quantile_of_the_null_effects_of_the_row(self) -> None:
         null = [np.linspace(0, 1, 11), np.linspace(0, 0.1, 11)]
-        scores = scores_of([[0.85, 0.91, *[0.0] * 9], [0.085, 0.095, *[-0.2] * 9]], null=null)
+        scores = scores_of([[0.895, 0.905, *[0.0] * 9], [0.0895, 0.0905, *[-0.2] * 9]], null=null)
         found = rules.null_calibrated(quantile=0.9)(scores).values[:, 0]
         assert found[:, :2].tolist() == [[-1, 1], [-1, 1]]
         assert (found[:, 2:] == -1).all()

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy import stats
 from simulated import block, tree
 
 from headcats.errors import StatisticsWarning
@@ -75,6 +76,8 @@ def test_a_smallest_effect_of_interest_comes_on_top() -> None:
     assert planned >= max(scores["detectable"].item(), least)
     assert detectable_above(scores, 0.0)[0] == scores["detectable"].item()
     assert detectable_above(scores, 1.0)[0] == pytest.approx(planned - least + 1.0)
+    error = np.median(scores["standard_error"].values)
+    assert planned - least == pytest.approx((stats.t.ppf(0.975, 39) + stats.t.ppf(0.8, 39)) * error)
     found = [
         score(results(40, sd=0.1, effect=planned, seed=seed, heads=4), method="denoising_patch")["low"].values[0, 0, 0]
         >= least
