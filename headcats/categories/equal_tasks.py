@@ -4,10 +4,11 @@ import warnings
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool
+from jaxtyping import Int8
 
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
 from headcats.categories.membership import categorize, numbered_tasks
+from headcats.categories.undecided import count_bounds
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules.rule import Rule
 from headcats.statistics.agreement import jaccards
@@ -31,8 +32,9 @@ def subsampled_overlap(
 
     Returns:
         Means over the subsets, and with `_low` and `_high` their 2.5 and 97.5 % quantiles (values of single subsets):
-        `size (category)`, `observed (k)` = heads in exactly k categories, `jaccard (category, other)` (0 if both are
-        empty). `n_tasks`: tasks per category and subset. Attributes as `hc.categorize`, with `subsets` and `judged`,
+        `size (category)`, `observed (k)` = heads in exactly k categories (undecided counts as out; `observed_least,
+        observed_most`: means of the bounds, as in `hc.overlap`), `jaccard (category, other)` (0 if both are empty).
+        `n_tasks`: tasks per category and subset. Attributes as `hc.categorize`, with `subsets` and `judged`,
         the number of subsets that the rule could judge (others can have too few query items, and are left out).
 
     Raises:
@@ -77,7 +79,8 @@ def subsampled_overlap(
     judged = [outcome for outcome in by_subset if not isinstance(outcome, DataError)]
     if not judged and isinstance(by_subset[-1], DataError):
         raise by_subset[-1]
-    member = np.stack([inside for inside, _ in judged])
+    outcome = np.stack([outcome for outcome, _ in judged])
+    member = outcome == 1
     ks = np.arange(1, len(names) + 1)
     count = member.sum(axis=1)
     overlaps = np.nan_to_num(jaccards(member), nan=0.0)
@@ -90,18 +93,20 @@ def subsampled_overlap(
         result[name] = (dims, values.mean(axis=0))
         result[f"{name}_low"] = (dims, np.quantile(values, 0.025, axis=0, method="inverted_cdf"))
         result[f"{name}_high"] = (dims, np.quantile(values, 0.975, axis=0, method="inverted_cdf"))
+    for end, bound in zip(("least", "most"), count_bounds(member, outcome == 0), strict=True):
+        result[f"observed_{end}"] = ("k", bound.mean(axis=0))
     return result.assign(n_tasks=least).assign_attrs(judged[-1][1] | {"subsets": subsets, "judged": len(judged)})
 
 
 def _categorized(
     scores: xr.Dataset, names: list[str], *, rule: Rule | None, min_tasks: int | str
-) -> tuple[Bool[np.ndarray, "category cell"], dict] | DataError:
-    """Membership of each cell, and the attributes of `hc.categorize`; or the error."""
+) -> tuple[Int8[np.ndarray, "category head"], dict] | DataError:
+    """Outcome of each head, and the attributes of `hc.categorize`; or the error. Heads without numbers are out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatisticsWarning)  # warned about the whole
         try:
             members = categorize(scores, rule=rule, min_tasks=min_tasks)
         except DataError as error:
             return error
-    outcome = members["member"].sel(category=names).transpose("category", ...).values == 1
-    return outcome.reshape(len(names), -1), members.attrs
+    outcome = members["member"].where(members["effect"].notnull(), -1).astype(np.int8)
+    return outcome.sel(category=names).transpose("category", ...).values.reshape(len(names), -1), members.attrs

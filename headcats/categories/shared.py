@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from headcats.categories.argument_checks import MEMBERS, OVERLAP, check_is
+from headcats.categories.undecided import count_bounds, jaccard_bounds
 from headcats.errors import DataError, OptionError
 from headcats.statistics.agreement import jaccards
 from headcats.statistics.random_streams import stream
@@ -28,11 +29,13 @@ _SUPPRESSING |= {
 def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, seed: int = 0) -> xr.Dataset:
     """Exact set of categories per head, and how many heads share k categories, with the number expected by chance.
 
-    Only `in` counts. Chance: each category keeps its number of heads, placed at random and independently of the others,
-    over all heads (`expected`, `p`) or within each layer (`expected_within_layers`, `p_within_layers`). One-sided
-    `p = (1 + hits) / (1 + draws)`; a hit is a draw with at least the observed number of heads in exactly k categories.
-    **This tests whether categories are independent of each other, not whether they are specific:** heads that serve
-    everything give a small p too. Heads without a number in any category are left out.
+    Counts take undecided heads as out; beside them stand the least and most that settling these could give. "In here,
+    undecided there" is no difference: `hc.categories.differences` tests one. Chance: each category keeps its number of
+    heads, placed at random and independently of the others, over all heads (`expected`, `p`) or within each layer
+    (`expected_within_layers`, `p_within_layers`). One-sided `p = (1 + hits) / (1 + draws)`; a hit is a draw with at
+    least the observed number of heads in exactly k categories. **This tests whether categories are independent of each
+    other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number in
+    any category are left out.
 
     Args:
         members: What `hc.categorize` returns.
@@ -42,11 +45,13 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         seed: Seed of the placements.
 
     Returns:
-        The variables of `members`, and: `n_categories, set, undecided (layer, head)`; `observed, expected, p,
+        The variables of `members`, and: `undecided (category, layer, head)`; `n_categories, n_possible` (in or
+        undecided) and `set (layer, head)`, such as "Knowledge (3 undecided)"; `observed, expected, p,
         expected_within_layers, p_within_layers (k)` for exactly k = 1..n categories; `jaccard (category, other)`, NaN
-        if both are empty or one has no numbers, and, if the memberships were resampled, its 95 % percentile interval
-        `jaccard_low, jaccard_high` (resamples in which both are empty count as 0). Resampling adds the noise of the
-        data once more, so the interval can lie below a large overlap. See docs/schema.md.
+        if both are empty or one has no numbers; of both the bounds `observed_least, observed_most, jaccard_least,
+        jaccard_most`; if the memberships were resampled, the 95 % percentile interval `jaccard_low, jaccard_high`
+        (resamples in which both are empty count as 0). Resampling adds the noise of the data once more, so the interval
+        can lie below a large overlap. See docs/schema.md.
 
     Raises:
         OptionError: `draws` below 1, or another sign.
@@ -60,6 +65,8 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
         (('layer', 'head'), ('k',), ('category', 'other'))
         >>> int(shared.observed.sum()) == int((shared.n_categories > 0).sum())
         True
+        >>> bool(((shared.observed_least <= shared.observed) & (shared.observed <= shared.observed_most)).all())
+        True
 
     References:
         Phipson & Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9, 39 (why permutation p values count the observed one).
@@ -71,27 +78,34 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     order = ("category", "layer", "head")
     outcome = members["member"].transpose(*order).values
     has_number = members["effect"].transpose(*order).notnull().values
-    exists, with_numbers = has_number.any(axis=0), has_number.any(axis=(1, 2))
+    exists, with_numbers = has_number.any(axis=0), np.asarray(has_number.any(axis=(1, 2)))
     names = [str(name) for name in members["category"].values]
     member = outcome == 1
+    undecided = (outcome == 0) & with_numbers[:, None, None] & exists
     count = member.sum(axis=0)
     ks = np.arange(1, len(names) + 1)
     observed = np.array([(count == k).sum() for k in ks])
 
     result = members.assign_coords(k=ks, other=names)
+    result["undecided"] = (order, undecided)
     result["n_categories"] = (order[1:], count.astype(np.int8))
-    sets = ["+".join(itertools.compress(names, cell)) for cell in member.reshape(len(names), -1).T]
+    result["n_possible"] = (order[1:], (count + undecided.sum(axis=0)).astype(np.int8))
+    cells, open_cells = (rows.reshape(len(names), -1) for rows in (member, undecided))
+    sets = [_set_text(names, *cell) for cell in zip(cells.T, open_cells.T, strict=True)]
     result["set"] = (order[1:], np.array(sets, dtype=str).reshape(count.shape))
-    result["undecided"] = (order[1:], (count == 0) & (outcome[with_numbers] == 0).any(axis=0) & exists)
     result["observed"] = ("k", observed)
+    for end, bound in zip(("least", "most"), count_bounds(cells, open_cells), strict=True):
+        result[f"observed_{end}"] = ("k", bound)
     layers = np.broadcast_to(np.arange(member.shape[1])[:, None], exists.shape)[exists]
     for suffix, blocks in (("", np.full_like(layers, -1)), ("_within_layers", layers)):
         counts = _chance_counts(member[:, exists], blocks, names, draws=draws, seed=seed)
         result[f"expected{suffix}"] = ("k", counts.mean(axis=0))
         result[f"p{suffix}"] = ("k", (1 + (counts >= observed).sum(axis=0)) / (1 + draws))
     pairs = ("category", "other")
-    jaccard = jaccards(member.reshape(len(names), -1))
-    result["jaccard"] = (pairs, np.where(np.outer(with_numbers, with_numbers), jaccard, np.nan))
+    judged = np.outer(with_numbers, with_numbers)
+    indices = zip(("", "_least", "_most"), (jaccards(cells), *jaccard_bounds(cells, open_cells)), strict=True)
+    for suffix, jaccard in indices:
+        result[f"jaccard{suffix}"] = (pairs, np.where(judged, jaccard, np.nan))
     if "resampled_member" in members:
         resampled = members["resampled_member"].transpose("resample", *order).values
         spread = np.nan_to_num(jaccards(resampled.reshape(len(resampled), len(names), -1)), nan=0.0)
@@ -101,6 +115,11 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
             bound = np.quantile(spread, quantile, axis=0, method="inverted_cdf")
             result[name] = (pairs, np.where(unknown, np.nan, bound))
     return result
+
+
+def _set_text(names: list[str], inside: Bool[np.ndarray, " category"], undecided: Bool[np.ndarray, " category"]) -> str:
+    n = int(undecided.sum())
+    return " ".join(filter(None, ["+".join(itertools.compress(names, inside)), f"({n} undecided)" if n else ""]))
 
 
 def _of_sign(members: xr.Dataset, sign: str) -> xr.Dataset:
@@ -139,18 +158,19 @@ def _chance_counts(
 def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     """Heads in exactly each set of categories, and in none, with the number expected by chance.
 
-    Chance is that of `hc.overlap`, of which only `in` counts: categories keep their sizes and are placed independently
-    of each other, over all heads or within each layer. The distribution is a chain of hypergeometric ones, computed
+    Undecided heads count as out; `observed_least` and `observed_most` are the heads that are in exactly this set for
+    certain, and possibly. Chance is that of `hc.overlap`: categories keep their sizes and are placed independently of
+    each other, over all heads or within each layer. The distribution is a chain of hypergeometric ones, computed
     rather than drawn. Categories and heads without numbers are left out.
 
     Dims `set` (names joined by "+" in the order of the categories, "" for none: 2^n of them, small sets first) and
-    `category` (those with numbers). `contains (set, category)`; over `set`: `observed`, `heads` (such as "L0H1, L2H0"),
-    `expected` (mean number of heads; over all sets they sum to the number of heads), `low, high` (95 % interval of the
-    number), `p` (at least as many as observed, one-sided), and the last four with the suffix `_within_layers`.
-    Attributes of the overlap, with `n_heads`. A DataError without numbers in any category.
+    `category` (those with numbers). `contains (set, category)`; over `set`: `observed, observed_least, observed_most`,
+    `heads` (such as "L0H1, L2H0"), `expected` (mean number of heads; over all sets they sum to the number of heads),
+    `low, high` (95 % interval of the number), `p` (at least as many as observed, one-sided), and the last four with the
+    suffix `_within_layers`. Attributes of the overlap, with `n_heads`. A DataError without numbers in any category.
     """
     check_is(overlap, OVERLAP, by="exact_sets")
-    grids = overlap[["member", "effect"]].transpose("category", "layer", "head")
+    grids = overlap[["member", "effect", "undecided"]].transpose("category", "layer", "head")
     has_number = grids["effect"].notnull().values
     with_numbers = has_number.any(axis=(1, 2))
     if not with_numbers.any():
@@ -158,6 +178,7 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
     exists = np.asarray(has_number.any(axis=0))
     names = [str(name) for name in overlap["category"].values[with_numbers]]
     member = grids["member"].values[with_numbers] == 1
+    undecided = grids["undecided"].values[with_numbers]
     contains = np.array(sorted(itertools.product((True, False), repeat=len(names)), key=sum))
 
     rows: list[dict[str, Any]] = []
@@ -169,9 +190,13 @@ def exact_sets(overlap: xr.Dataset) -> xr.Dataset:
         ],
     }
     for inside in contains:
-        exact = exists & (member == inside[:, None, None]).all(axis=0)
+        matches = member == inside[:, None, None]
+        exact, certain, possible = (
+            exists & fits.all(axis=0) for fits in (matches, matches & ~undecided, matches | undecided)
+        )
         heads = ", ".join(f"L{i}H{j}" for i, j in zip(layers[exact], numbers[exact], strict=True))
-        rows.append({"observed": int(exact.sum()), "heads": heads})
+        counts = {"observed": exact, "observed_least": certain, "observed_most": possible}
+        rows.append({name: int(found.sum()) for name, found in counts.items()} | {"heads": heads})
         for suffix, sizes in blocks.items():
             chance = _by_chance(sizes, inside, rows[-1]["observed"])
             rows[-1] |= {f"{name}{suffix}": value for name, value in chance.items()}

@@ -24,7 +24,8 @@ from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULT_RULE
 
-_COUNTS = ["observed", "expected", "p", "expected_within_layers", "p_within_layers"]
+_COUNTS = ["observed", "observed_least", "observed_most", "expected", "p", "expected_within_layers", "p_within_layers"]
+_JACCARD = ["jaccard", "jaccard_low", "jaccard_high", "jaccard_least", "jaccard_most"]
 _CSV = "Write the head list to DIR/heads.csv, with non-default options in its name."
 
 
@@ -52,11 +53,12 @@ def map_command(
     the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
     `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`); `heads` (`head`,
     `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
-    `probability`, `approximation`); `shared` (heads in exactly `k` categories: `observed`, `expected`, `p`,
-    `expected_within_layers`, `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with `jaccard_low` and
-    `jaccard_high`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation, `categories`
-    count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`, `heads`,
-    `largest_score`). `files` has `map` null where the folder cannot be written.
+    `probability`, `approximation`); `shared` (heads in exactly `k` categories: `observed`, the bounds `observed_least`
+    and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
+    `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
+    `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation,
+    `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
+    `heads`, `largest_score`). `files` has `map` null where the folder cannot be written.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
@@ -197,7 +199,7 @@ def _relation_numbers(
 
 def _overlap_numbers(shared: xr.Dataset) -> dict[str, Any]:
     names = shared["category"].values.tolist()
-    ends = [name for name in ("jaccard", "jaccard_low", "jaccard_high") if name in shared]
+    ends = [name for name in _JACCARD if name in shared]
     heads = head_table(shared).to_dict("records")
     return {
         "heads": [

@@ -14,6 +14,7 @@ from headcats.figures.colours import (
     Palette,
     category_colours,
     entry_of,
+    ink_on,
     named_palette,
 )
 from headcats.figures.figure import figure
@@ -30,8 +31,8 @@ ALL, UNDECIDED, SUPPRESSING = "All Categories", "Undecided", "Suppressing"
 _OUTCOMES = {1: "in", 0: "undecided", -1: "out"}
 _GRID = ("layer", "head")
 _VARIABLES = {
-    **dict.fromkeys(("n_categories", "set", "undecided"), _GRID),
-    **dict.fromkeys(("member", *NUMBERS, "tasks"), ("category", *_GRID)),
+    **dict.fromkeys(("n_categories", "set"), _GRID),
+    **dict.fromkeys(("member", "undecided", *NUMBERS, "tasks"), ("category", *_GRID)),
 }
 _COLUMNS = ["panel", "layer", "head", "name", "set", "n_categories", "label", "colour", "outcome", "hatched"]
 _WIDE, _TALL, _BETWEEN, _BESIDE = 200, 420, 46, 54  # pixels of a panel, between two, and on both sides of them
@@ -45,16 +46,17 @@ def overlap_map(
 
     The first panel colours a head by its category, or by how many it is in, and writes that on the cell where it is
     wide enough: the category's first letters, bold in the legend, or the number. Each further panel shows every head of
-    one category, shared ones included. Undecided heads are hatched; layers without attention heads (hybrid models) and
-    heads that a layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which
-    have a map of their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects,
-    intervals, q and tasks.
+    one category, shared ones included. Hatched: undecided in the panel's category, in the first panel in at least one,
+    so that a head of one category may yet be in others. Layers without attention heads (hybrid models) and heads that a
+    layer lacks (effect NaN) stay blank. A triangle marks heads that suppress the panel's category, which have a map of
+    their own: `hc.overlap(members, sign="suppressing")`. Hover over a head for its name, set, effects, intervals, q and
+    tasks.
 
     Args:
-        overlap: As `hc.overlap` returns it: `n_categories, set, undecided (layer, head)` and
-            `member, effect, low, high, q_value, tasks (category, layer, head)`; effects in shares of the
-            clean-corrupted gap, positive = the head helps. 1 to 8 categories; their order and colours come from the
-            attribute `categories`. `suppressing (category, layer, head)`, where present: 1 = marked by a triangle.
+        overlap: As `hc.overlap` returns it: `n_categories, set (layer, head)` and `member, undecided, effect, low,
+            high, q_value, tasks (category, layer, head)`; effects in shares of the clean-corrupted gap, positive = the
+            head helps. 1 to 8 categories; their order and colours come from the attribute `categories`. `suppressing
+            (category, layer, head)`, where present: 1 = marked by a triangle.
         palette: Name of the colours; `"headcats"` takes the suite's own, `"colour_blind"` some that are told apart
             under every common colour blindness.
         letters: `"auto"`, or `"none"` for cells without letters.
@@ -106,8 +108,8 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     names = np.array([str(name) for name in overlap["category"].values])
     inside = (overlap["member"] == 1).transpose(*_GRID, "category").to_numpy().reshape(-1, len(names))
     sets = {"set": overlap["set"].astype(str), "n_categories": overlap["n_categories"].astype(int)}
-    exists = overlap["effect"].notnull().any("category")
-    heads = head_rows(overlap, sets | {"hatched": overlap["undecided"].astype(bool), "exists": exists})
+    exists, undecided = (table.any("category") for table in (overlap["effect"].notnull(), overlap["undecided"]))
+    heads = head_rows(overlap, sets | {"hatched": undecided.astype(bool), "exists": exists})
     n = heads["n_categories"]
     label = entry_of(n, names[inside.argmax(1)])
     first = heads.assign(panel=ALL, label=label, suppresses=False, **dict.fromkeys(NUMBERS, np.nan), tasks="")
@@ -116,12 +118,13 @@ def overlap_frame(overlap: xr.Dataset, colours: Palette) -> pd.DataFrame:
     for name in names:
         table = overlap.sel(category=name)
         suppresses = (table["suppressing"] if "suppressing" in table else table["member"] * 0) == 1
-        columns = {"member": table["member"].astype(int), "suppresses": suppresses}
+        columns = {"member": table["member"].astype(int), "hatched": table["undecided"].astype(bool)}
+        columns |= {"suppresses": suppresses}
         columns |= {number: table[number].astype(float) for number in NUMBERS}
         rows = head_rows(table, columns | {"tasks": table["tasks"].astype(str)})
         member = rows.pop("member")
         label, outcome = np.where(member == 1, name, NO_CATEGORY), member.map(_OUTCOMES)
-        rows = rows.assign(panel=name, label=label, outcome=outcome, hatched=member == 0, exists=rows["effect"].notna())
+        rows = rows.assign(panel=name, label=label, outcome=outcome, exists=rows["effect"].notna())
         panels.append(rows.assign(set=heads["set"], n_categories=n))
     frame = pd.concat(panels, ignore_index=True)
     # Rules call a NaN undecided, but a head that does not exist is not.
@@ -165,29 +168,35 @@ def overlap_grid(
     categories = {name: panel_rows[name] for name in colours.categories}
     panels = []
     for name, rows in panel_rows.items():
-        members = {name: rows} if name != ALL else categories
-        pointed, template = _pointed(rows, members, numbers)
+        pointed, template = _pointed(rows, categories, [name] if name != ALL else list(categories), numbers)
+        hatched = rows[rows["hatched"]]
+        inks = hatched["colour"].map(ink_on).where(hatched["outcome"] == "in", HATCH)
         traces = [
             cells.heatmap(pointed, "label", name=name, template=template, colours=colours.entries),
-            cells.hatching(rows[rows["hatched"]], name=UNDECIDED),
+            *(cells.hatching(hatched[inks == ink], name=UNDECIDED, ink=ink) for ink in sorted({HATCH, *inks})),
             cells.letters(rows, symbols) if name == ALL else None,
             cells.symbols(rows[rows["suppresses"]], name=SUPPRESSING, symbol="triangle-down", share=0.35),
         ]
-        panels.append(Panel(name, [cells.plot(traces)], notes=[_count(rows, overlap)]))
-    caption = [*caption, *_nobody(overlap, frame)]
+        panels.append(Panel(name, [cells.plot(traces)], notes=_counts(rows, overlap)))
+    elsewhere = (frame["hatched"] & (frame["n_categories"] > 0)).any()
+    hatching = ["hatched: undecided in that category; first panel: in at least one"] if elsewhere else []
+    caption = [*caption, *hatching, *_nobody(overlap, frame)]
     return PanelGrid(panels, frame, title, caption, one_row=True, beside=Legend(entries, symbols))
 
 
 def _pointed(
-    rows: pd.DataFrame, members: dict[str, pd.DataFrame], numbers: Callable[[int], str]
+    rows: pd.DataFrame, categories: dict[str, pd.DataFrame], shown: Sequence[str], numbers: Callable[[int], str]
 ) -> tuple[pd.DataFrame, str]:
-    """The rows of a panel with what the pointer shows of its categories, and its template."""
+    """The rows of a panel with what the pointer shows of `shown` categories, and its template."""
     pointed, template = rows.copy(), ["<b>%{pointed}</b>"]
-    sets = rows["set"].map(lambda joined: escaped(joined).replace("+", " + ") or "no category")
-    undecided, suppressed = _mentioned(members, "hatched", "undecided"), _mentioned(members, "suppresses", "suppresses")
-    pointed["pointed"] = rows["name"] + ": " + sets + undecided + suppressed
+    inside = _marked({name: row["outcome"] == "in" for name, row in categories.items()}, " + ")
+    pointed["pointed"] = rows["name"] + ": " + inside.replace("", "no category")
+    for column, word in (("hatched", "undecided"), ("suppresses", "suppresses")):
+        names = _marked({name: row[column] for name, row in categories.items()}, ", ")
+        pointed["pointed"] += (f" ({word}: " + names + ")").where(names != "", "")
     pointed["tasks"] = ""
-    for i, (category, row) in enumerate(members.items()):
+    for i, category in enumerate(shown):
+        row = categories[category]
         for number in NUMBERS:
             pointed[f"{number}{i}"] = row[number]
         has_numbers = row["effect"].notna().any()
@@ -197,17 +206,19 @@ def _pointed(
     return pointed, "<br>".join(template) + "%{tasks}"
 
 
-def _mentioned(members: dict[str, pd.DataFrame], mark: str, word: str) -> pd.Series:
-    """For every head the categories with a mark, such as " (undecided: Knowledge)"."""
-    names = [escaped(name) for name in members]
-    rows = np.stack([row[mark].to_numpy(dtype=bool) for row in members.values()], axis=1)
-    joined = [", ".join(name for name, marked in zip(names, row, strict=True) if marked) for row in rows]
-    return pd.Series([f" ({word}: {text})" if text else "" for text in joined])
+def _marked(marks: dict[str, pd.Series], separator: str) -> pd.Series:
+    """For every head the names of the categories that mark it."""
+    names = np.array([escaped(name) for name in marks])
+    by_head = np.stack([mark.to_numpy(dtype=bool) for mark in marks.values()], axis=1)
+    return pd.Series([separator.join(names[marked]) for marked in by_head])
 
 
-def _count(rows: pd.DataFrame, overlap: xr.Dataset) -> str:
-    n, total = int((rows["outcome"] == "in").sum()), int((rows["outcome"] != MISSING).sum())
-    return f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {total}" if total else "not judged"
+def _counts(rows: pd.DataFrame, overlap: xr.Dataset) -> list[str]:
+    n, total, undecided = (int(m.sum()) for m in (rows["outcome"] == "in", rows["outcome"] != MISSING, rows["hatched"]))
+    if not total:
+        return ["not judged"]
+    heads = f"{n or 'no'} {_kind(overlap)}{'head' if n < 2 else 'heads'} of {total}"
+    return [heads, f"{undecided} undecided{' in some' * (rows['panel'].iloc[0] == ALL)}"] if undecided else [heads]
 
 
 def _kind(overlap: xr.Dataset) -> str:

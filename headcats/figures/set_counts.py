@@ -9,21 +9,31 @@ import xarray as xr
 
 from headcats.categories.shared import exact_sets
 from headcats.errors import OptionError
-from headcats.figures.colours import OUTLINE, TEXT, UNCLASSIFIED, Palette, entry_of, named_palette, suite_colours
+from headcats.figures.colours import (
+    OUTLINE,
+    TEXT,
+    UNCLASSIFIED,
+    Palette,
+    entry_of,
+    ink_on,
+    named_palette,
+    suite_colours,
+)
 from headcats.figures.figure import figure
 from headcats.figures.panels.axes import Axis, Scale
 from headcats.figures.panels.grid import PanelGrid
 from headcats.figures.panels.layout import WIDEST, Panel, Plot
+from headcats.figures.panels.legend import hatched
 from headcats.figures.panels.text import escaped
 from headcats.figures.tables import require
 
-_VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect"), ("category", "layer", "head"))
+_VARIABLES: dict[str, tuple[str, ...]] = dict.fromkeys(("member", "effect", "undecided"), ("category", "layer", "head"))
 # Suffix of the variables of `exact_sets` -> row of numbers, symbol, and where in its column (in columns) it stands.
 _CHANCES = {"": ("by chance", "diamond", 0.1), "_within_layers": ("by chance in layers", "circle-open", 0.3)}
-_ROWS = ("heads", *(row for row, _, _ in _CHANCES.values()))
+_ROWS = ("heads", "least–most", *(row for row, _, _ in _CHANCES.values()))
 _BAR, _BAR_AT = 0.36, -0.2
 # Pixels. Columns grow to the second width where there are few.
-_COLUMN, _WIDE, _ROW, _HEIGHT, _LEAST, _BESIDE = 38, 130, 22, 220, 500, 60
+_COLUMN, _WIDE, _ROW, _HEIGHT, _LEAST, _BESIDE = 44, 130, 22, 220, 500, 60
 
 
 @figure
@@ -32,26 +42,28 @@ def set_counts(
 ) -> PanelGrid:
     """Heads that are in exactly each set of categories, beside their number by chance: an UpSet plot.
 
-    One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed.
-    Diamond: mean number by chance, every category's heads spread independently of the others over all heads; circle:
-    over the heads of each layer; lines: their exact 95 % intervals. Shown are all single categories, every other set
-    with heads, and sets without heads of which chance would give at least `at_least`; the caption says what is left
-    out. Chance tests whether categories are independent of each other, not whether they are specific.
+    One column per set, small sets first; filled dots below it say which categories it has. Bars: heads observed,
+    undecided ones counted as out; hatched where a head is undecided in another category. Below: the least and most
+    heads that settling these could give. Diamond: mean number by chance, every category's heads spread independently of
+    the others over all heads; circle: over the heads of each layer; lines: their exact 95 % intervals. Shown are all
+    single categories, every other set with heads, and sets without heads of which chance would give at least
+    `at_least`; the caption says what is left out. Chance tests whether categories are independent of each other, not
+    whether they are specific.
 
     Args:
-        overlap: As `hc.overlap` returns it: `member` (1 = in) and `effect (category, layer, head)`; 1 to 8 categories,
-            whose order and colours come from the attribute `categories`, or without it from their names. Categories and
-            heads without numbers take no part.
+        overlap: As `hc.overlap` returns it: `member` (1 = in), `effect` and `undecided (category, layer, head)`; 1 to 8
+            categories, whose order and colours come from the attribute `categories`, or without it from their names.
+            Categories and heads without numbers take no part.
         palette: As in `overlap_map`.
         at_least: Heads that chance has to give, in either way, to a set without heads that is shown; at least 0.
         title: Written above; that of an approximation (attribute of that name) says so.
 
     Returns:
         The figure. `hc.figures.data(fig)` has one row per set, shown or not, also that of no category: `set` (names
-        joined by "+", "" for none), `n_categories, observed, expected, low, high, p, expected_within_layers,
-        low_within_layers, high_within_layers, p_within_layers` (p: at least as many by chance, one-sided), `heads`
-        (such as "L0H1, L2H0"), `label, colour` (as in `overlap_map`), `shown`; also `approximation`, if any.
-        `observed` and both `expected` sum to the number of heads.
+        joined by "+", "" for none), `n_categories, observed, observed_least, observed_most, expected, low, high, p,
+        expected_within_layers, low_within_layers, high_within_layers, p_within_layers` (p: at least as many by chance,
+        one-sided), `heads` (such as "L0H1, L2H0"), `label, colour` (as in `overlap_map`), `shown`; also
+        `approximation`, if any. `observed` and both `expected` sum to the number of heads.
 
     Raises:
         DataError: a variable or dimension is missing, a category that the attribute `categories` does not list, or no
@@ -88,19 +100,20 @@ def set_counts(
     heads = Scale(0.0, most, "heads", format="d" if most > 5 else "")
     hovertext = [_pointed(row) for row in columns.itertuples()]  # `text` would be written on bars
     hover = {"hovertext": hovertext, "hovertemplate": "%{hovertext}<extra></extra>"}
-    bars = [_bars(columns, hover), *(_chance(columns, suffix) for suffix in _CHANCES)]
+    bars = [*_bars(columns, hover), *(_chance(columns, suffix) for suffix in _CHANCES)]
     inside = sets["contains"].transpose("set", "category").to_numpy()[frame["shown"]].astype(bool)
     # Bars of no head have nothing to point at; their numbers have.
     dots = [*_numbers(columns, hover), *_dots(inside)]
     plots = [Plot(Axis("set", n), heads, (width, _HEIGHT), bars), Plot(Axis("set", n), y, (width, _ROW * y.n), dots)]
     caption = _caption(frame, [name for name in order if name not in categories], at_least=at_least)
-    return PanelGrid([Panel("", plots)], frame, title, caption)
+    return PanelGrid([Panel("", plots)], frame, title, caption, layout={"barmode": "overlay"})
 
 
 def _frame(sets: xr.Dataset, colours: Palette, *, at_least: float, most: int) -> pd.DataFrame:
     sets = sets.assign(n_categories=sets["contains"].sum("category")).drop_dims("category")
     by_chance = [f"{name}{suffix}" for suffix in _CHANCES for name in ("expected", "low", "high", "p")]
-    frame = sets[["n_categories", "observed", *by_chance, "heads"]].to_dataframe().reset_index()
+    observed = ["observed", "observed_least", "observed_most"]
+    frame = sets[["n_categories", *observed, *by_chance, "heads"]].to_dataframe().reset_index()
     n = frame["n_categories"]
     frame["label"] = entry_of(n, frame["set"])
     frame["colour"] = frame["label"].map(colours.entries)
@@ -122,18 +135,23 @@ def _pointed(row: Any) -> str:
         for suffix, (name, _, _) in _CHANCES.items()
     )
     heads = f": {_first(row.heads)}" if row.heads else ""
-    return f"<b>{escaped(row.set).replace('+', ' + ')}</b><br>{row.observed} observed{heads}{''.join(chances)}"
+    least, most = row.observed_least, row.observed_most
+    observed = f"{row.observed} observed{f' (least {least}, most {most})' if least < most else ''}{heads}"
+    return f"<b>{escaped(row.set).replace('+', ' + ')}</b><br>{observed}{''.join(chances)}"
 
 
-def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> go.Bar:
-    return go.Bar(
-        x=np.arange(len(columns)) + _BAR_AT,
-        y=columns["observed"].to_numpy(),
-        width=_BAR,
-        marker={"color": list(columns["colour"]), "line": {"color": OUTLINE, "width": 0.5}},
-        name="heads observed",
-        **hover,
-    )
+def _bars(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Bar]:
+    """Heads of each set: those that are out of all others, and on top those that are undecided in some."""
+    colours, certain = list(columns["colour"]), columns["observed_least"].to_numpy()
+    outline = {"line": {"color": OUTLINE, "width": 0.5}}
+    undecided = outline | {"pattern": hatched(colours, [ink_on(colour) for colour in colours])}
+    return [
+        go.Bar(x=np.arange(len(columns)) + _BAR_AT, y=heads, base=base, width=_BAR, marker=marker, name=name, **hover)
+        for name, heads, base, marker in (
+            ("heads for certain", certain, 0, {"color": colours} | outline),
+            ("heads undecided elsewhere", columns["observed"].to_numpy() - certain, certain, undecided),
+        )
+    ]
 
 
 def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:
@@ -153,6 +171,7 @@ def _chance(columns: pd.DataFrame, suffix: str) -> go.Scatter:
 def _numbers(columns: pd.DataFrame, hover: dict[str, Any]) -> list[go.Scatter]:
     """The rows of numbers between bars and dots."""
     texts = [[f"<b>{number}</b>" for number in columns["observed"]]]
+    texts.append([_span(*bounds) for bounds in columns[["observed_least", "observed_most"]].to_numpy().tolist()])
     texts += [[_number(value) for value in columns[f"expected{suffix}"]] for suffix in _CHANCES]
     places, font = np.arange(len(columns)), {"size": 11, "color": TEXT}
     return [
@@ -186,6 +205,10 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def _span(least: int, most: int) -> str:
+    return f"{least}–{most}" if least < most else str(most)
+
+
 def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float) -> list[str]:
     none = frame[frame["n_categories"] == 0].iloc[0]
     by_chance = f"by chance {_number(none.expected)}, in layers {_number(none.expected_within_layers)}"
@@ -196,6 +219,8 @@ def _caption(frame: pd.DataFrame, not_judged: list[str], *, at_least: float) -> 
         "lines: 95 % of placements",
         f"in no category: {none.observed} heads ({by_chance})",
     ]
+    if (frame["observed_least"] < frame["observed_most"]).any():
+        parts[1:1] = ["hatched: undecided in others", "least–most: as undecided heads may turn out"]
     left_out = frame[~frame["shown"] & (frame["n_categories"] > 0)]
     empty, full = left_out[left_out["observed"] == 0], left_out[left_out["observed"] > 0]
     if len(empty):

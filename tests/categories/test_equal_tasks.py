@@ -57,7 +57,7 @@ def test_a_range_leaves_out_one_subset_in_forty_at_each_end(
     sizes = iter([0, 0, 1, 1, *[2] * 92, 3, 3, 4, 4])
 
     def judged(*arguments: object, **options: object) -> tuple[np.ndarray, dict]:
-        return np.arange(6) < np.array([[next(sizes)], [6]]), {}
+        return np.where(np.arange(6) < np.array([[next(sizes)], [6]]), 1, -1), {}
 
     monkeypatch.setattr(equal_tasks, "_categorized", judged)
     monkeypatch.setattr(
@@ -81,6 +81,11 @@ def test_equal_numbers_of_tasks_change_nothing(scores: xr.Dataset) -> None:
     found = subsampled_overlap(equal, rule=rules.fdr(), subsets=3)
     assert found["size"].values.tolist() == categorize(equal, rule=rules.fdr())["size"].values.tolist()
     assert (found["size_low"] == found["size_high"]).all()
+    whole = overlap(categorize(equal, rule=rules.fdr(min_effect=0.01)), draws=1)
+    found = subsampled_overlap(equal, rule=rules.fdr(min_effect=0.01), subsets=3)
+    for name in ("observed", "observed_least", "observed_most"):
+        assert found[name].values.tolist() == whole[name].values.tolist()
+    assert (found["observed_most"] > found["observed"]).any()
 
 
 def test_the_seed_decides(scores: xr.Dataset) -> None:

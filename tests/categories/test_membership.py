@@ -318,10 +318,15 @@ def test_sets_counts_and_jaccard_by_hand() -> None:
     assert result["n_categories"].values.ravel().tolist() == [3, 1, 2, 0, 0]
     assert result["n_categories"].dtype == np.int8
     assert result["set"].values.ravel().tolist() == [
-        "Algorithmic+Knowledge+Linguistic", "Algorithmic", "Knowledge+Linguistic", "", "",
+        "Algorithmic+Knowledge+Linguistic", "Algorithmic (1 undecided)", "Knowledge+Linguistic (1 undecided)",
+        "(1 undecided)", "",
     ]  # fmt: skip
-    assert result["undecided"].values.ravel().tolist() == [False, False, False, True, False]
+    assert result["n_possible"].values.ravel().tolist() == [3, 2, 3, 1, 0]
+    np.testing.assert_array_equal(result["undecided"], members["member"] == 0)
     assert result["observed"].values.tolist() == [1, 1, 1]
+    assert result["observed_least"].values.tolist() == [0, 0, 1]
+    assert result["observed_most"].values.tolist() == [2, 2, 2]
+    assert [float(result[f"jaccard_{end}"][0, 1]) for end in ("least", "most")] == [1 / 4, 1]
     assert result["k"].values.tolist() == [1, 2, 3]
     np.testing.assert_allclose(result["jaccard"], [[1, 1 / 3, 1 / 3], [1 / 3, 1, 1], [1 / 3, 1, 1]])
     xr.testing.assert_identical(result["member"], members["member"])
@@ -369,7 +374,7 @@ def test_heads_that_do_not_exist_take_no_part() -> None:
     exists = np.array([True, True, False, False])
     result = overlap(members_of([[1, 1, 0, 0], [1, 1, 0, 0]], exists=exists), draws=200)
     assert result["expected"].sel(k=2) == 2
-    assert result["undecided"].values.ravel().tolist() == [False] * 4
+    assert not result["undecided"].any()
 
 
 def test_chance_does_not_depend_on_the_order_of_categories() -> None:

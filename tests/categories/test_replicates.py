@@ -98,7 +98,7 @@ def test_a_run_without_a_number_keeps_a_head_from_being_in_always() -> None:
 def test_the_result_goes_on_to_overlap_and_list() -> None:
     runs = {"a": members_of([[1, 1], [1, 0]]), "b": members_of([[1, 0], [1, 1]])}
     found = replicated(runs, by="always")
-    assert overlap(found)["set"].values.ravel().tolist() == ["Knowledge+Linguistic", ""]
+    assert overlap(found)["set"].values.ravel().tolist() == ["Knowledge+Linguistic", "(2 undecided)"]
     assert head_table(found)["tasks"].tolist() == ["a,b", "a,b"]
 
 

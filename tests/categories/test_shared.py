@@ -109,6 +109,16 @@ def test_categories_of_all_heads_leave_nothing_to_chance() -> None:
     assert numbers == pytest.approx([12, 12, 12, 12, 1])
 
 
+def test_heads_of_a_set_for_certain_and_possibly() -> None:
+    member = np.array([[[1, 1, 1, 0, -1]], [[-1, 0, 1, 0, 0]]])
+    sets = exact_sets(overlap_of(member))
+    assert sets["set"].values.tolist() == ["", "C0", "C1", "C0+C1"]
+    counts = {name: sets[name].values.tolist() for name in ("observed", "observed_least", "observed_most")}
+    assert counts["observed"] == [2, 2, 0, 1]
+    assert counts["observed_least"] == [0, 1, 0, 1]
+    assert counts["observed_most"] == [2, 3, 2, 3]
+
+
 def test_something_else_is_refused_by_name() -> None:
     with pytest.raises(DataError, match="exact_sets takes"):
         exact_sets(xr.Dataset())

@@ -27,14 +27,16 @@ def overlap_of(
     names = np.array(list(categories))
     n, n_layers, n_heads = member.shape
     grid = ("category", "layer", "head")
-    inside = member == 1
-    sets = np.array([["+".join(names[inside[:, i, j]]) for j in range(n_heads)] for i in range(n_layers)])
+    inside, undecided = member == 1, member == 0
+    sets = []
+    for cell, n_undecided in zip(inside.reshape(n, -1).T, undecided.sum(0).ravel(), strict=True):
+        sets.append(("+".join(names[cell]) + f" ({n_undecided} undecided)" * bool(n_undecided)).strip())
     number = np.arange(n)[:, None, None] * 0.1 + np.arange(n_layers)[:, None] * 0.01 + np.arange(n_heads) * 0.001
     return xr.Dataset(
         {
             "n_categories": (("layer", "head"), inside.sum(0).astype(np.int8)),
-            "set": (("layer", "head"), sets),
-            "undecided": (("layer", "head"), (~inside.any(0)) & (member == 0).any(0)),
+            "set": (("layer", "head"), np.array(sets).reshape(n_layers, n_heads)),
+            "undecided": (grid, undecided),
             "member": (grid, member.astype(np.int8)),
             "effect": (grid, number),
             "low": (grid, number - 0.02),

@@ -25,7 +25,8 @@ def test_hover_names_the_head_its_set_and_its_tasks() -> None:
     assert everything.text[0][1] == "L1H0: Algorithmic + Translation"
     assert re.findall(r"[A-Z]\w+", everything.text[1][2]) == ["L2H1", "Knowledge"]
     assert "undecided" in everything.text[1][2]
-    assert algorithmic.text[1][2] == "L2H1: no category"
+    # The panel of a category says what its heads are in the others.
+    assert algorithmic.text[1][2] == "L2H1: no category (undecided: Knowledge)"
     tasks = ["Algorithmic", "copy", "reverse"]
     assert words(algorithmic.hovertext[0][1]) == tasks
     assert words(everything.hovertext[0][1]) == [*tasks, "Translation", "copy", "reverse"]

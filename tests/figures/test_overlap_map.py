@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -114,6 +116,34 @@ def test_undecided_heads_are_hatched() -> None:
     assert set(zip(hatched.panel, hatched.name, strict=True)) == {("All Categories", "L2H1"), ("Knowledge", "L2H1")}
 
 
+def test_heads_of_a_category_that_are_undecided_in_others_are_hatched_too() -> None:
+    member = BY_HAND.copy()
+    member[[1, 2], 0, 1] = 0
+    fig = overlap_map(overlap_of(member))
+    frame = data(fig)
+    hatched = frame[frame.hatched]
+    assert set(zip(hatched.panel, hatched.name, strict=True)) == {
+        *(("All Categories", name) for name in ("L0H1", "L2H1")),
+        *(("Knowledge", name) for name in ("L0H1", "L2H1")),
+        ("Linguistic", "L0H1"),
+    }
+    row = frame.set_index(["panel", "name"]).loc[("All Categories", "L0H1")]
+    assert (row.set, row.label, row.outcome) == ("Algorithmic (2 undecided)", "Algorithmic", "in")
+    # Lines over the coloured cell of the first panel, other lines over grey ones.
+    lines = [trace for trace in fig.data if trace.name == "Undecided" and trace.type == "scatter" and len(trace.x)]
+    first = [trace for trace in lines if trace.xaxis == heatmaps(fig)[0].xaxis]
+    assert [(round(np.nanmean(t.x)), round(np.nanmean(t.y))) for t in first] == [(2, 1), (0, 1)]
+    assert len({trace.line.color for trace in first}) == 2
+    for trace in heatmaps(fig)[:2]:
+        assert trace.text[1][0] == "L0H1: Algorithmic (undecided: Knowledge, Linguistic)"
+    assert any(text.startswith("hatched: ") for text in texts_of(fig))
+    assert [text for text in texts_of(fig) if re.match(r"\d undecided", text)] == [
+        "2 undecided in some",
+        "2 undecided",
+        "1 undecided",
+    ]
+
+
 def test_frame_has_one_row_per_panel_and_head() -> None:
     overlap = overlap_of(BY_HAND)
     frame = data(overlap_map(overlap))
@@ -169,7 +199,7 @@ def ragged(member: np.ndarray = BY_HAND) -> xr.Dataset:
     known = np.broadcast_to(exists, member.shape).copy()
     known[0, 2, 1] = False
     overlap = overlap_of(np.where(known, member, 0))
-    overlap["undecided"] = overlap.undecided & exists
+    overlap["undecided"] = overlap.undecided & known
     return overlap.assign(effect=overlap.effect.where(known))
 
 

@@ -31,7 +31,8 @@ def test_every_set_is_in_the_numbers_and_they_sum_to_the_heads() -> None:
     assert frame[["expected", "expected_within_layers"]].sum().tolist() == pytest.approx([48, 48])
     sets = exact_sets(table)
     assert frame.set.tolist() == sets["set"].values.tolist()
-    for column in ("observed", "low", "high", "p", "expected_within_layers", "p_within_layers"):
+    bounds = ("observed_least", "observed_most")
+    for column in ("observed", *bounds, "low", "high", "p", "expected_within_layers", "p_within_layers"):
         assert frame[column].tolist() == sets[column].values.tolist()
 
 
@@ -53,8 +54,11 @@ def test_bars_chance_and_dots_stand_in_one_column_per_set() -> None:
     fig = set_counts(whole_overlap(6, 8))
     frame = data(fig)
     shown = frame[frame.shown].reset_index(drop=True)
-    bars = trace(fig, "heads observed")
-    assert bars.y.tolist() == shown.observed.tolist()
+    bars, undecided = trace(fig, "heads for certain"), trace(fig, "heads undecided elsewhere")
+    assert bars.y.tolist() == undecided.base.tolist() == shown.observed_least.tolist()
+    assert (bars.y + undecided.y).tolist() == shown.observed.tolist()
+    assert set(undecided.marker.pattern.bgcolor) == set(shown.colour)
+    assert 0 < sum(undecided.y) < shown.observed.sum()
     assert np.round(bars.x).astype(int).tolist() == list(range(len(shown)))
     assert list(bars.marker.color) == shown.colour.tolist()
     for name, suffix in (("by chance", ""), ("by chance in layers", "_within_layers")):
@@ -90,17 +94,26 @@ def test_hover_names_the_heads_and_the_numbers_say_the_same_without_it() -> None
     member[:, 0] = 1
     member[0, 1, :8] = 1
     fig = set_counts(table_of(member, categories={"a<b>": "#123456", "c": "#654321"}))
-    both = trace(fig, "heads observed").hovertext[2]
+    both = trace(fig, "heads for certain").hovertext[2]
     assert both.startswith(f"<b>{html.escape('a<b>')} + c</b>")
     assert "10 observed: L0H0, L0H1" in both
     assert "by chance: 9.00 [8, 10], p 0.24" in both
     assert "in layers: 10.00 [10, 10], p 1" in both
     rows = [list(trace(fig, f"{name}, written").text) for name in ("heads", "by chance", "by chance in layers")]
     assert [row[2] for row in rows] == ["<b>10</b>", "9.00", "10.0"]
-    assert trace(fig, "heads, written").hovertext == trace(fig, "heads observed").hovertext
+    assert trace(fig, "heads, written").hovertext == trace(fig, "heads for certain").hovertext
     member[:] = 1
     full = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
-    assert "and 8 more" in trace(full, "heads observed").hovertext[2]
+    assert "and 8 more" in trace(full, "heads for certain").hovertext[2]
+    assert "least" not in trace(full, "heads for certain").hovertext[2] + caption(full)
+
+
+def test_what_undecided_heads_could_become_is_written_and_said() -> None:
+    member = np.array([[[1, 1, 0]], [[-1, 0, -1]]])
+    fig = set_counts(table_of(member, categories={"a": "#123456", "c": "#654321"}))
+    assert list(trace(fig, "least–most, written").text) == ["1–3", "0"]
+    assert "2 observed (least 1, most 3): L0H0, L0H1" in trace(fig, "heads for certain").hovertext[0]
+    assert "hatched: undecided in others" in caption(fig)
 
 
 def test_without_room_sets_of_the_fewest_heads_stay_in_the_numbers() -> None:

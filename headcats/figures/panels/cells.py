@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import xarray as xr
 from jaxtyping import Bool, Float, Shaped, UInt8
 
-from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, ON_LIGHT, QUIET_TEXT, ink_on
+from headcats.figures.colours import FRAME, HATCH, MARK, NO_VALUE, QUIET_TEXT, ink_on
 from headcats.figures.panels.axes import Axis, ticks
 from headcats.figures.panels.layout import Plot
 from headcats.figures.panels.text import MISSING, escaped, hover
@@ -134,15 +134,15 @@ class Cells:
         line = {"color": QUIET_TEXT, "width": 1}
         return self.symbols(frame, name=MISSING, symbol="x-thin", share=0.4, colour=QUIET_TEXT, line=line)
 
-    def hatching(self, frame: pd.DataFrame, *, name: str, on_colours: bool = False) -> go.Scatter:
-        """Diagonal lines on every cell of the frame, black and faint on a scale of colours."""
+    def hatching(self, frame: pd.DataFrame, *, name: str, ink: str = HATCH) -> go.Scatter:
+        """Diagonal lines on every cell of the frame; faint in the ink of coloured cells (`ink_on`)."""
         mask = self.grid(frame, np.ones(len(frame), dtype=bool), fill=np.bool_(False))
         # Hatching runs downwards.
         xs, ys = hatch_lines(mask if self.y.reverse else mask[::-1], cell=self.size)
         ys = ys if self.y.reverse else self.y.n - 1 - ys
         large = self.smallest >= TINY
-        line = {"color": ON_LIGHT if on_colours else HATCH, "width": 1 if large else 0.5}
-        opacity = 1.0 if not on_colours else 0.45 if large else 0.3
+        line = {"color": ink, "width": 1 if large else 0.5}
+        opacity = 1.0 if ink == HATCH else 0.45 if large else 0.3
         return _lines(xs, ys, name=name, line=line, opacity=opacity)
 
     def letters(self, frame: pd.DataFrame, letters: Mapping[str, str]) -> go.Scatter | None:

@@ -81,8 +81,8 @@ def with_letter(label: str, letter: str) -> str:
     return f"<b>{escaped(letter)}</b>{escaped(after_letter)}"
 
 
-def hatched(colour: str, lines: str, *, size: int = 5) -> dict[str, Any]:
-    """Diagonal lines on a bar or swatch, as plotly's `marker.pattern` takes them."""
+def hatched(colour: str | list[str], lines: str | list[str], *, size: int = 5) -> dict[str, Any]:
+    """Diagonal lines on a bar or swatch, or on each of several, as plotly's `marker.pattern` takes them."""
     return {"shape": "/", "fgcolor": lines, "bgcolor": colour, "size": size, "solidity": 0.2}
 
 

@@ -156,7 +156,7 @@ def _plot(cells: Cells, rows: pd.DataFrame, frame: pd.DataFrame, score: str, *, 
         colours = [cells.image(pointed, rgba, name=name, template=template), cells.lines_between()]
     else:
         colours = [cells.heatmap(pointed, score, name=name, template=template)]
-    hatching = cells.hatching(rows[rows["hatched"]], name="hatched", on_colours=True)
+    hatching = cells.hatching(rows[rows["hatched"]], name="hatched", ink=ON_LIGHT)
     return cells.plot([*colours, hatching, cells.crosses(rows[rows["facilitation"].isna()])])
 
 

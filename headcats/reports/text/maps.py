@@ -11,7 +11,17 @@ from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
 from headcats.results.declaration import approximation_label, controls_of
-from headcats.results.finding import Finding, by_category, line, note, number_text, paragraph, table, with_interval
+from headcats.results.finding import (
+    Finding,
+    by_category,
+    interval_text,
+    line,
+    note,
+    number_text,
+    paragraph,
+    table,
+    with_interval,
+)
 from headcats.scores.reach import POWER, detectable_above, over_tasks
 
 LARGE_EFFECT = 0.1
@@ -93,16 +103,21 @@ def head_names(heads: pd.DataFrame, category: str) -> list[str]:
 def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     """How many heads are in exactly k categories, beside chance."""
     if not int(shared["observed"].sum()):
-        yield paragraph("map.nothing_shared", kind=shared.attrs.get("sign", "helping"))
+        undecided = int(shared["undecided"].any("category").sum())
+        yield paragraph("map.nothing_shared", kind=shared.attrs.get("sign", "helping"), undecided=undecided)
         return
-    digits = {"observed": 0, "expected": 1, "p": 4, "expected_within_layers": 1, "p_within_layers": 4}
-    counts = [
-        [pluralize(k, "category", "categories"), *(number_text(shared[name].sel(k=k), n) for name, n in digits.items())]
-        for k in shared["k"].values.tolist()
-    ]
+    digits = {"expected": 1, "p": 4, "expected_within_layers": 1, "p_within_layers": 4}
+    counts = []
+    for k in shared["k"].values.tolist():
+        of_k = shared.sel(k=k)
+        observed = f"{int(of_k['observed'])}{_bounds(of_k, 'observed', 0)}"
+        chance = (number_text(of_k[name], n) for name, n in digits.items())
+        counts.append([pluralize(k, "category", "categories"), observed, *chance])
     columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
     yield table("map.counts", columns, counts, numeric=columns[1:])
     yield line("map.counts_p")
+    if shared["undecided"].any():
+        yield line("map.bounds", n=int(shared["undecided"].sum()))
 
 
 def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
@@ -111,9 +126,17 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
         return
     rows = []
     for place, (name, row) in enumerate(by_category(shared)):
-        cells = [with_interval(row.sel(other=column), "jaccard") for column in names[:place]]
+        pairs = [row.sel(other=column) for column in names[:place]]
+        cells = [with_interval(pair, "jaccard") + _bounds(pair, "jaccard", 2) for pair in pairs]
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
-    yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names)
+    bounds = line("map.jaccard_bounds") if shared["undecided"].any() else None
+    yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
+
+
+def _bounds(cell: xr.Dataset, name: str, digits: int) -> str:
+    """What settling undecided heads could make of a number, in brackets; "" where it cannot change."""
+    least, most = (cell[f"{name}_{end}"] for end in ("least", "most"))
+    return f" [{interval_text(least, most, digits)}]" if least < most else ""
 
 
 def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
@@ -137,7 +160,10 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
         "map.equal_tasks", columns, rows, numeric=columns[1:],
         n=n_tasks, subsets=subsets, judged=None if n_judged == subsets else line("map.judged_subsets", n=n_judged),
     )  # fmt: skip
-    means = [line("map.heads_in_k", n=n, k=k) for k, n in equal["observed"].to_series().items()]
+    means = []
+    for k in equal["k"].values.tolist():
+        of_k = equal.sel(k=k)
+        means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=_bounds(of_k, "observed", 1), k=k))
     yield line("map.equal_tasks_mean", means=means)
     if min_tasks != "half":
         yield line("map.equal_tasks_needed", min_tasks=min_tasks, n=n_tasks)

@@ -120,9 +120,22 @@ def test_signs_that_do_not_change_are_not_counted() -> None:
     assert said["map.sign_differs"].fields == {"n": 1, "large": 10, "effect": 0.1}
 
 
+def test_what_undecided_heads_could_become_is_beside_the_counts() -> None:
+    noisy = tables(results(noise=0.6), rule=RULE)
+    shared, said = noisy["overlap"], findings(noisy, rule=RULE)
+    assert said["map.bounds"].fields == {"n": int(shared["undecided"].sum())}
+    ends = [int(shared[name].sel(k=1)) for name in ("observed", "observed_least", "observed_most")]
+    assert said["map.counts"].rows[0][1] == "{} [{} to {}]".format(*ends)
+    ends = [float(shared[name][0, 1]) for name in ("jaccard_least", "jaccard_most")]
+    assert said["map.jaccard"].rows[0][1].endswith(" [{:.2f} to {:.2f}]".format(*ends))
+    clear = findings(tables(results(), rule=RULE), rule=RULE)
+    assert "map.bounds" not in clear
+    assert "[" not in str(clear["map.counts"].rows)
+
+
 def test_a_map_without_heads_prints_no_zeros() -> None:
     said = findings(tables(results(), rule="threshold:value=9"))
-    assert said["map.nothing_shared"].fields == {"kind": "helping"}
+    assert said["map.nothing_shared"].fields == {"kind": "helping", "undecided": 0}
     assert "map.counts" not in said
 
 

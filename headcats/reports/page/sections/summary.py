@@ -59,7 +59,9 @@ def _heads(material: Material) -> Iterator[Finding]:
     several = [k for k in overlap["k"].values.tolist() if k > 1]
     if several:
         observed, expected = (float(overlap[name].sel(k=several).sum()) for name in ("observed", "expected"))
-        yield line("summary.shared", n=int(observed), expected=expected)
+        most = int((overlap["n_possible"] > 1).sum())
+        possible = line("summary.shared_most", n=most) if most > observed else None
+        yield line("summary.shared", n=int(observed), expected=expected, most=possible)
 
 
 def _verdicts(material: Material) -> Iterator[Finding]:
