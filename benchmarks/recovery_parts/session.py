@@ -114,6 +114,13 @@ def _toys(chosen: argparse.Namespace, note: Note) -> Part:
     return run_toys(repetitions=chosen.repetitions)
 
 
+def _circuits(chosen: argparse.Namespace, note: Note) -> Part:
+    # torch and transformer-lens, too. Nothing is drawn: prompts and truth are files.
+    from tracr_circuits.report import report
+
+    return report(note=note)
+
+
 WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "null": _null,
     "planted": _planted,
@@ -121,6 +128,7 @@ WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "curve": _curve,
     "prompts": _prompts,
     "toys": _toys,
+    "circuits": _circuits,
 }
 _TRIPLES = "`fdr(alpha=0.05, min_effect=0)`; in each cell min_tasks 1 / half / n; – where there is nothing to find."
 _SMALL_DESIGN = Design(categories=3, tasks=3, layers=4, heads=6, prompts=24, items=(17, 20))
@@ -163,9 +171,9 @@ def _facts(chosen: argparse.Namespace, work: str) -> list[str]:
         ", ".join([f"Python {platform.python_version()}", *versions, f"headcats {headcats.__version__}"]),
         f"`{' '.join(words)}`",
     ]
-    if work != "toys":
+    if work not in ("toys", "circuits"):
         facts.append(f"Unless a row says otherwise: {_listed(_design(chosen))}")
-    if work not in ("toys", "null"):
+    if work not in ("toys", "circuits", "null"):
         facts.append(f"Planted heads (see `recovery_parts/worlds.py`): {_listed(_world(chosen))}")
     return facts
 

@@ -69,8 +69,6 @@ def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
         noise: Standard deviation over prompts of every head's effect, as a share of the gap.
         seed: For the noise tables.
     """
-    from transformer_lens.model_bridge import TransformerBridge
-
     hf = GPT2LMHeadModel(
         GPT2Config(
             vocab_size=N_WORDS, n_embd=_D_MODEL, n_layer=N_LAYERS, n_head=N_HEADS, n_positions=len(ROLES),
@@ -99,6 +97,13 @@ def toy_model(jobs: Jobs, *, noise: float, seed: int) -> Any:
                 o[:N_ANSWERS, PART[job.kind]] = one
             o[:, _BALANCE] = -o.sum(1)
         _set_pairs(hf.transformer.h[-1].mlp, jobs)
+    return bridge(hf)
+
+
+def bridge(hf: GPT2LMHeadModel) -> Any:
+    """A TransformerBridge of a model that was never saved."""
+    from transformer_lens.model_bridge import TransformerBridge
+
     hf.config.architectures = ["GPT2LMHeadModel"]
     hf.config._attn_implementation = "eager"
     return TransformerBridge.boot_transformers("toy", hf_model=hf.eval(), tokenizer=_tokenizer(), device="cpu").eval()

@@ -1,0 +1,104 @@
+"""A transformer that tracr compiled: its outputs, and the heads that headcats must find in it and must miss."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tracr_circuits import report
+from tracr_circuits.model import circuits, compiled_model, heads, prompts, tokens, true_effects
+
+import headcats as hc
+from headcats.models.adapter import HookedModel
+from headcats.models.head import Head
+
+TASKS = tuple(circuits()["tasks"])
+# Heads that write at an earlier position what a later head moves to the query.
+TWO_STEP = {
+    "second_to_last": {"previous"},
+    "after": {"previous"},
+    "two_after": {"previous_but_one"},
+    "after_after": {"previous"},
+}
+
+
+@pytest.fixture(scope="module")
+def model() -> HookedModel:
+    return hc.load_model(compiled_model())
+
+
+@pytest.mark.parametrize("task", circuits()["answers"])
+def test_logits_are_those_of_tracr_on_all_inputs(model: HookedModel, task: str):
+    inputs, words = circuits()["inputs"].split(), circuits()["words"]
+    expected = np.zeros((len(inputs), len(words)))
+    for row, answer in enumerate(circuits()["answers"][task]):
+        expected[row, words.index(answer)] = circuits()["logit_of_answer"]
+    assert len(inputs) == 240
+    np.testing.assert_allclose(model.logits(tokens(task, inputs)), expected, atol=1e-6)
+
+
+def cases() -> Iterator[Any]:
+    """The fast paths denoise every task; hooked forwards the one of most steps, and in CI all tasks, noising."""
+    for case in itertools.product(TASKS, report.POSITIONS, ("auto", "hooked"), report.METHODS):
+        task, _, *how = case
+        always = how == ["auto", "denoising_patch"] or (task == "after_after" and how == ["hooked", "denoising_patch"])
+        in_ci = how == ["hooked", "noising_patch"]
+        yield pytest.param(*case, marks=() if always else pytest.mark.ci if in_ci else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("task", "positions", "path", "method"), list(cases()))
+def test_effects_are_those_of_the_interpreter(model: HookedModel, task: str, positions: str, path: str, method: str):
+    some = range(10)
+    sweep = hc.sweep(model, prompts(task).select(some), method, positions=positions, path=path)
+    assert (sweep.attrs["path"] == "hooked") == (path == "hooked")
+    effects, truth = report.shares(sweep), true_effects(task, method=method, positions=positions)[some]
+    np.testing.assert_allclose(effects, truth, atol=1e-6)
+    assert names_of(abs(effects) > 1e-6) == names_of(truth != 0)
+
+
+@pytest.mark.parametrize("method", report.METHODS)
+@pytest.mark.parametrize("task", TASKS)
+def test_what_the_truth_says(task: str, method: str):
+    everywhere, last = (
+        names_of(true_effects(task, method=method, positions=positions) != 0) for positions in report.POSITIONS
+    )
+    assert everywhere - last == TWO_STEP.get(task, set())
+    assert last < everywhere or task not in TWO_STEP
+    assert not everywhere & {"task", "third"}
+
+
+def test_heads_that_serve_nothing_speak(model: HookedModel):
+    # Or an effect of 0 would say nothing; heads of zeros are not counted.
+    batch = prompts("second_to_last")
+    _, clean = model.capture(batch.clean)
+    _, corrupted = model.capture(batch.corrupted)
+    speaking = {
+        name for head, name in heads().items()
+        if not torch.allclose(clean[head.layer][:, -1, head.head], corrupted[head.layer][:, -1, head.head], atol=1e-5)
+    }  # fmt: skip
+    assert speaking >= {"third", "after", "two_after", "after_after", "second"}
+    assert "task" not in speaking
+    others = set(model.heads) - set(heads())
+    assert len(others) == 38
+    assert not any(clean[head.layer][..., head.head, :].any() for head in others)
+
+
+@pytest.mark.ci
+def test_the_default_rule_calls_the_members_and_nothing_else():
+    part = report.report()
+    assert len(part.rows) == 2 * 2 * len(TASKS)
+    for row in part.rows:
+        assert row["found"] == row["true"], row
+        assert row["largest_error"] < 1e-6
+    cells = {row[0]: row for row in part.tables[0].rows}
+    assert cells["after"][2:] == (
+        "L0H1 previous, L1H0 after", "2 of 2 / 2 of 2", "1 of 2 / 1 of 2", "L0H1 previous", "0",
+    )  # fmt: skip
+
+
+def names_of(chosen: Any) -> set[str]:
+    """What the heads compute that are chosen for any prompt; the name of a head of zeros is its place."""
+    places = zip(*chosen.any("prompt").values.nonzero(), strict=True)
+    return {heads().get(head, str(head)) for head in (Head(*map(int, place)) for place in places)}
