@@ -176,6 +176,12 @@ def test_the_file_is_named_by_what_is_not_the_default(copied: Path):
     assert sentence("caution.single_task") in said
 
 
+def test_a_map_of_the_last_position_says_what_it_misses(page: Path, copied: Path):
+    missed = sentence("caution.last_position")
+    assert missed in section(page.read_text(encoding="utf-8"), "caution")
+    assert missed not in section(written(copied, method="mean_ablation"), "caution")
+
+
 def test_results_in_memory_have_neither_folder_nor_evidence(finished: Path, tmp_path: Path):
     results = hc.load(finished)
     del results.encoding["source"]

@@ -73,6 +73,8 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.unreliable", tasks=weak, n=len(weak), least=_UNRELIABLE)
     if "below_noise" in scores and bool(scores["below_noise"].any()):
         yield note("caution.below_noise", n=int(scores["below_noise"].sum()))
+    if scores.attrs["positions"] == "last":
+        yield note("caution.last_position")
     if material.reading.min_tasks == 1:
         yield note("caution.single_task")
     undecided = int(((members["member"] == 0) & members["effect"].notnull()).sum())
