@@ -18,6 +18,7 @@ def mean_ablation(sources: Sources) -> Tensor:
     Effect = (clean - patched) / gap, averaged over prompts. The reference decides what is removed: `"suite"` (all tasks
     of the suite, equal weight) removes what the head says about the task; `"task"` (this task's clean prompts) only
     what it says about the item, so it is blind to task recognition; `"corrupted"` takes this task's corrupted prompts.
+    At the last position it is the mean over their last tokens, whatever their lengths and roles.
 
     Example:
         >>> import headcats as hc

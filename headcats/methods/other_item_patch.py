@@ -20,13 +20,13 @@ def other_item_patch(sources: Sources) -> Tensor:
     """In the corrupted run, set z of one head to its value in a clean prompt of the same task with another query.
 
     Effect = (patched - corrupted) / gap, averaged over prompts. The donor is a seeded held-out prompt of the task with
-    other demonstrations and another query item, read at the same token roles; on tokens of a script, another prompt of
-    the batch. It shares the task and not the item: the effect that remains (positive = helps) is not about the item,
-    and denoising_patch minus this is the part that is.
+    another query item, read at its last token, at other positions at the same token roles; on tokens of a script,
+    another prompt of the batch. It shares the task and not the item: the effect that remains (positive = helps) is not
+    about the item, and denoising_patch minus this is the part that is.
 
     A control of denoising_patch, not a null: it carries the task, so its map closely resembles that of denoising where
     heads identify the task. A head that moves the answer itself gets a negative part, because the donor has another
-    answer. Prompts whose roles no donor covers are left out and counted (`dropped`).
+    answer. Prompts that no donor matches are left out and counted (`dropped`).
 
     Example:
         >>> import headcats as hc

@@ -12,7 +12,7 @@ from headcats.results.declaration import Declaration
 )
 def resample_ablation(sources: Sources) -> Tensor:
     """In the clean run, set z of one head to its value on a seeded held-out prompt of another task, at the same token
-    roles.
+    roles; at the last position, at its last token.
 
     Effect = (clean - patched) / gap, averaged over prompts. Unlike a mean, the replacement is a value the head takes.
 

@@ -164,15 +164,20 @@ class PromptBatch:
         pairs = zip(self.keys, self.labels, self.corrupted_labels, strict=True)
         return [key for key, clean, corrupted in pairs if clean != corrupted]
 
+    @property
+    def roles(self) -> tuple[Labels, ...]:
+        """The role of every token, per clean prompt: `labels`, or without them "end", the last token, and "other"."""
+        return self.labels or (("other",) * (self.length - 1) + ("end",),) * len(self)
+
     def positions(self, positions: str) -> Bool[Tensor, "prompt pos"]:
         """Mask of the tokens at the given positions.
 
         Args:
-            positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role).
+            positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role). Prompts without
+                roles have "end", the last token, and "other".
 
         Raises:
-            DataError: A role that a prompt or the whole batch lacks, or, unless "last", prompts whose roles do not
-                align.
+            DataError: A role that a prompt lacks, or, unless "last", prompts whose roles do not align.
         """
         mask = torch.zeros_like(self.clean, dtype=torch.bool)
         if positions == "last":
@@ -185,9 +190,7 @@ class PromptBatch:
             )
         if positions == "all":
             return ~mask
-        if self.labels is None:
-            raise DataError(f"Positions {positions!r} name a role, but this batch has no roles; use 'last' or 'all'.")
-        for row, labels in enumerate(self.labels):
+        for row, labels in enumerate(self.roles):
             roles = [label.split("[")[0] for label in labels]
             if positions not in roles:
                 raise DataError(
@@ -205,6 +208,11 @@ class PromptBatch:
     def second_fingerprint(self) -> str:
         """Hash of the second corruptions, which `fingerprint` ignores."""
         return _hash(() if self.second is None else (self.second,), self.second_tasks)
+
+
+def is_last_alone(mask: Bool[Tensor, "prompt pos"]) -> bool:
+    """Whether a mask of positions holds the last one alone."""
+    return not mask[:, :-1].any()
 
 
 def _hash(tensors: Sequence[Tensor], words: Any) -> str:

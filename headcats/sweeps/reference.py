@@ -1,28 +1,26 @@
-"""Held-out prompts that replacements are taken from: their mean by token role, or one of them per scored prompt."""
+"""Held-out prompts that replacements are taken from: their mean, or one of them per scored prompt."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import Labels, PromptBatch
-from headcats.statistics.random_streams import stream
-
-Donors = Literal["another task", "another item"]
-"""Whose z replaces that of a prompt: a prompt of another task, or one of the same task with another query."""
+from headcats.prompts.batch import Labels, PromptBatch, is_last_alone
+from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
 
 LEAST_PROMPTS_PER_ROLE = 16
 _ROWS = 64
-# Random stream, and two parts of the message where there are none.
+# As roles, with a character that names of roles have not: the last token whatever its role, and one without role.
+_LAST, _NO_ROLE = "\0last", "\0none"
+# Two parts of the message where there are none.
 _DONORS = {
-    "another task": ("donors", "of another task", "add a task with inputs of the same length"),
-    "another item": ("other items", "of the same task with another query", "give more reference prompts of this task"),
+    "another task": ("of another task", "add a task"),
+    "another item": ("of the same task with another query", "give more reference prompts of this task"),
 }
 
 
@@ -37,8 +35,13 @@ class UncoveredRoles(DataError):
 class Reference:
     """Reference prompts of one or several tasks.
 
-    Means are taken per token role (`x1`, `y1`, `between_query`, ...), never by raw index: first over the prompts of a
-    task, then over tasks with equal weight. A role counts for a task that shows it in at least 16 reference prompts.
+    The last token of a prompt is matched with the last tokens of the reference prompts, whatever their lengths and
+    roles. Other tokens are matched by their role (`x1`, `y1`, `between_query`, ...); where one side has no roles at
+    all, by index, which takes prompts of one length.
+
+    Means are taken first over the prompts of a task, then over tasks with equal weight. A role, or the last token,
+    counts for a task that shows it in at least 16 reference prompts. Where one side has no roles at all, every
+    reference prompt counts alike.
 
     Attributes:
         batches: The prompts; `PromptBatch.task` says which task each belongs to.
@@ -59,8 +62,7 @@ class Reference:
         if not self.batches:
             raise DataError("A reference needs at least one prompt.")
         self.run, self.seed, self.name = run, seed, name
-        # Tokens of a script have no roles; they can only be matched by index.
-        self.by_index = any(batch.labels is None for batch in self.batches)
+        self._has_roles = any(batch.labels is not None for batch in self.batches)
         # The last model's means: one reference may serve several models.
         self._means: tuple[Any, dict[int, dict[str, Tensor]]] = (None, {})
         self._index_means: tuple[Any, dict[int, Tensor]] = (None, {})
@@ -75,12 +77,13 @@ class Reference:
         *,
         first: int = 0,
     ) -> Float[Tensor, "prompt pos head d_head"]:
-        """Mean z of a layer at the role of each masked token of `batch`, from position `first` on; zeros elsewhere.
+        """Mean z of a layer at what each masked token of `batch` is matched with, from position `first` on.
 
-        A role with fewer than 16 reference prompts in every task raises UncoveredRoles.
+        Other tokens have zeros, or any value. A role with fewer than 16 reference prompts in every task raises
+        UncoveredRoles.
         """
-        if self.by_index or batch.labels is None:
-            return self._mean_by_index(model, batch, layer, first)
+        if batch.labels is None or not self._has_roles:
+            return self._mean_by_index(model, batch, layer, mask, first)
         if self._means[0] is not model.model:
             self._means = (model.model, self._role_means(model))
         means = self._means[1][layer]
@@ -88,8 +91,9 @@ class Reference:
         device = next((mean.device for mean in means.values()), model.device)
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
         rows, uncovered = list[Tensor](), dict[int, str]()
+        at_last = is_last_alone(mask)
         for prompt, (labels, masked) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
-            tokens = list(zip(labels[first:], masked, strict=True))
+            tokens = list(zip((*labels[first:-1], _LAST if at_last else labels[-1]), masked, strict=True))
             missing = [label for label, is_masked in tokens if is_masked and label not in means]
             if missing:
                 uncovered[prompt] = missing[0]
@@ -97,10 +101,13 @@ class Reference:
                 rows.append(torch.stack([means[label] if is_masked else zero for label, is_masked in tokens]))
         if uncovered:
             prompt, label = next(iter(uncovered.items()))
+            token, advice = f"Token role {label!r}", "Use positions='last', or more reference prompts."
+            if at_last:
+                token, advice = "The last token", "Give the tasks more prompts."
             raise UncoveredRoles(
-                f"Token role {label!r} of {batch.keys[prompt]!r} occurs in {self._counts.get(label, 0)} reference "
-                f"prompts ({self.name}); a mean needs at least {LEAST_PROMPTS_PER_ROLE} of one task "
-                f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or more reference prompts.",
+                f"{token} of {batch.keys[prompt]!r} occurs in {self._counts.get(label, 0)} reference prompts "
+                f"({self.name}); a mean needs at least {LEAST_PROMPTS_PER_ROLE} of one task "
+                f"({len(uncovered)} of {len(batch)} prompts). {advice}",
                 list(uncovered),
             )
         return torch.stack(rows)
@@ -114,28 +121,37 @@ class Reference:
         first: int = 0,
         of: Donors = "another task",
     ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
-        """Per layer, z of one seeded reference prompt for each prompt of `batch`, at the same roles.
+        """Per layer, z of one seeded reference prompt for each prompt of `batch`, at what the masked tokens match.
 
-        At positions `first` and later, which must include the masked ones. Without roles, donors are other prompts at
-        the same index, for `of="another item"` those with another query. A prompt all of whose roles no suitable
-        reference prompt has raises UncoveredRoles.
+        At positions `first` and later, which must include the masked ones; zeros elsewhere. Without roles, prompts of a
+        batch that is its own reference are donors of one another. A prompt that no suitable reference prompt matches
+        raises UncoveredRoles.
         """
-        if self.by_index or batch.labels is None:
-            items = [item for source in self.batches for item in source.items]
-            tokens = choose_by_index(self._tokens_by_index(batch), items, batch, seed=self.seed, of=of)
-            return model.capture(tokens, first=first)[1]
-        donor_rows = choose_by_role(self.batches, self._labels, batch, mask, seed=self.seed, of=of)
+        by_role, at_last = batch.labels is not None and self._has_roles, is_last_alone(mask)
+        if not by_role and not at_last:
+            self._check_one_length(batch)
+        chosen = (
+            choose_by_role(self.batches, self._roles(at_last), batch, mask, seed=self.seed, of=of)
+            if by_role
+            else choose_without_roles(self.batches, batch, own=self._is(batch), seed=self.seed, of=of)
+        )
+        donor_rows = _all_covered(batch, chosen, of, roles=by_role and not at_last)
         z: dict[int, Tensor] = {}
         by_batch: dict[int, list[int]] = defaultdict(list)
         for prompt, (source, _) in enumerate(donor_rows):
             by_batch[source].append(prompt)
         for source, prompts in by_batch.items():
             donor_batch = self.batches[source].select([donor_rows[prompt][1] for prompt in prompts])
-            places, sources = [], []
-            for prompt, labels in zip(prompts, self._labels(donor_batch), strict=True):
-                place_of = {label: place for place, label in enumerate(labels)}
-                places.append([place for place in mask[prompt].nonzero().flatten().tolist() if place >= first])
-                sources.append([place_of[batch.labels[prompt][place]] for place in places[-1]])
+            places = [
+                [place for place in mask[prompt].nonzero().flatten().tolist() if place >= first] for prompt in prompts
+            ]
+            sources = [[donor_batch.length - 1] * len(row) for row in places] if at_last else places
+            if by_role and not at_last:
+                place_of = [{label: n for n, label in enumerate(labels)} for labels in self._labels(donor_batch)]
+                names = [
+                    [batch.roles[prompt][place] for place in row] for prompt, row in zip(prompts, places, strict=True)
+                ]
+                sources = [[at[name] for name in row] for at, row in zip(place_of, names, strict=True)]
             # Earlier positions of the donors are not needed, and those of all prompts and layers take much memory.
             start = min((place for row in sources for place in row), default=donor_batch.length - 1)
             _, donor_z = model.capture(self._tokens(donor_batch), first=start)
@@ -159,13 +175,20 @@ class Reference:
             )
         return labels
 
+    def _roles(self, at_last: bool) -> list[tuple[Labels, ...]]:
+        """Per batch, the roles of its prompts; ones without roles can be matched at the last token alone."""
+        return [
+            ((_NO_ROLE,) * batch.length,) * len(batch) if at_last or batch.labels is None else self._labels(batch)
+            for batch in self.batches
+        ]
+
     def _role_means(self, model: HookedModel) -> dict[int, dict[str, Tensor]]:
-        by_task: dict[str, list[PromptBatch]] = defaultdict(list)
-        for batch in self.batches:
-            by_task[batch.task].append(batch)
+        by_task: dict[str, list[tuple[Tensor, tuple[Labels, ...]]]] = defaultdict(list)
+        for batch, roles in zip(self.batches, self._roles(at_last=False), strict=True):
+            by_task[batch.task].append((self._tokens(batch), roles))
         of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
-        for batches in by_task.values():
-            sums, counts = _role_sums(model, [(self._tokens(batch), self._labels(batch)) for batch in batches])
+        for runs in by_task.values():
+            sums, counts = _role_sums(model, runs)
             for label, count in counts.items():
                 self._counts[label] = max(self._counts.get(label, 0), count)
                 if count >= LEAST_PROMPTS_PER_ROLE:
@@ -176,27 +199,41 @@ class Reference:
             for layer, labels in of_tasks.items()
         }
 
-    def _tokens_by_index(self, batch: PromptBatch) -> Tensor:
+    def _check_one_length(self, batch: PromptBatch) -> None:
         if (lengths := {source.length for source in self.batches}) != {batch.length}:
             raise DataError(
                 f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
-                "roles both must be equally long."
+                "roles only their last tokens can be matched. Use positions='last' (as METHOD@last), or give every "
+                "prompt roles (PromptPair.roles)."
             )
-        return torch.cat([self._tokens(source) for source in self.batches])
 
-    def _mean_by_index(self, model: HookedModel, batch: PromptBatch, layer: int, first: int) -> Tensor:
-        key = (model.model, batch.length, first)
+    def _is(self, batch: PromptBatch) -> bool:
+        """Whether the prompts of a batch are the reference."""
+        lengths = {source.length for source in self.batches}
+        return lengths == {batch.length} and torch.equal(torch.cat(list(map(self._tokens, self.batches))), batch.clean)
+
+    def _mean_by_index(
+        self, model: HookedModel, batch: PromptBatch, layer: int, mask: Bool[Tensor, "prompt all_pos"], first: int
+    ) -> Tensor:
+        at_last = is_last_alone(mask)
+        key = (model.model, None if at_last else (batch.length, first))
         if self._index_means[0] != key:
-            tokens = self._tokens_by_index(batch)
+            if not at_last:
+                self._check_one_length(batch)
+            by_length: dict[int, list[Tensor]] = defaultdict(list)
+            for source in self.batches:
+                by_length[source.length].append(self._tokens(source))
             sums: dict[int, Tensor] = {}
-            for part in tokens.split(_ROWS):
-                for of, z in model.capture(part, first=first)[1].items():
-                    # Apple's processors have no fp64.
-                    total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
-                    sums[of] = sums[of] + total if of in sums else total
-            self._index_means = key, {of: (total / len(tokens)).to(model.dtype) for of, total in sums.items()}
+            for length, tokens in by_length.items():
+                for part in torch.cat(tokens).split(_ROWS):
+                    for of, z in model.capture(part, first=length - 1 if at_last else first)[1].items():
+                        # Apple's processors have no fp64.
+                        total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
+                        sums[of] = sums[of] + total if of in sums else total
+            n = sum(map(len, self.batches))
+            self._index_means = key, {of: (total / n).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
-        return mean.expand(len(batch), *mean.shape)
+        return mean.expand(len(batch), batch.length - first if at_last else len(mean), *mean.shape[1:])
 
 
 def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
@@ -206,94 +243,41 @@ def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | N
     return reference if isinstance(reference, Reference) else Reference(reference)
 
 
+def _all_covered(
+    batch: PromptBatch, chosen: Sequence[tuple[int, int] | None], of: Donors, *, roles: bool
+) -> list[tuple[int, int]]:
+    """The donors of all prompts; UncoveredRoles if some have none, for lack of the same `roles` or of any prompt."""
+    if uncovered := [prompt for prompt, donor in enumerate(chosen) if donor is None]:
+        whose, advice = _DONORS[of]
+        lacking = f"no reference prompt {whose} " + ("has the same token roles" if roles else "is there")
+        raise UncoveredRoles(
+            f"{batch.keys[uncovered[0]]!r}: {lacking} ({len(uncovered)} of {len(batch)} prompts). "
+            + (f"Use positions='last', or {advice}." if roles else f"{advice.capitalize()}."),
+            uncovered,
+        )
+    return [donor for donor in chosen if donor is not None]
+
+
 def _role_sums(
     model: HookedModel, runs: list[tuple[Tensor, tuple[Labels, ...]]]
 ) -> tuple[dict[int, dict[str, Tensor]], dict[str, int]]:
-    """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens."""
+    """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens.
+
+    The last token of every prompt is counted once more, as the role `_LAST`.
+    """
     counts: Counter[str] = Counter()
     sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
     for tokens, roles in runs:
         for start in range(0, len(tokens), _ROWS):
             rows = slice(start, start + _ROWS)
             _, z = model.capture(tokens[rows])
-            labels = [label for prompt_labels in roles[rows] for label in prompt_labels]
+            labels = [label for prompt_labels in roles[rows] for label in prompt_labels] + [_LAST] * len(roles[rows])
             names = list(dict.fromkeys(labels))
             index = torch.tensor([names.index(label) for label in labels])
             counts.update(labels)
             for layer, value in z.items():
-                flat = value.flatten(0, 1).float()
+                flat = torch.cat([value.flatten(0, 1), value[:, -1]]).float()
                 total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
                 for label, part in zip(names, total, strict=True):
                     sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
     return sums, dict(counts)
-
-
-def choose_by_role(
-    batches: Sequence[PromptBatch],
-    labels_of: Callable[[PromptBatch], tuple[Labels, ...]],
-    batch: PromptBatch,
-    mask: Bool[Tensor, "prompt pos"],
-    *,
-    seed: int,
-    of: Donors,
-) -> list[tuple[int, int]]:
-    """A seeded donor (number of its batch, row) for each prompt of `batch`, among those with all its masked roles."""
-    assert batch.labels is not None
-    by_roles: dict[frozenset[str], list[tuple[int, int]]] = {}
-    draws = stream(seed, batch.task, _DONORS[of][0])
-    donors, uncovered = list[tuple[int, int]](), list[int]()
-    for prompt, labels in enumerate(batch.labels):
-        needed = frozenset(labels[place] for place in mask[prompt].nonzero().flatten().tolist())
-        if needed not in by_roles:
-            by_roles[needed] = [
-                (number, row)
-                for number, source in enumerate(batches)
-                if (source.task == batch.task) == (of == "another item")
-                for row, source_labels in enumerate(labels_of(source))
-                if needed <= set(source_labels)
-            ]
-        candidates = by_roles[needed]
-        if of == "another item":
-            candidates = [(k, row) for k, row in candidates if batches[k].items[row] != batch.items[prompt]]
-        if candidates:
-            donors.append(candidates[draws.integers(len(candidates))])
-        else:
-            uncovered.append(prompt)
-    _check_covered(batch, uncovered, of)
-    return donors
-
-
-def choose_by_index(
-    tokens: Int[Tensor, "donor pos"], items: Sequence[str], batch: PromptBatch, *, seed: int, of: Donors
-) -> Int[Tensor, "prompt pos"]:
-    """Tokens of a seeded donor for each prompt of `batch`: one with another query, or any; the batch's own prompts are
-    donors of one another, none of itself.
-    """
-    draws = stream(seed, batch.task, _DONORS[of][0])
-    if of == "another item":
-        words = np.array(items)
-        candidates = [np.flatnonzero(words != item) for item in batch.items]
-        _check_covered(batch, [prompt for prompt, rows in enumerate(candidates) if not len(rows)], of)
-        return tokens[torch.tensor([int(rows[draws.integers(len(rows))]) for rows in candidates])]
-    if torch.equal(tokens, batch.clean):
-        return tokens[_derangement(len(batch), draws)]
-    return tokens[torch.from_numpy(draws.integers(len(tokens), size=len(batch)))]
-
-
-def _check_covered(batch: PromptBatch, uncovered: list[int], of: Donors) -> None:
-    _, whose, advice = _DONORS[of]
-    if uncovered:
-        raise UncoveredRoles(
-            f"{batch.keys[uncovered[0]]!r}: no reference prompt {whose} has the same token roles "
-            f"({len(uncovered)} of {len(batch)} prompts). Use positions='last', or {advice}.",
-            uncovered,
-        )
-
-
-def _derangement(n: int, draws: np.random.Generator) -> list[int]:
-    if n < 2:
-        raise DataError("Resampling within a batch needs at least 2 prompts.")
-    shift = int(draws.integers(1, n))
-    order = draws.permutation(n).tolist()
-    place = {prompt: number for number, prompt in enumerate(order)}
-    return [order[(place[prompt] + shift) % n] for prompt in range(n)]

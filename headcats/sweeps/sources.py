@@ -8,8 +8,9 @@ from torch import Tensor
 
 from headcats.errors import ModelError
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
-from headcats.sweeps.reference import Donors, Reference
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 

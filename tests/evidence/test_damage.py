@@ -112,10 +112,12 @@ def test_prompts_with_unknown_roles_are_left_out_until_they_are_most(material):
     odd = ("bos", "slot1", "slot2", "elsewhere")
     labels = tuple(odd if place < 6 else one for place, one in enumerate(held.labels))
     few = PromptBatch(**{**vars(held), "labels": labels, "corrupted_labels": labels})
-    found = measure_damage(model, [few], SETS, category="", reference=reference, positions="last")
+    found = measure_damage(model, [few], SETS, category="", reference=reference, positions="all")
     assert len(found.gap) == len(held) - 6
     with pytest.raises(DataError, match="elsewhere"):
-        measure_damage(model, [few.select(range(8))], SETS, category="", reference=reference, positions="last")
+        measure_damage(model, [few.select(range(8))], SETS, category="", reference=reference, positions="all")
+    at_last = measure_damage(model, [few], SETS, category="", reference=reference, positions="last")
+    assert len(at_last.gap) == len(held)  # the last token is matched whatever its role
 
 
 def test_no_sets_still_give_the_gap(material):

@@ -85,9 +85,18 @@ def test_masks_of_positions():
 def test_positions_that_do_not_exist_name_prompt_and_roles():
     with pytest.raises(DataError, match=r"'prompt 0' .* 'x2'.*bos, x1, y1"):
         with_roles().positions("x2")
-    with pytest.raises(DataError, match=r"'x1' .* has no roles"):
+    with pytest.raises(DataError, match=r"no role 'x1'.*other, end"):
         tokens().positions("x1")
     assert tokens().positions("all").all()
+
+
+def test_the_last_token_of_prompts_without_roles_is_their_end():
+    batch = tokens()
+    assert batch.labels is None
+    assert batch.roles == (("other",) * (batch.length - 1) + ("end",),) * len(batch)
+    assert torch.equal(batch.positions("end"), batch.positions("last"))
+    assert torch.equal(batch.positions("other"), ~batch.positions("last"))
+    assert with_roles().roles == with_roles().labels
 
 
 def test_roles_that_do_not_align_allow_the_last_position_only():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from headcats.errors import DataError
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.random_streams import stream
-from headcats.sweeps.reference import Reference, UncoveredRoles, _derangement, choose_by_index
+from headcats.sweeps.donors import _derangement, choose_without_roles
+from headcats.sweeps.reference import Reference, UncoveredRoles
 
 ROLES = ["x", "y", "last"]
 
@@ -88,20 +89,70 @@ class TestAnotherItem:
         assert found[0].tolist() != other.clean[2].tolist()
 
 
+class TestAtTheLastPosition:
+    """The last token of a prompt is matched with the last tokens of others, whatever their lengths and roles."""
+
+    def last(self, batch: PromptBatch) -> torch.Tensor:
+        return torch.arange(batch.length).eq(batch.length - 1).expand(len(batch), -1)
+
+    def prompts(self, tokens: list[list[int]], *, task: str, low: int = 0) -> PromptBatch:
+        n = len(tokens)
+        batch = PromptBatch.from_tokens(tokens, [[0] * len(tokens[0])] * n, [1] * n, [2] * n, items=range(low, low + n))
+        return PromptBatch(**{**vars(batch), "task": task})
+
+    @pytest.mark.parametrize("first", [0, 2])
+    def test_without_roles_a_donor_of_any_length_gives_its_last_token(self, first: int) -> None:
+        scored = self.prompts([[1, 2, 3], [1, 2, 4]], task="a")
+        others = [self.prompts([[9, 5]], task="a", low=7), self.prompts([[9, 9, 9, 9, 6]], task="a", low=8)]
+        z = Reference(others).donors(TokenModel(), scored, self.last(scored), first=first, of="another item")[0]
+        assert z.shape[1] == 3 - first
+        assert set(z[:, -1, 0, 0].tolist()) <= {5.0, 6.0}
+
+    def test_without_roles_a_donor_of_another_task_is_none_of_its_own(self) -> None:
+        scored = self.prompts([[1, 2, 3]] * 20, task="a")
+        others = [self.prompts([[9, 5]] * 20, task="a", low=30), self.prompts([[9, 9, 6]] * 2, task="b")]
+        z = Reference(others).donors(TokenModel(), scored, self.last(scored))[0]
+        assert set(z[:, -1, 0, 0].tolist()) == {6.0}
+        with pytest.raises(UncoveredRoles, match=r"no reference prompt of another task is there .* Add a task\.$"):
+            Reference(others[:1]).donors(TokenModel(), scored, self.last(scored))
+
+    def test_with_other_roles_too(self) -> None:
+        scored = role_batch([[1, 2, 3]], [["x", "y", "other[1/2]"]], task="a")
+        donor = role_batch([[4, 5]], [["last", "verb"]], task="b")
+        bare = self.prompts([[6, 7, 8, 9]], task="c")
+        found = {
+            Reference([donor, bare], seed=seed).donors(TokenModel(), scored, self.last(scored))[0][0, -1, 0, 0].item()
+            for seed in range(8)
+        }
+        assert found == {5.0, 9.0}
+
+    def test_without_roles_prompts_of_other_lengths_are_no_donors_elsewhere(self) -> None:
+        scored, others = self.prompts([[1, 2, 3]], task="a"), self.prompts([[9, 5]], task="b")
+        with pytest.raises(DataError, match=r"\[2\] tokens and the scored prompts 3.*positions='last'"):
+            Reference(others).donors(TokenModel(), scored, everywhere(scored))
+
+    def test_what_is_missing_is_said_without_advice_that_is_taken(self) -> None:
+        scored = of_items([0, 1], task="a")
+        with pytest.raises(UncoveredRoles) as caught:
+            donated(Reference(of_items([0, 0], task="a")), scored, self.last(scored))
+        assert "positions" not in str(caught.value)
+        assert caught.value.prompts == (0,)
+
+
 def test_the_streams_of_the_two_kinds_differ_and_resampling_keeps_its_own() -> None:
-    tokens, batch = torch.arange(50)[:, None], random_batch(30, 7)
-    items = [f"item {n}" for n in range(50)]
+    batch, others = random_batch(30, 7), random_batch(50, 7, seed=5)
+    others = PromptBatch(**{**vars(others), "items": tuple(f"item {n}" for n in range(50))})
     draws = stream(0, "", "donors").integers(50, size=30)
-    resampled = choose_by_index(tokens, items, batch, seed=0, of="another task")
-    assert resampled.flatten().tolist() == draws.tolist()
-    assert not torch.equal(choose_by_index(tokens, items, batch, seed=0, of="another item"), resampled)
+    resampled = choose_without_roles([others], batch, own=False, seed=0, of="another task")
+    assert resampled == [(0, row) for row in draws.tolist()]
+    assert choose_without_roles([others], batch, own=False, seed=0, of="another item") != resampled
 
 
 def test_a_batch_of_one_prompt_has_no_other() -> None:
     batch = random_batch(1, 7)
     for of in ("another task", "another item"):
         with pytest.raises(DataError):
-            choose_by_index(batch.clean, batch.items, batch, seed=0, of=of)
+            Reference(batch).donors(TokenModel(), batch, everywhere(batch), of=of)
 
 
 @given(n=st.integers(2, 40), seed=st.integers(0, 10**6))

@@ -138,6 +138,45 @@ class TestMean:
         with pytest.raises(DataError, match=r"\[5\] tokens .* 7"):
             Reference(random_batch(3, 5)).mean(model, random_batch(3, 7), 0, everywhere(random_batch(3, 7)))
 
+    def test_at_the_last_position_any_length_will_do(self, model: TokenModel) -> None:
+        scored = PromptBatch.from_tokens([[0, 0, 0]], [[1, 1, 1]], [1], [2])
+        last = torch.tensor([[False, False, True]])
+        others = [
+            PromptBatch.from_tokens(tokens, [[9] * len(tokens[0])] * len(tokens), [1] * len(tokens), [2] * len(tokens))
+            for tokens in ([[1, 2], [1, 4]], [[5, 5, 5, 9]])
+        ]
+        for first in (0, 2):
+            found = Reference(others).mean(model, scored, 1, last, first=first)
+            assert found.shape == (1, 3 - first, 2, 2)
+            assert found[0, -1, 0, 0] == 50.0  # (2 + 4 + 9) / 3, times 10 in layer 1
+        assert Reference(others, run="corrupted").mean(model, scored, 0, last)[0, -1, 0, 0] == 9.0
+        with pytest.raises(DataError, match=r"\[2, 4\] tokens .* 3.*positions='last'"):
+            Reference(others).mean(model, scored, 0, everywhere(scored))
+
+    def test_at_the_last_position_roles_do_not_matter(self, model: TokenModel) -> None:
+        # Neither the name of the last role nor a prompt without roles: tasks have equal weight.
+        others = [
+            repeated([0, 2], ["x", "verb"], task="a"),
+            repeated([8, 8, 4], ["x", "y", "other[1/2]"], times=40, task="b"),
+            repeated([6, 9], ["x", "y"], task="c").without_roles(),
+        ]
+        scored = role_batch([[5, 5, 5, 5]], [["x", "other[0/3]", "other[1/3]", "other[2/3]"]], task="a")
+        last = torch.tensor([[False, False, False, True]])
+        assert Reference(others).mean(model, scored, 0, last)[0, :, 0, 0].tolist() == [0.0, 0.0, 0.0, 5.0]
+
+    def test_at_the_last_position_advice_is_none_that_is_taken(self, model: TokenModel) -> None:
+        few = repeated([2, 6], ["x", "y"], times=15, task="a")
+        scored = role_batch([[1, 1]], [["x", "y"]])
+        with pytest.raises(DataError, match=r"The last token .* 15 reference prompts") as caught:
+            Reference(few).mean(model, scored, 0, torch.tensor([[False, True]]))
+        assert "positions" not in str(caught.value)
+
+    def test_prompts_without_roles_have_no_say_in_the_roles_of_others(self, model: TokenModel) -> None:
+        with_roles = repeated([2, 3], ["x", "y"], task="a")
+        without = repeated([6, 7], ["x", "y"], task="b").without_roles()
+        found = Reference([with_roles, without]).mean(model, with_roles, 0, everywhere(with_roles))
+        assert found[0, :, 0, 0].tolist() == [2.0, 3.0]
+
     def test_roles_on_one_side_only_are_matched_by_index(self, model: TokenModel) -> None:
         with_roles = repeated([2, 3], ["x", "y"], task="a")
         without = with_roles.without_roles()

@@ -137,12 +137,9 @@ def shared_roles(batches: Sequence[PromptBatch], roles: Sequence[str] | None) ->
         if not roles:
             raise DataError("roles must name at least one role, or be None for those that every prompt has.")
         return [roles] if isinstance(roles, str) else list(roles), []
-    prompts = [labels for batch in batches for labels in batch.labels or ()]
-    if any(batch.labels is None for batch in batches) or not prompts:
-        raise DataError(
-            "These prompts have no named roles. hc.task_prompts(model, task) makes those of a task, with roles."
-        )
-    roles_by_prompt = [dict.fromkeys(label.split("[")[0] for label in labels) for labels in prompts]
+    roles_by_prompt = [
+        dict.fromkeys(label.split("[")[0] for label in labels) for batch in batches for labels in batch.roles
+    ]
     all_roles = list(dict.fromkeys(role for prompt_roles in roles_by_prompt for role in prompt_roles))
     shared = [role for role in all_roles if all(role in prompt_roles for prompt_roles in roles_by_prompt)]
     if not shared:

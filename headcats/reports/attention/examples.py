@@ -26,7 +26,7 @@ class Side:
 
     Attributes:
         tokens: As text, line ends and blanks made visible.
-        roles: What each of them is, such as `y1`; () where that is unknown.
+        roles: What each of them is, such as `y1`.
         patterns: Head -> `[from, to]`, each row summing to 1.
     """
 
@@ -90,7 +90,7 @@ def _example(model: HookedModel, batch: PromptBatch, place: int, heads: Sequence
         _side(
             model.tokenizer,
             tokens[number],
-            labels[place] if labels else (),
+            (labels or batch.roles)[place],
             logits[number],
             {head: patterns[layer][number, row].numpy() for head, (layer, row) in rows.items()},
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from batches import random_batch, role_batch
+from batches import role_batch
 from planted import planted_model, slot_batch
 from toys import BACKENDS, LAYOUTS, random_tokens, tiny_model
 
@@ -141,6 +141,16 @@ def test_prompts_go_through_the_model_a_few_at_a_time(monkeypatch: pytest.Monkey
     assert abs(attention_by_role(model, batch).attention - looks.attention).max() < 1e-6
 
 
+def test_prompts_without_roles_have_their_end() -> None:
+    batch = slot_batch(1, n=8).without_roles()
+    model = planted_model({(1, 2): 1})
+    found = patching_by_role(model, batch)
+    assert found["role"].values.tolist() == ["other", "end"]
+    at_last = patching_by_role(model, batch, roles=["last"])
+    np.testing.assert_array_equal(found.effect.sel(role="end"), at_last.effect.sel(role="last"))
+    assert attention_by_role(model, batch)["role"].values.tolist() == ["other", "end"]
+
+
 def test_bad_input_is_refused() -> None:
     model = tiny_model("gpt2", n_layers=1).model
     batch = gapped(model)
@@ -148,8 +158,6 @@ def test_bad_input_is_refused() -> None:
         patching_by_role(model, batch, quantity="mlp")
     with pytest.raises(UnknownNameError, match="'logit_diff'"):
         patching_by_role(model, batch, metric="logit_dif")
-    with pytest.raises(DataError, match="no named roles"):
-        patching_by_role(model, random_batch())
     with pytest.raises(DataError, match="has no role 'y7'"):
         patching_by_role(model, batch, roles=["y7"])
     with pytest.raises(DataError, match="one role"):

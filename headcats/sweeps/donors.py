@@ -1,0 +1,87 @@
+"""Who donates to whom: for every prompt a seeded reference prompt of another task, or of its own with another query."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.prompts.batch import Labels, PromptBatch, is_last_alone
+from headcats.statistics.random_streams import stream
+
+Donors = Literal["another task", "another item"]
+"""Whose z replaces that of a prompt: a prompt of another task, or one of the same task with another query."""
+Row = tuple[int, int]
+"""Number of a reference batch, and of a prompt in it."""
+
+_STREAMS = {"another task": "donors", "another item": "other items"}
+
+
+def choose_by_role(
+    batches: Sequence[PromptBatch],
+    roles: Sequence[tuple[Labels, ...]],
+    batch: PromptBatch,
+    mask: Bool[Tensor, "prompt pos"],
+    *,
+    seed: int,
+    of: Donors,
+) -> list[Row | None]:
+    """A donor for each prompt of `batch`, among those with all its masked roles; None where there is none.
+
+    `roles` are those of the donors, by batch and prompt. Every prompt has a last token: at that position alone, all
+    are candidates.
+    """
+    assert batch.labels is not None
+    at_last = is_last_alone(mask)
+    by_roles: dict[frozenset[str], list[Row]] = {}
+    draws = stream(seed, batch.task, _STREAMS[of])
+    donors: list[Row | None] = []
+    for prompt, labels in enumerate(batch.labels):
+        masked = [] if at_last else mask[prompt].nonzero().flatten().tolist()
+        needed = frozenset(labels[place] for place in masked)
+        if needed not in by_roles:
+            by_roles[needed] = [
+                (number, row)
+                for number, source in enumerate(batches)
+                if (source.task == batch.task) == (of == "another item")
+                for row, source_labels in enumerate(roles[number])
+                if needed <= set(source_labels)
+            ]
+        candidates = by_roles[needed]
+        if of == "another item":
+            candidates = [(k, row) for k, row in candidates if batches[k].items[row] != batch.items[prompt]]
+        donors.append(candidates[draws.integers(len(candidates))] if candidates else None)
+    return donors
+
+
+def choose_without_roles(
+    batches: Sequence[PromptBatch], batch: PromptBatch, *, own: bool, seed: int, of: Donors
+) -> list[Row | None]:
+    """A donor for each prompt of `batch`, with another query or of another task; None where there is none.
+
+    With `own`, the batch is its own reference: its prompts are donors of one another, none of itself. Prompts of a
+    script, which have no task, take any.
+    """
+    draws = stream(seed, batch.task, _STREAMS[of])
+    rows = [(number, row) for number, source in enumerate(batches) for row in range(len(source))]
+    if of == "another item":
+        items = np.array([batches[number].items[row] for number, row in rows])
+        others = [np.flatnonzero(items != item) for item in batch.items]
+        return [rows[places[draws.integers(len(places))]] if len(places) else None for places in others]
+    if own:
+        return [rows[place] for place in _derangement(len(batch), draws)]
+    rows = [(number, row) for number, row in rows if not batch.task or batches[number].task != batch.task]
+    if not rows:
+        return [None] * len(batch)
+    return [rows[place] for place in draws.integers(len(rows), size=len(batch))]
+
+
+def _derangement(n: int, draws: np.random.Generator) -> list[int]:
+    if n < 2:
+        raise DataError("Resampling within a batch needs at least 2 prompts.")
+    shift = int(draws.integers(1, n))
+    order = draws.permutation(n).tolist()
+    place = {prompt: number for number, prompt in enumerate(order)}
+    return [order[(place[prompt] + shift) % n] for prompt in range(n)]
