@@ -25,8 +25,8 @@ and layer 9, head 6 prints as `L9H6`. Every example of these pages runs in a dir
 ## Tasks and prompts
 
 A function that returns pairs of words becomes a `Task` by `task`; a `suite` names the tasks of a study, `make_suite`
-makes one (a `Suite`) of your own. A task may also give finished prompts (`PromptPair`), and a script may bring its own
-tokens (`PromptBatch`). `task_prompts` makes the prompts of a run again.
+makes one (a `Suite`) of your own. A task may also give finished prompts (`PromptPair`, `SecondCorruption`), and a
+script may bring its own tokens (`PromptBatch`). `task_prompts` makes the prompts of a run again.
 
 ## Run
 

@@ -18,7 +18,7 @@ from .models.head import Head as Head
 from .models.loading import load_model as load_model
 from .reports.page.writing import report as report
 from .prompts.batch import PromptBatch as PromptBatch
-from .prompts.pair import PromptPair as PromptPair
+from .prompts.pair import PromptPair as PromptPair, SecondCorruption as SecondCorruption
 from .results.folder import load as load
 from .results.run_results import suite_blocks as suite_blocks
 from .scores.scoring import score as score

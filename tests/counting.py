@@ -63,10 +63,10 @@ def several_tokens(n: int, *, seed: int) -> list[tuple[str, str]]:
 
 
 def finished_pairs(n: int, *, seed: int) -> list[PromptPair]:
-    """A task of finished prompt pairs."""
+    """A task of finished prompt pairs; no two show the same contrast."""
     return [
-        PromptPair(f"pair {given}", given, f"w30 → w40\n{given} →", f"w30 → w41\n{given} →", " w40", " w41")
-        for given in INPUTS
+        PromptPair(f"pair {given}", given, f"w30 → w40\n{given} →", f"{other} → w41\n{given} →", " w40", " w41")
+        for given, other in zip(INPUTS, INPUTS[-1:] + INPUTS, strict=False)
     ]
 
 

@@ -307,6 +307,7 @@ def study_file(folder, text):
         ("n_prompts = ", "study.toml cannot be read as a study"),
         ("n_prompts = '3'", "n_prompts in .*study.toml must be a whole number; got '3'"),
         ("seed = true", "seed in .*study.toml must be a whole number; got True"),
+        ("min_accuracy = '0'", "min_accuracy in .*study.toml must be a number; got '0'"),
         ("methods = 'denoising_patch'", "methods in .*study.toml must be a list of texts; got 'denoising_patch'"),
         ("tasks = [1]", "tasks in .*study.toml must be a list of texts"),
         ("model = 3", "model in .*study.toml must be a text; got 3"),

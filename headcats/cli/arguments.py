@@ -18,6 +18,10 @@ _MODEL_OF_RESULTS = "Model of the results; default: the name in their manifest."
 ModelOfResults = Annotated[
     str | None, typer.Option("--model", help=_MODEL_OF_RESULTS, autocompletion=completion.models)
 ]
+_SUITE_OF_RESULTS = "Suite of the results, as in `headcats run`; default: where their manifest says that it is."
+SuiteOfResults = Annotated[
+    str | None, typer.Option("--suite", help=_SUITE_OF_RESULTS, autocompletion=completion.suites)
+]
 _METHOD = "Method, as name or name@positions; default: the first exact one of the run."
 Method = Annotated[str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)]
 Positions = Annotated[str | None, typer.Option("--positions", help="Positions, if the method was run at several.")]
@@ -39,9 +43,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout inste
 # -------------------------------------------------------------------------------------------------------- new runs
 _MODEL = "'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder, or a hub name."
 Model = Annotated[str | None, typer.Option("--model", help=_MODEL, autocompletion=completion.models)]
-SuiteName = Annotated[
-    str | None, typer.Option("--suite", help="Suite of tasks; default: icl.", autocompletion=completion.suites)
-]
+_SUITE = "Suite of tasks: its name (default: icl), or your own as path/to/file.py:name or module:name."
+SuiteName = Annotated[str | None, typer.Option("--suite", help=_SUITE, autocompletion=completion.suites)]
 _TASKS = "Tasks to score, separated by commas; default: all of the suite."
 Tasks = Annotated[str | None, typer.Option("--tasks", help=_TASKS, autocompletion=completion.tasks)]
 NPrompts = Annotated[int | None, typer.Option("--n-prompts", help="Scored prompts per task; default: 64.")]
@@ -58,6 +61,8 @@ Corruption = Annotated[
 _METRICS = "Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels)."
 Metrics = Annotated[str | None, typer.Option("--metrics", help=_METRICS, autocompletion=completion.metrics)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
+_MIN_ACCURACY = "Tasks with a lower accuracy on clean prompts are skipped; default: 0.5, 0 for none."
+MinAccuracy = Annotated[float | None, typer.Option("--min-accuracy", help=_MIN_ACCURACY)]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText
+from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import note_unfinished, put, tell
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
@@ -25,6 +25,7 @@ _POSITIONS = "Where heads are ablated: last, or all (many times slower)."
 def evidence_command(
     folder: Folder,
     model: ModelOfResults = None,
+    suite: SuiteOfResults = None,
     method: Annotated[
         str | None, typer.Option("--method", help=_METHOD, autocompletion=completion.methods_of_results)
     ] = None,
@@ -65,6 +66,7 @@ def evidence_command(
     evidence = run_evidence(
         model or run.manifest.model.name,
         folder,
+        suite=suite,
         method=method,
         metric=metric,
         effect=effect,

@@ -15,6 +15,7 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.registry import lookup, names, unknown_name_message
 from headcats.results.declaration import registered_declarations
 from headcats.results.finding import table
+from headcats.tasks.suites import suite
 
 
 def version_text() -> str:
@@ -65,7 +66,7 @@ def list_command(
 def _by_suite(entries: list[dict[str, Any]], of_suite: str | None) -> list[dict[str, Any]]:
     """The tasks suite after suite, those of none last; or those of one suite alone."""
     if of_suite is not None:
-        tasks = [task.name for task in lookup("suite", of_suite)().tasks]
+        tasks = [task.name for task in suite(of_suite).tasks]
         return [entry for entry in entries if entry["name"] in tasks]
     order = names("suite")
     return sorted(entries, key=lambda entry: order.index(entry["suite"]) if entry["suite"] in order else len(order))

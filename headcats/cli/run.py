@@ -50,6 +50,7 @@ def run_command(
     template: arguments.Template = None,
     corruption: arguments.Corruption = None,
     seed: arguments.Seed = None,
+    min_accuracy: arguments.MinAccuracy = None,
     device: arguments.Device = None,
     dtype: arguments.Dtype = None,
     revision: arguments.Revision = None,
@@ -74,6 +75,7 @@ def run_command(
     - `headcats run --methods ov_relation,function_probe`
     - `headcats run --preset chg-mini`
     - `headcats run --suite cognitive --no-views`
+    - `headcats run --suite path/to/mine.py:my_suite --min-accuracy 0.3`
     - `headcats run --suite sentences --json`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,
@@ -82,8 +84,8 @@ def run_command(
     `views` (files); `sentences`; `files` (`report`, `map`).
     """
     options = settings(study_file, run_options(locals()), preset_name=preset)
-    check_names(options)
-    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{options['suite']}")
+    suite_name = check_names(options)
+    folder = Path(options["out"] or Path("results") / f"{Path(options['model']).name}-{suite_name}")
     with stopping(lambda: _stopped(folder)):
         _run(options, folder, quiet=quiet, views=views, answer=Answer(as_json))
 

@@ -8,10 +8,11 @@ from typing import Any
 from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
-from headcats.registry import lookup, unknown_name_message
+from headcats.registry import unknown_name_message
 from headcats.results.declaration import methods_of_suite
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.tasks.suites import suite
 
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
@@ -45,17 +46,19 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     of_user = dict(of_preset) | of_file | {key: value for key, value in options.items() if value is not None}
     if preset_name is not None and of_user["methods"] != of_preset["methods"]:
         of_user["methods"] = _beside_preset(preset_name, of_preset, of_user["methods"])
-    suite = of_user.get("suite", DEFAULTS["suite"])
-    of_suite = OF_SUITE.get(suite, {}) | {"methods": list(methods_of_suite(suite)) or None}
+    suite_name = of_user.get("suite", DEFAULTS["suite"])
+    of_suite = OF_SUITE.get(suite_name, {}) | {"methods": list(methods_of_suite(suite_name)) or None}
     merged = DEFAULTS | of_suite | of_user
     if merged["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))
     return merged
 
 
-def check_names(options: Mapping[str, Any]) -> None:
-    """A misspelt suite or task is refused before torch and a model are loaded."""
-    lookup("suite", options["suite"])().named(options["tasks"])
+def check_names(options: Mapping[str, Any]) -> str:
+    """The name of the suite; a misspelt suite or task is refused before torch and a model are loaded."""
+    chosen = suite(options["suite"])
+    chosen.named(options["tasks"])
+    return chosen.name
 
 
 def _read_study(path: Path) -> dict[str, Any]:
@@ -121,8 +124,9 @@ def _overruled(first: Label, second: Label) -> list[str]:
 
 
 def _check_type(study_file: Path, key: str, value: Any) -> None:
-    kind: Any = int if key in NUMBERS else str | int if key == "memory" else str
-    expected = {int: "a whole number", str: "a text"}.get(kind, "a text or a whole number")
+    kinds = {"memory": str | int, "min_accuracy": float | int} | dict.fromkeys(NUMBERS, int)
+    kind: Any = kinds.get(key, str)
+    expected = {int: "a whole number", str: "a text", float | int: "a number"}.get(kind, "a text or a whole number")
     fits = isinstance(value, kind) and not isinstance(value, bool)
     if key in LISTS:
         fits, expected = isinstance(value, list) and all(isinstance(name, str) for name in value), "a list of texts"

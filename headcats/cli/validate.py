@@ -20,6 +20,7 @@ def validate_command(
     template: arguments.Template = None,
     corruption: arguments.Corruption = None,
     seed: arguments.Seed = None,
+    min_accuracy: arguments.MinAccuracy = None,
     device: arguments.Device = None,
     dtype: arguments.Dtype = None,
     revision: arguments.Revision = None,
@@ -40,7 +41,8 @@ def validate_command(
     Keys of `--json`: the tasks, and of each `category`, `source`, `word_pairs`, `prompts` and `reference_prompts`
     (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""), `seconds`, and where prompts
     could be written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`,
-    `low`, `high`, `n_items`; of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
+    `low`, `high`, `n_items`, and of finished prompts `near_duplicates` (with the contrast of another item; left
+    out if none); of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
     `n_wrong`, `needed`.
     """
     options = settings(None, run_options(locals()))

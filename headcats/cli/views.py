@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headcats.categories.reading import Reading
-from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText
+from headcats.cli.arguments import AsJson, Folder, Method, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
 from headcats.cli.console import Answer
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
@@ -16,6 +16,7 @@ from headcats.study.defaults import DEFAULT_RULE
 def views_command(
     folder: Folder,
     model: ModelOfResults = None,
+    suite: SuiteOfResults = None,
     method: Method = None,
     metric: Metric = None,
     rule: RuleText = DEFAULT_RULE,
@@ -43,6 +44,7 @@ def views_command(
     pages = write_views(
         model or run.manifest.model.name,
         folder,
+        suite=suite,
         method=method,
         metric=metric,
         rule=reading.rule,

@@ -80,8 +80,8 @@ def check_tokens(tokens: Tensor, *, n_ctx: int, d_vocab: int, model: str) -> Non
         )
     if tokens.shape[1] > n_ctx:
         raise DataError(
-            f"Prompts have {tokens.shape[1]} tokens and model {model!r} takes at most {n_ctx}: use fewer "
-            f"demonstrations or a model with a longer context."
+            f"Prompts have {tokens.shape[1]} tokens and model {model!r} takes at most {n_ctx}: use shorter "
+            "prompts or a model with a longer context."
         )
     if int(tokens.min()) < 0 or int(tokens.max()) >= d_vocab:
         prompt, pos = (int(i) for i in ((tokens < 0) | (tokens >= d_vocab)).nonzero()[0])

@@ -19,14 +19,25 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class SecondCorruption:
-    """A second corrupted prompt with the query of a pair, drawn independently of the first."""
+    """A second corrupted prompt with the query of a pair, drawn independently of the first.
+
+    Attributes:
+        text: The prompt, without the answer; as many tokens as the first corrupted prompt.
+        distractor_task: Task that it shows, or the name of the corruption.
+        roles: Role name -> span in `text`.
+
+    Raises:
+        DataError: An empty text or task, or a role outside the text.
+
+    Example:
+        >>> import headcats as hc
+        >>> hc.SecondCorruption("The opposite of old is", "antonym").distractor_task
+        'antonym'
+    """
 
     text: str
-    """The prompt, without the answer."""
     distractor_task: str
-    """Task that its demonstrations show, or the name of the corruption."""
     roles: Mapping[str, Span] = field(default_factory=dict)
-    """Role name -> span in `text`."""
 
     def __post_init__(self) -> None:
         if not (self.text and self.distractor_task):
@@ -39,17 +50,21 @@ class SecondCorruption:
 class PromptPair:
     """A clean prompt, a corrupted prompt that differs from it in the tested respect only, and the two answers.
 
+    The two prompts have as many tokens; pairs of one task may differ in length. Statistics resample items: paraphrases
+    of one case share an item, or each of them counts as a case of its own. `hc.run` and `headcats validate` warn of
+    pairs with different items whose answer, distractor and words that differ between clean and corrupted are the same.
+
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.
-        item: The query. Prompts with the same item are one cluster in every statistic.
+        item: The query, or any name of the case. Prompts with the same item are one cluster in every statistic.
         clean: Text of the clean prompt, without the answer.
         corrupted: Text of the corrupted prompt, likewise.
         answer: Right continuation of the clean prompt, with the space that the template puts before it.
         distractor: Continuation that the corrupted prompt suggests instead; differs from `answer`.
         distractor_task: Task that the corrupted prompt shows, or the name of the corruption.
-        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. Without roles, only the
-            last position can be intervened on by name.
-        second: A second corruption of the same query, or None.
+        roles: Role name -> (span in `clean`, span in `corrupted`), in the order of the text. Without roles, the last
+            token is "end" and every other one "other".
+        second: A second corruption of the same query (a `SecondCorruption`), or None.
 
     Raises:
         DataError: An empty text, an answer that is its own distractor, or a role outside its text.
@@ -67,6 +82,23 @@ class PromptPair:
         ... )
         >>> pair.item, dict(pair.roles), pair.second
         ('Italy', {}, None)
+
+        One case in two wordings, which share an item:
+
+        >>> wordings = ["The capital of {} is", "The city from which {} is governed is"]
+        >>> pairs = [
+        ...     hc.PromptPair(
+        ...         key=f"Italy, wording {number}",
+        ...         item="Italy",
+        ...         clean=wording.format("Italy"),
+        ...         corrupted=wording.format("Spain"),
+        ...         answer=" Rome",
+        ...         distractor=" Madrid",
+        ...     )
+        ...     for number, wording in enumerate(wordings)
+        ... ]
+        >>> {pair.item for pair in pairs}
+        {'Italy'}
     """
 
     key: str

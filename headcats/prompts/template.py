@@ -111,6 +111,11 @@ def _unknown_text(template: Template, tokenizer: Any, pairs: Sequence[tuple[str,
     return [text for text, ids in zip(texts, encode(tokenizer, texts), strict=True) if unknown in ids]
 
 
+def has_query(roles: Sequence[str]) -> bool:
+    """Whether the roles of a prompt are those of a template; a finished prompt has others."""
+    return any(role.split("[")[0] == "x_query" for role in roles)
+
+
 def explained_prompt_roles(roles: Sequence[str]) -> list[str]:
     """One part of a caption for every kind of role that is there, in the order of the roles.
 

@@ -32,6 +32,10 @@ class Manifest:
     plan: PlanRecord = field(default_factory=PlanRecord)
     """What all blocks share."""
     model: ModelRecord = field(default_factory=ModelRecord)
+    suite_source: str = ""
+    """Where the suite was loaded from, as `module:name` or `/path/to/file.py:name`; "" for any other one."""
+    suite_mark: str = ""
+    """Hash of the names and categories of all tasks of the suite."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
@@ -83,6 +87,8 @@ class Manifest:
             return cls(
                 plan=PlanRecord.from_dict(stored.get("plan", {})),
                 model=ModelRecord.from_dict(stored.get("model", {})),
+                suite_source=stored.get("suite_source", ""),
+                suite_mark=stored.get("suite_mark", ""),
                 categories=tuple(map(CategoryRecord.from_dict, stored.get("categories", ()))),
                 methods=tuple(stored.get("methods", ())),
                 requested=tuple(stored.get("asked", ())),
@@ -106,6 +112,8 @@ class Manifest:
             "format": FORMAT,
             "plan": self.plan.complete(),
             "model": self.model.complete(),
+            "suite_source": self.suite_source,
+            "suite_mark": self.suite_mark,
             "categories": self.category_entries(),
             "methods": self.methods,
             "asked": self.requested,

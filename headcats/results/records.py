@@ -47,6 +47,8 @@ class PlanRecord(Record):
     template: str = ""
     corruption: str = ""
     seed: int | None = None
+    min_accuracy: float = 0.5
+    """Tasks with a lower accuracy on clean prompts were skipped."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ class TaskRecord(Record):
     high: float | None = None
     n_items: int | None = None
     """Different queries."""
+    near_duplicates: int = 0
+    """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None
     """Fingerprint of every batch of scored prompts; None for a task without prompts."""
 

@@ -1,10 +1,12 @@
 """Before any head is scored: can the model do a task, and how much memory and time will its sweeps take?"""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
 
+from headcats.errors import StatisticsWarning
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
@@ -15,14 +17,12 @@ from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.memory import MemoryPlan, budget
 from headcats.sweeps.runs import BaseRuns
 
-LEAST_ACCURACY = 0.5
-
 
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
     """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped.
 
-    Skipped: no prompt, clean accuracy below .5, a gap whose 95 % interval reaches 0 (effects are shares of the gap), or
-    a task that is marked as solvable without demonstrations.
+    Skipped: no prompt, clean accuracy below that of the study, a gap whose 95 % interval reaches 0 (effects are shares
+    of the gap), or a task that is marked as solvable without demonstrations. A StatisticsWarning names near-duplicates.
     """
     record = TaskRecord(
         category=study.suite.category_of(prepared.task).name,
@@ -31,9 +31,18 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         prompts=DropCounts(**asdict(prepared.prompts)),
         reference_prompts=DropCounts(**asdict(prepared.references)),
         refusal=prepared.problem,
+        near_duplicates=len(prepared.near_duplicates),
     )
     if prepared.problem:
         return record
+    if keys := prepared.near_duplicates:
+        warnings.warn(
+            f"{len(keys)} prompts of task {prepared.task.name!r} have the answer, the distractor and the words that "
+            f"differ between clean and corrupted of a prompt with another item, such as {keys[0]!r} and {keys[1]!r}. "
+            "Every item counts as a case of its own: if these are wordings of one case, give them one item.",
+            StatisticsWarning,
+            stacklevel=2,
+        )
     metric = study.metrics[0]
     clean, corrupted = (
         np.concatenate(
@@ -48,8 +57,9 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
     accuracy, reason = float(clean[1].mean()), ""
     if not prepared.task.needs_demonstrations:
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
-    elif accuracy < LEAST_ACCURACY:
-        reason = f"the model cannot do it: accuracy {accuracy:.2f} on clean prompts, below {LEAST_ACCURACY}"
+    elif accuracy < study.min_accuracy:
+        least = f"min_accuracy={study.min_accuracy:g}"
+        reason = f"the model cannot do it: accuracy {accuracy:.2f} on clean prompts, below {least}"
     elif not low > 0:
         interval = f"{metric} {gap:.2f}, 95 % interval {low:.2f} to {high:.2f}"
         reason = f"no clear gap between clean and corrupted prompts: {interval}"

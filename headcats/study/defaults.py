@@ -19,6 +19,7 @@ DEFAULTS: dict[str, Any] = {
     "template": "arrow",
     "corruption": "other_task",
     "seed": 0,
+    "min_accuracy": 0.5,
     "out": None,
     "device": None,
     "dtype": "float32",

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from headcats.rules.rule import Rule
 from headcats.scores.items import first_half, of_items
 from headcats.study.preparation import Preparation
 from headcats.study.restore import check_order, check_prompts, restored_model, restored_study
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite
 
 _log = logging.getLogger("headcats")
 
@@ -30,6 +33,7 @@ def run_evidence(
     model: Any,
     results: xr.DataTree | str | os.PathLike[str],
     *,
+    suite: str | Suite | Task | Sequence[Task | str] | None = None,
     method: str | None = None,
     metric: str | None = None,
     effect: str = "total",
@@ -57,6 +61,9 @@ def run_evidence(
         results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
             `evidence/<node>.nc` for every node of the result; where method, metric, effect, rule, min_tasks or
             positions are not the default, they are in the name of the folder.
+        suite: The suite of the results, as in `hc.run`, where it is found no longer: None takes the one that `hc.run`
+            got in this process, that of the module or file it was loaded from, or the registered one. Other prompts
+            are refused.
         method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
         metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
         effect: "total" or "task_specific" effects, as in `hc.score`.
@@ -73,7 +80,7 @@ def run_evidence(
         line), `options` and `left_out` (JSON).
 
     Raises:
-        PlanError: Another model than that of the results, or a suite that is not registered or has changed.
+        PlanError: Another model than that of the results, or a suite that is not found or has changed.
         OptionError: A number out of range, a rule without its options, several positions of `method` and none chosen,
             or a control (`hc.score` tells what those are for): its heads are no category.
         UnknownNameError: A method or metric that the results do not hold.
@@ -113,7 +120,7 @@ def run_evidence(
         Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks), run
     )
     adapted = restored_model(manifest, model)
-    study = restored_study(manifest)
+    study = restored_study(manifest, suite)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     chosen_on = of_items(run.tree, lambda item: first_half(item, seed=seed))
     with warnings.catch_warnings(record=True) as caught:

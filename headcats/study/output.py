@@ -20,6 +20,7 @@ from headcats.results.folder import BLOCKS, ResultsFolder, load, tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.study.plan import Study
+from headcats.tasks.suites import suite_mark
 
 _PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
 
@@ -97,6 +98,8 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
         folder.remove_leftovers()
+    # A folder may be extended by tasks that its suite had not before.
+    manifest.suite_source, manifest.suite_mark = study.suite.source or manifest.suite_source, suite_mark(study.suite)
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.
@@ -108,8 +111,8 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
 
 def _made_otherwise(path: os.PathLike[str]) -> PlanError:
     return PlanError(
-        f"{path} was made with other prompts or reference prompts than this run has now: the suite (its tasks or word "
-        "pairs) or the tokenizer has changed. Name another folder with --out (out=...)."
+        f"{path} was made with other prompts or reference prompts than this run has now: the suite (its tasks, word "
+        "pairs or prompts) or the tokenizer has changed. Name another folder with --out (out=...)."
     )
 
 

@@ -12,7 +12,7 @@ from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
-from headcats.tasks.definition import Task
+from headcats.tasks.definition import Task, word_pairs
 from headcats.tasks.suites import Suite, suite
 
 # At least 100 per task, and never one of the scored prompts.
@@ -35,6 +35,7 @@ class Study:
         template: How a prompt is written.
         corruption: How its corrupted twin differs.
         seed: Seed of every random choice.
+        min_accuracy: Tasks with a lower accuracy on clean prompts are skipped.
     """
 
     suite: Suite
@@ -46,6 +47,7 @@ class Study:
     template: Template
     corruption: str
     seed: int
+    min_accuracy: float
 
     @property
     def task_methods(self) -> tuple[MethodSpec, ...]:
@@ -67,6 +69,7 @@ class Study:
             template=self.template.name,
             corruption=self.corruption,
             seed=self.seed,
+            min_accuracy=self.min_accuracy,
         )
 
 
@@ -81,6 +84,7 @@ def plan(
     template: str = "arrow",
     corruption: str = "other_task",
     seed: int = 0,
+    min_accuracy: float = 0.5,
 ) -> Study:
     """A checked study; arguments as in `hc.run`.
 
@@ -94,6 +98,10 @@ def plan(
             raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
+    if not isinstance(min_accuracy, int | float) or isinstance(min_accuracy, bool) or not 0 <= min_accuracy <= 1:
+        raise OptionError(
+            f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."
+        )
     for name, value, example in (
         ("methods", methods, default_methods()[0]),
         ("metrics", metrics, "logit_diff"),
@@ -107,18 +115,20 @@ def plan(
     for metric in metrics:
         lookup("metric", metric)
     specs = tuple(dict.fromkeys(MethodSpec.parse(text) for text in methods or default_methods()))
+    tasks_of_suite = suite(suite_source)
+    scored = tasks_of_suite.named(tasks)
+    corrupting = [spec.name for spec in specs if not spec.is_joint]
+    if n_demos == 0 and corrupting and any(word_pairs(task, seed=seed) for task in scored):
+        raise OptionError(
+            f"n_demos must be a whole number of at least 1; got 0: {corrupting[0]} needs prompts that are corrupted in "
+            "their demonstrations."
+        )
     for spec in specs:
-        if n_demos == 0 and not spec.is_joint:
-            raise OptionError(
-                f"n_demos must be a whole number of at least 1; got 0: {spec.name} needs prompts that are corrupted in "
-                "their demonstrations."
-            )
         # Refused before a model is loaded.
         getattr(spec.method, "check_metrics", lambda names: None)(metrics)
-    tasks_of_suite = suite(suite_source)
     return Study(
         suite=tasks_of_suite,
-        tasks=tasks_of_suite.named(tasks),
+        tasks=scored,
         methods=specs,
         metrics=tuple(dict.fromkeys(metrics)),
         n_prompts=n_prompts,
@@ -126,6 +136,7 @@ def plan(
         template=lookup("template", template),
         corruption=corruption,
         seed=seed,
+        min_accuracy=float(min_accuracy),
     )
 
 

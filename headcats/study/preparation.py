@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from headcats.errors import DataError, ModelError
@@ -12,9 +12,10 @@ from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair
 from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
+from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.study.plan import REFERENCE_PROMPTS, Study
-from headcats.sweeps.reference import Reference
+from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE, Reference
 from headcats.tasks.definition import Task
 
 # Candidates per held-out prompt.
@@ -35,6 +36,7 @@ class Prepared:
         prompts: Prompt pairs kept and dropped.
         references: Reference prompt pairs kept and dropped.
         problem: Why the task cannot be scored, or "".
+        near_duplicates: Keys of finished prompts with the contrast of another item.
     """
 
     task: Task
@@ -44,6 +46,7 @@ class Prepared:
     prompts: DropReport = field(default_factory=DropReport)
     references: DropReport = field(default_factory=DropReport)
     problem: str = ""
+    near_duplicates: tuple[str, ...] = ()
 
 
 class Preparation:
@@ -115,7 +118,7 @@ class Preparation:
         prepared = self.of(task_name)
         if prepared.problem:
             return (), DropReport()
-        used = self.study.n_prompts + REFERENCE_PROMPTS
+        used = self._n_used(prepared.task)
         pairs = self._each_pair(prepared.task, repeats=_SEARCH * (used + n) + 100)
         before = list(itertools.islice(pairs, used))
         texts = {pair.clean for pair in before}  # a task of finished pairs may repeat a prompt
@@ -143,7 +146,8 @@ class Preparation:
     def _prepare(self, task: Task) -> Prepared:
         study, source = self.study, self._pairs[task.name]
         if isinstance(source, list):
-            return self._encode(task, source, DropReport(kept=len(source)))
+            alike = tuple(pair.key for pair in near_duplicates(source))
+            return replace(self._encode(task, source, DropReport(kept=len(source))), near_duplicates=alike)
         words, report = source
         if not words:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
@@ -160,9 +164,18 @@ class Preparation:
         """The first prompts are scored, the others are reference; no prompt is both."""
         n = self.study.n_prompts
         scored, prompts = self._batches(task, pairs[:n])
-        reference, references = self._batches(task, pairs[n : n + REFERENCE_PROMPTS])
+        reference, references = self._batches(task, pairs[n : self._n_used(task)])
         problem = "" if scored else f"no usable prompt ({prompts.summary()})"
         return Prepared(task, tuple(scored), tuple(reference), words, prompts, references, problem)
+
+    def _n_used(self, task: Task) -> int:
+        """How many of a task's prompts are scored or reference. Half of the finished ones that are not scored are left
+        for `held_out`, unless too few reference prompts remain.
+        """
+        n, source = self.study.n_prompts, self._pairs[task.name]
+        if not isinstance(source, list):
+            return n + REFERENCE_PROMPTS
+        return n + min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx)

@@ -15,7 +15,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
 # Options of `hc.run` that change no prompt.
-_OF_RUNS = ("methods", "metrics", "tasks")
+_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy")
 _log = logging.getLogger("headcats")
 
 

@@ -1,7 +1,7 @@
 """Rebuild model, suite and prompts of a finished run."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from headcats.results.manifest import MANIFEST, Manifest
 from headcats.study.output import model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
-from headcats.tasks.suites import suite
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, remembered, suite
 
 
 def check_order(model: Any, results: Any, *, by: str) -> None:
@@ -50,18 +51,23 @@ def restored_model(manifest: Manifest, source: Any) -> HookedModel:
     return model
 
 
-def restored_study(manifest: Manifest) -> Study:
-    """The study of a manifest, to make more of its prompts; a PlanError if its suite is not registered."""
+def restored_study(manifest: Manifest, suite_source: str | Suite | Task | Sequence[Task | str] | None = None) -> Study:
+    """The study of a manifest, to make more of its prompts; a PlanError if its suite cannot be found.
+
+    Without `suite_source` it is the one that `hc.run` was given in this process, or is loaded from where it was loaded
+    then, or is registered under its name.
+    """
     options = asdict(manifest.plan)
     name = options.pop("suite")
-    try:
-        registered = suite(name)
-    except UnknownNameError as error:
-        raise PlanError(
-            f"The results are of suite {name!r}, which is not registered in this process ({error}) Import what "
-            "registers it, or register it under this name with headcats.registry.register('suite', name, function)."
-        ) from None
-    return plan(suite_source=registered, **options)
+    if suite_source is None and (suite_source := remembered(manifest.suite_mark)) is None:
+        try:
+            suite_source = suite(manifest.suite_source or name)
+        except (UnknownNameError, DataError) as error:
+            raise PlanError(
+                f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that "
+                "the run had as suite=..., or where it is, as --suite path/to/file.py:name."
+            ) from None
+    return plan(suite_source=suite_source, **options)
 
 
 def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterable[str] | None = None) -> None:
@@ -77,6 +83,6 @@ def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterab
         prepared = preparation.of(task) if task in registered else None
         if prepared is None or tuple(batch.fingerprint() for batch in prepared.scored) != record.prompt_hash:
             raise PlanError(
-                f"Task {task!r} gives other prompts than it gave in this run: suite {manifest.plan.suite!r} (its tasks "
-                "or word pairs) or the tokenizer has changed. Run it again into another folder."
+                f"Task {task!r} gives other prompts than it gave in this run: suite {manifest.plan.suite!r} (its "
+                "tasks, word pairs or prompts) or the tokenizer has changed. Run it again into another folder."
             )

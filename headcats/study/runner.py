@@ -21,7 +21,7 @@ from headcats.study.plan import check_options, plan
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite
+from headcats.tasks.suites import Suite, remember
 
 _log = logging.getLogger("headcats")
 
@@ -41,13 +41,16 @@ def run(
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
 
-    A task is skipped, and listed with the reason, if the model is right on fewer than half of the clean prompts, if the
-    corrupted prompts leave no clear gap, or if no prompt can be written; the others go on.
+    A task is skipped, and listed with the reason, if the model is right on a smaller share of the clean prompts than
+    `min_accuracy` (heads cannot serve a task that the model cannot do), if the corrupted prompts leave no clear gap, or
+    if no prompt can be written; the others go on.
 
     Args:
         model: What `hc.load_model` returns, a HookedTransformer, a TransformerBridge, or a name or folder to load. Only
             on the command line does a suite bring its model; "mini-cognitive" is that of "cognitive" and "sentences".
-        suite: Name of a suite, a `Suite`, or a list of tasks and task names.
+        suite: Name of a suite, `module:name` or `path/to/file.py:name` of one of your own (see `hc.suite`), a `Suite`,
+            or a list of tasks and task names. The results record a file or module, and the process remembers a `Suite`
+            or tasks, so that `hc.run_evidence` and `hc.write_views` find them again.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
             None takes denoising patches, their two controls and mean ablation.
@@ -56,7 +59,7 @@ def run(
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
-            methods extend the folder; another model, seed, n_prompts, template or corruption is refused.
+            methods extend the folder; another model, seed, n_prompts, template, corruption or min_accuracy is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, lines on
             finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
@@ -65,7 +68,8 @@ def run(
             logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
-            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels").
+            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels"), `min_accuracy` (0.5; 0 skips
+            no task for it).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,
@@ -79,6 +83,9 @@ def run(
         ModelError: The model cannot be loaded or trusted.
         DataError: No task is left, or no method scores any task; the message says why.
         TypeError: An option that does not exist.
+
+    Warns:
+        StatisticsWarning: Finished prompts with different items and one contrast (see `hc.PromptPair`).
 
     Example:
         >>> import headcats as hc
@@ -98,6 +105,8 @@ def run(
     check_options(options, function=run)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
+    if not isinstance(suite, str):
+        remember(study.suite)
     adapted = load_model(model)
     output = open_output(out, adapted, study)
     output.manifest.checks["model"] = check_model(adapted)

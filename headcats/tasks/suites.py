@@ -1,14 +1,16 @@
 """A suite: the tasks of a study, their categories, and the order and colours of the categories."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headcats.errors import DataError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 from headcats.registry import names as registered
 from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
+from headcats.tasks.own_code import load_object
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Suite:
         name: Name in the manifest and on the command line.
         tasks: Every task, distractors included.
         categories: Categories in the order of the figures.
+        source: Where it was loaded from, as `module:name` or `/path/to/file.py:name`; "" for any other suite.
 
     Raises:
         DataError: No task, or a task twice.
@@ -37,6 +40,7 @@ class Suite:
     name: str
     tasks: tuple[Task, ...]
     categories: tuple[Category, ...]
+    source: str = ""
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -99,7 +103,8 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         categories: The first categories, with their colours.
 
     Returns:
-        The suite. It is not registered: pass it to `hc.run` itself.
+        The suite. It is not registered: pass it to `hc.run` itself. In the same process `hc.run_evidence` and
+        `hc.write_views` find it again; in another one pass it again, or load it from a file (see `hc.suite`).
 
     Raises:
         DataError: No task, or a task twice.
@@ -127,17 +132,19 @@ def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple
 
 
 def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
-    """Look up a suite by name, or make one from tasks.
+    """Look up a suite by name, load it from your own code, or make one from tasks.
 
     Args:
-        source: A registered name, a `Suite`, a `Task`, or a list of tasks and task names.
+        source: A registered name, `module:name` or `path/to/file.py:name`, a `Suite`, a `Task`, or a list of tasks and
+            task names. What is loaded is one of these or a function without arguments that returns one; the file is
+            run.
 
     Returns:
-        The suite; one made from tasks is called "custom".
+        The suite; one made from tasks is called "custom", or as the list that was loaded.
 
     Raises:
         UnknownNameError: A name that is not a registered suite (or task, in a list).
-        DataError: An empty list.
+        DataError: An empty list, or a module or file that cannot be loaded.
 
     Example:
         >>> import headcats as hc
@@ -145,12 +152,52 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
         24
         >>> hc.suite(["plural", "antonym"]).name
         'custom'
+        >>> import pathlib
+        >>> _ = pathlib.Path("mine.py").write_text("words = ['plural', 'antonym']", encoding="utf-8")
+        >>> mine = hc.suite("mine.py:words")
+        >>> mine.name, [task.name for task in mine.tasks]
+        ('words', ['plural', 'antonym'])
     """
     if isinstance(source, Suite):
         return source
+    if isinstance(source, str) and ":" in source:
+        return _own_suite(source)
     if isinstance(source, str):
         return lookup("suite", source)()
     return make_suite([source] if isinstance(source, Task) else list(source))
+
+
+def _own_suite(source: str) -> Suite:
+    found, full_source = load_object(source)
+    if callable(found) and not isinstance(found, Task):
+        found = found()
+    if not isinstance(found, Suite | Task | list | tuple):
+        raise DataError(
+            f"{source} must be a suite (hc.make_suite), a task, a list of tasks, or a function without arguments that "
+            f"returns one of these; got {found!r:.80}."
+        )
+    if not isinstance(found, Suite):
+        found = make_suite([found] if isinstance(found, Task) else found, name=source.rpartition(":")[2])
+    return replace(found, source=full_source)
+
+
+def suite_mark(suite: Suite) -> str:
+    """Hash of the name of a suite and of the names and categories of its tasks, which tells suites of a name apart."""
+    parts = (suite.name, [(task.name, task.category) for task in suite.tasks])
+    return hashlib.blake2b(repr(parts).encode("utf-8"), digest_size=16).hexdigest()
+
+
+_given: dict[str, Suite] = {}
+
+
+def remember(suite: Suite) -> None:
+    """Keep a suite that is not registered until the process ends, so that what was run on it can be restored."""
+    _given[suite_mark(suite)] = suite
+
+
+def remembered(mark: str) -> Suite | None:
+    """The last suite of this mark that was given to `remember`."""
+    return _given.get(mark)
 
 
 def tasks_of_suite(name: str) -> list[Task]:

@@ -24,6 +24,7 @@ WITHOUT_A_SOURCE = {
     "HookedModel",
     "PromptBatch",
     "PromptPair",
+    "SecondCorruption",
     "Suite",
     "Task",
     "categories.head_table",

@@ -42,6 +42,8 @@ def test_a_task_the_model_cannot_do_is_refused(model, preparation):
     found = assessed(model, preparation, "shifted")
     assert found.accuracy == 0.0
     assert "accuracy 0.00" in found.refusal
+    assert "min_accuracy=0.5" in found.refusal
+    assert "accuracy" not in assessed(model, preparation, "shifted", min_accuracy=0).refusal
 
 
 def test_a_task_without_a_gap_is_refused(model, preparation):

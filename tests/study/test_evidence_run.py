@@ -130,7 +130,7 @@ def test_another_model_is_refused_by_its_weights(finished, tmp_path):
 
 def test_a_suite_that_nobody_registered_says_what_to_do(model, finished, tables):
     del registry._tables["suite"][SUITE]
-    with pytest.raises(PlanError, match=r"'counting'.*registry\.register"):
+    with pytest.raises(PlanError, match=r"'counting', which is not found.*--suite path/to/file\.py:name"):
         run_evidence(model, finished, **QUICK)
 
 

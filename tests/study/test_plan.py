@@ -64,6 +64,8 @@ def test_names_given_twice_count_once():
         ({"methods": "denoising_patch"}, OptionError, "methods must be a list of names"),
         ({"seed": True}, OptionError, "seed must be a whole number; got True"),
         ({"n_prompts": True}, OptionError, "n_prompts must be a whole number"),
+        ({"min_accuracy": 1.5}, OptionError, "min_accuracy must be a number from 0 .* to 1; got 1.5"),
+        ({"min_accuracy": True}, OptionError, "min_accuracy must be a number"),
     ],
 )
 def test_what_is_wrong_is_named(options, error, message):

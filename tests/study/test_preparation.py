@@ -227,8 +227,8 @@ def test_held_out_prompts_of_finished_pairs_are_those_that_are_left(model):
         ] + [PromptPair("again", "w0", "w0\nw0 →", "w41\nw0 →", " w40", " w41")]
 
     preparation = prepare(model, [Task("pairs", "knowledge", "made up", many)])
-    batches, report = preparation.held_out("pairs", n=50, keep=lambda item: item != "w13")
-    used = 8 + REFERENCE_PROMPTS
+    batches, report = preparation.held_out("pairs", n=60, keep=lambda item: item != "w13")
+    used = 8 + (121 - 8) // 2  # of those that are not scored, half
     assert taken(batches) == [f"p{i}" for i in range(used, 120) if i % 24 != 13]
     assert report.kept == len(taken(batches))
 

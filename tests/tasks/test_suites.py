@@ -6,7 +6,7 @@ import headcats as hc
 from headcats.errors import DataError, UnknownNameError
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, make_suite, suite
+from headcats.tasks.suites import Suite, make_suite, suite, suite_mark
 
 NONE = ("#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 """Colours that mean several categories, or none, in the overlap map."""
@@ -35,6 +35,79 @@ def test_what_a_suite_can_be_given_as():
     assert [t.name for t in suite([mine, "plural"]).tasks] == ["mine", "plural"]
     assert suite("icl").name == "icl"
     assert suite([mine]).name == "custom"
+
+
+OWN = """
+import neighbour
+import headcats as hc
+
+one = hc.Task("one", "spelling", "made up", neighbour.pairs)
+several = [one, "plural"]
+whole = hc.make_suite(several, name="named")
+function = lambda: several
+number = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A file of one's own, which imports its neighbour."""
+    (tmp_path / "neighbour.py").write_text("def pairs(n, *, seed):\n    return [('a', 'b')]\n", encoding="utf-8")
+    (tmp_path / "own.py").write_text(OWN, encoding="utf-8")
+    return tmp_path / "own.py"
+
+
+@pytest.mark.parametrize(
+    ("name", "called"), [("one", "one"), ("several", "several"), ("whole", "named"), ("function", "function")]
+)
+def test_a_suite_of_a_file(own, monkeypatch, name, called):
+    monkeypatch.chdir(own.parent)
+    found = suite(f"own.py:{name}")
+    assert found.name == called
+    assert [task.name for task in found.tasks] == ["one"] if name == "one" else ["one", "plural"]
+    assert found.source == f"{own}:{name}"
+    assert suite(found.source) == found
+    assert found.with_tasks("antonym").source == ""  # is not what the file holds
+
+
+def test_a_suite_of_a_module(monkeypatch, own):
+    monkeypatch.syspath_prepend(own.parent)
+    assert suite("own:whole").source == "own:whole"
+    assert suite("own:whole").name == "named"
+
+
+def test_a_file_is_read_again_where_it_has_changed(own):
+    assert len(suite(f"{own}:whole").tasks) == 2
+    own.write_text(OWN.replace("several = [one,", "several = ['antonym', one,"), encoding="utf-8")
+    assert len(suite(f"{own}:whole").tasks) == 3
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("nowhere.py:x", r"'nowhere\.py:x' cannot be loaded: there is no file .*nowhere\.py"),
+        ("no_such_module:x", "there is no module 'no_such_module'.*path/to/file.py:name"),
+        ("own.py:missing", "no attribute 'missing'"),
+        ("own.py:number", "must be a suite .* got 3"),
+        ("broken.py:x", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why(own, monkeypatch, source, message):
+    monkeypatch.chdir(own.parent)
+    (own.parent / "broken.py").write_text("x = 1 / 0", encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        suite(source)
+
+
+def test_marks_tell_suites_of_one_name_apart():
+    icl = suite("icl")
+    assert suite_mark(icl) == suite_mark(suite("icl"))
+    others = [
+        icl.with_tasks(task("more")),
+        make_suite(icl.tasks, name="other"),
+        make_suite([task("plural", "x")], name="icl"),
+    ]
+    assert len({suite_mark(each) for each in [icl, *others]}) == 4
 
 
 def test_categories_go_by_name_without_case():

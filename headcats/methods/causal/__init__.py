@@ -88,7 +88,7 @@ class CausalMethod:
     def why_dropped(self) -> str:
         """Why a study may leave out prompts, in words."""
         lacks = ["have no second corruption"] if self.intervention.uses_second else []
-        return " or ".join([*lacks, *(["have token roles without reference prompts"] if self.references else [])])
+        return " or ".join([*lacks, *(["match no reference prompt"] if self.references else [])])
 
     def __repr__(self) -> str:
         return f"<method {self.name}>"
@@ -191,8 +191,8 @@ class CausalMethod:
             reference: One of `options["reference"]`; None takes the first.
 
         Returns:
-            As `hc.sweep`, with the attribute `dropped`: prompts whose token roles the reference lacks, or without a
-            second corruption.
+            As `hc.sweep`, with the attribute `dropped`: prompts that no reference prompt matches, or without a second
+            corruption.
 
         Raises:
             DataError: The reference covers less than half of a batch's prompts, no prompt has a second corruption, or

@@ -14,6 +14,7 @@ from headcats.errors import DataError
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.template import has_query
 from headcats.results.declaration import Declaration
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
@@ -82,10 +83,15 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
         if len(left_out) < len(runs.batch)
     ]
     if not parts:
+        reason = "give finished prompts one of as many tokens, PromptPair(..., second=hc.SecondCorruption(...))."
+        if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
+            reason = (
+                "no other distractor task answers their demonstrations in as many tokens, and their labels have no "
+                "other wrong order."
+            )
         raise DataError(
             f"{intervention.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: "
-            "no other distractor task answers their demonstrations in as many tokens, and their labels have no other "
-            "wrong order."
+            f"{reason}"
         )
     joined = join_batches(parts)
     return joined.assign_attrs(dropped=sum(len(runs.batch) for runs in inputs.runs) - joined.sizes["prompt"])

@@ -1,6 +1,7 @@
 """Suggest the command that produces a missing result, or repeats a run; refuse what the results do not hold."""
 
 import json
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -35,9 +36,10 @@ def repeat_command(manifest: Manifest) -> str:
     """
     plan, run_tasks, methods = manifest.plan, _run_tasks(manifest), list(manifest.methods)
     suite_tasks = [task.name for task in suite(plan.suite).tasks] if plan.suite in names("suite") else []
-    by_command = run_tasks <= set(suite_tasks) and _can_be_named(manifest.model)
-    tasks = None
-    if suite_tasks and run_tasks not in (set(), set(suite_tasks)):
+    # A module or file of the user's is not run for that, so all tasks are named.
+    own, tasks = bool(manifest.suite_source), sorted(run_tasks) if manifest.suite_source else None
+    by_command = (own or run_tasks <= set(suite_tasks)) and _can_be_named(manifest.model)
+    if suite_tasks and not own and run_tasks not in (set(), set(suite_tasks)):
         tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
     usual = [MethodSpec.parse(name).label for name in default_methods(plan.suite if by_command else "")]
     # The first is the one that is mapped where none is named; the order of the others says nothing.
@@ -45,7 +47,9 @@ def repeat_command(manifest: Manifest) -> str:
     named_methods = None if is_usual else methods
     if by_command:
         return f"headcats run{_run_options(manifest, methods=named_methods, tasks=tasks)}"
-    arguments = _changed(plan.complete() | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY)
+    arguments = _changed(
+        _plan_options(manifest) | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY
+    )
     return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in arguments.items())])})"
 
 
@@ -167,11 +171,15 @@ def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, ta
     backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
     loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend}
     options = _changed(
-        {"model": model.name} | plan.complete() | loading | {"tasks": tasks, "methods": methods},
+        {"model": model.name} | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
         defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(plan.suite, {}),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
-    return "".join(f" --{key.replace('_', '-')} {value}" for key, value in texts.items())
+    return "".join(f" --{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in texts.items())
+
+
+def _plan_options(manifest: Manifest) -> dict[str, object]:
+    return manifest.plan.complete() | {"suite": manifest.suite_source or manifest.plan.suite}
 
 
 def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:

@@ -27,13 +27,18 @@ def task_rows(records: Mapping[str, TaskRecord], columns: Sequence[str]) -> list
 
 
 def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterator[tuple[str, str]]:
-    """Why anything of a task is dropped, or the task is skipped; `answers` are counts of other things than prompts."""
+    """Why anything of a task is dropped, counts too often, or the task is skipped.
+
+    `answers` are counts of other things than prompts.
+    """
     parts = {name: getattr(record, name) for name in ("word_pairs", "prompts", "reference_prompts")} | answers
     for name, count in parts.items():
         for reason, number in count.dropped.items():
             example = line("tasks.example", of=count.examples[reason]) if reason in count.examples else None
             counted = name.replace("_", " ")
             yield task, str(line("tasks.dropped_for", n=number, what=counted, reason=reason, example=example))
+    if record.near_duplicates:
+        yield task, str(line("tasks.near_duplicates", n=record.near_duplicates))
     if record.refusal:
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
 

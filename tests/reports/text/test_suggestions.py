@@ -190,8 +190,9 @@ PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0)
 LABELS = [MethodSpec.parse(name).label for name in default_methods()]
 
 
-def manifest(*, tasks=ICL, methods=LABELS, model=None, **changed):
+def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source="", **changed):
     return Manifest(
+        suite_source=suite_source,
         plan=replace(PLAN, **changed),
         model=ModelRecord(**{"name": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
         methods=tuple(methods),
@@ -223,6 +224,11 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, **changed):
         ),
         (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
         (manifest(suite="mine", tasks=["a"]), 'hc.run(model, suite="mine")'),
+        (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
+        (
+            manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
+            "headcats run --suite '/my files/own.py:mine' --tasks a,b",
+        ),
         (
             manifest(tasks=["plural", "mine"], methods=["ov_relation"]),
             'hc.run(model, methods=["ov_relation"], tasks=["plural", "mine"])',

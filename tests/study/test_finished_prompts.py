@@ -1,0 +1,208 @@
+"""Finished prompts of one's own, without roles and of several lengths: every method at the last position, evidence, and
+a suite that is found again."""
+
+import json
+import logging
+import sys
+
+import pytest
+
+import headcats as hc
+from headcats import cli
+from headcats.errors import OptionError, PlanError
+from headcats.methods.spec import MethodSpec
+from headcats.reports.text.tasks import validation_findings
+from headcats.results.declaration import default_methods
+from headcats.results.run_results import RunResults
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+from headcats.study.restore import restored_study
+from headcats.study.validation import validate
+from headcats.tasks.suites import _given
+
+pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+SOURCE = """
+import headcats as hc
+
+
+def finished(name, category, right, wrong):
+    def make(n, *, seed):
+        return [
+            hc.PromptPair(
+                key=f"w{i}, {n_lines} lines",
+                item=f"w{i}",
+                clean="".join(f"w{(i + k) % 24} → {right}\\n" for k in range(1, 1 + n_lines)) + f"w{i} →",
+                corrupted="".join(f"w{(i + k + 5) % 24} → {wrong}\\n" for k in range(1, 1 + n_lines)) + f"w{i} →",
+                answer=f" {right}",
+                distractor=f" {wrong}",
+                second=hc.SecondCorruption("w30 → w47\\n" * n_lines + f"w{i} →", "always w47"),
+            )
+            for n_lines in (1, 2, 3)
+            for i in range(24)
+        ]
+
+    return hc.Task(name, category, "made up", make)
+
+
+tasks = [finished("a", "one", "w40", "w41"), finished("b", "one", "w41", "w42")]
+tasks += [finished("c", "two", "w42", "w43"), finished("d", "two", "w43", "w40")]
+mine = hc.make_suite(tasks, name="mine")
+"""
+METHODS = [f"{name}@last" for name in default_methods()]
+QUICK = {"n_prompts": 8, "controls": 5}
+
+
+@pytest.fixture(scope="module")
+def model(model_folder):
+    """A model of these tests alone: the self-check that results record depends on the longest prompt of a model."""
+    return hc.load_model(model_folder, device="cpu")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """The file that holds the suite."""
+    path = tmp_path / "own.py"
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+def run(model, suite, **options):
+    return hc.run(model, suite=suite, n_prompts=24, methods=METHODS[:1], progress=False, **options)
+
+
+def test_every_default_method_runs_at_the_last_position(model, own):
+    suite = hc.suite(f"{own}:mine")
+    preparation = Preparation(model, plan(suite_source=suite, n_prompts=24))
+    lengths = [
+        {batch.length for batch in batches} for batches in (preparation.of("a").scored, preparation.of("a").reference)
+    ]
+    assert lengths[0].isdisjoint(lengths[1])
+    results = hc.run(model, suite=suite, n_prompts=24, methods=[*METHODS, "resample_ablation@last"], progress=False)
+    for task in "abcd":
+        assert set(results[task].children) == {*METHODS, "resample_ablation@last"}
+        assert all(block.attrs["dropped"] == 0 for block in results[task].children.values())
+    at_end = hc.run(model, suite=suite, n_prompts=24, methods=["mean_ablation@end"], progress=False)
+    block = results["a"]["mean_ablation@last"].to_dataset()
+    assert abs(at_end["a"]["mean_ablation@end"].patched - block.patched).max() == 0
+
+
+def test_elsewhere_it_is_refused_with_what_helps(model, own):
+    results = hc.run(
+        model, suite=f"{own}:mine", n_prompts=24, methods=["denoising_patch", "mean_ablation"], progress=False
+    )
+    (record,) = {
+        block.refusal for labels in RunResults(results).manifest.blocks.values() for block in labels.values()
+    } - {""}
+    assert "positions='last'" in record
+    assert "roles" in record
+    assert "demonstration" not in record
+
+
+def test_a_task_of_pairs_in_the_same_suite_keeps_its_roles(model, own):
+    suite = hc.suite("counting").with_tasks(*hc.suite(f"{own}:mine").tasks)
+    results = hc.run(
+        model,
+        suite=suite,
+        tasks=["always_a", "a"],
+        n_prompts=24,
+        n_demos=2,
+        methods=["mean_ablation", "mean_ablation@last"],
+    )
+    assert set(results["always_a"].children) == {"mean_ablation@all", "mean_ablation@last"}
+    assert set(results["a"].children) == {"mean_ablation@last"}
+
+
+def test_evidence_and_views_find_a_suite_of_this_process_again(model, own, tmp_path):
+    suite = hc.suite(f"{own}:mine")
+    suites = {
+        "suite": hc.make_suite(suite.tasks, name="mine"),
+        "tasks": list(suite.tasks),
+        "more": hc.suite("counting").with_tasks(*suite.tasks),
+    }
+    results = {name: run(model, given, tasks=list("abcd"), out=tmp_path / name) for name, given in suites.items()}
+    for name in suites:
+        assert RunResults(results[name]).manifest.suite_source == ""
+        evidence = hc.run_evidence(model, results[name], **QUICK)
+        assert json.loads(evidence.attrs["left_out"]) == {}
+        assert evidence["specificity"]["damage"].sel(category="one", target=["one", "two"]).notnull().all()
+    assert hc.write_views(model, tmp_path / "suite", heads=1, prompts=1).views
+    _given.clear()  # another process
+    with pytest.raises(PlanError, match=r"'mine', which is not found.*suite="):
+        hc.run_evidence(model, tmp_path / "suite", **QUICK)
+    assert len(hc.run_evidence(model, tmp_path / "suite", suite=list(suite.tasks), **QUICK)) == 5
+    assert hc.write_views(model, tmp_path / "suite", suite=f"{own}:mine", heads=1, prompts=1).views
+    with pytest.raises(PlanError, match="gives other prompts"):
+        hc.run_evidence(model, tmp_path / "suite", suite=hc.make_suite(suite.tasks[:3], name="mine"), **QUICK)
+
+
+def test_a_file_is_found_again_and_refused_where_its_prompts_changed(model, own, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run(model, "own.py:mine", out="results")
+    results = hc.load("results")
+    monkeypatch.chdir("/")
+    assert RunResults(results).manifest.suite_source == f"{own}:mine"
+    assert restored_study(RunResults(results).manifest).suite.source == f"{own}:mine"
+    assert len(hc.run_evidence(model, tmp_path / "results", **QUICK)) == 5
+    own.write_text(SOURCE.replace('"w42", "w43"', '"w42", "w44"'), encoding="utf-8")
+    with pytest.raises(PlanError, match="Task 'c' gives other prompts"):
+        hc.run_evidence(model, tmp_path / "results", **QUICK)
+    own.unlink()
+    with pytest.raises(PlanError, match=r"there is no file .*own\.py.*--suite"):
+        hc.run_evidence(model, tmp_path / "results", **QUICK)
+
+
+def test_the_command_line_takes_and_finds_it(model_folder, own, tmp_path, monkeypatch, capfd):
+    def command(*arguments):
+        monkeypatch.setattr(sys, "argv", ["headcats", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        logging.getLogger("headcats").handlers.clear()
+        assert not stop.value.code, capfd.readouterr().err
+
+    monkeypatch.chdir(tmp_path)
+    options = ["--model", model_folder, "--methods", METHODS[0], "--n-prompts", 24, "--min-accuracy", 0.25]
+    command("run", "--suite", "own.py:mine", *options, "--no-views", "--quiet")
+    model = ["--model", model_folder]
+    folder = tmp_path / "results" / f"{model_folder.name}-mine"
+    assert RunResults(hc.load(folder)).manifest.plan.min_accuracy == 0.25
+    monkeypatch.chdir("/")
+    command("evidence", folder, *model, "--n-prompts", 8, "--controls", 5)
+    command("views", folder, *model, "--suite", f"{own}:mine", "--heads", 1, "--prompts", 1)
+    assert (folder / "evidence" / "specificity.nc").exists()
+    assert (folder / "views" / "one.html").exists()
+
+
+def test_without_second_corruptions_the_message_is_about_finished_prompts(model, own):
+    own.write_text(SOURCE.replace("second=", "distractor_task='made up',  # "), encoding="utf-8")
+    results = hc.run(model, suite=f"{own}:mine", n_prompts=8, methods=METHODS[:2], progress=False)
+    refusal = RunResults(results).manifest.blocks["a"][METHODS[1]].refusal
+    assert "none of the 8 prompts" in refusal
+    assert "SecondCorruption" in refusal
+    assert "demonstration" not in refusal
+
+
+def test_prompts_without_demonstrations_need_no_number_of_them(own):
+    suite = hc.suite(f"{own}:mine")
+    assert plan(suite_source=suite, n_prompts=8, n_demos=0).n_demos == 0
+    with pytest.raises(OptionError, match="n_demos"):
+        plan(suite_source=suite.with_tasks("plural"), n_prompts=8, n_demos=0)
+    assert plan(suite_source=suite.with_tasks("plural"), tasks=["a"], n_prompts=8, n_demos=0).methods == tuple(
+        MethodSpec.parse(name) for name in default_methods()
+    )
+
+
+@pytest.mark.filterwarnings("default::headcats.errors.StatisticsWarning")
+def test_wordings_of_one_case_with_several_items_are_counted(model, own):
+    same = SOURCE.replace("(i + k + 5) % 24", "(i + k) % 24")  # right and wrong word alone differ
+    own.write_text(same.replace('"w40", "w41"', '"w40", "w44"'), encoding="utf-8")
+    with pytest.warns(
+        hc.errors.StatisticsWarning, match="72 prompts of task 'a' .* 'w0, 1 lines' and 'w1, 1 lines'.*one item"
+    ):
+        entries = validate(model, suite=f"{own}:mine", tasks=["a"], n_prompts=8)
+    assert entries["a"]["near_duplicates"] == 72
+    (dropped,) = [
+        finding
+        for finding in validation_findings(entries, "title", corruption="other_task")
+        if finding.id == "validation.dropped"
+    ]
+    assert any(task == "a" and why.startswith("72 ") for task, why in dropped.rows)
