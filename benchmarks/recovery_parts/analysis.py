@@ -14,7 +14,7 @@ from headcats.rules.rule import Rule
 from headcats.scores.scoring import score
 from recovery_parts.generator import METHOD, Design
 
-DRAWS = ("resampled", "flipped")
+DRAWS = ("resampled", "null_effect_t")
 
 
 def scored(results: xr.DataTree, *, rng: np.random.Generator) -> xr.Dataset:

@@ -58,7 +58,7 @@ def subsampled_overlap(
     if subsets < 1:
         raise OptionError(f"subsets must be at least 1, got {subsets}.")
     # Draws would be reduced for every subset without being used.
-    scores = scores.drop_vars(["resampled", "flipped"], errors="ignore")
+    scores = scores.drop_vars(["resampled", "null_effect_t"], errors="ignore")
     tasks = {category: members for category, members in numbered_tasks(scores, rule=rule).items() if members}
     if not tasks:
         raise DataError("No category has a task with numbers: score tasks with a clear gap.")

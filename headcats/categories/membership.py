@@ -25,10 +25,10 @@ from headcats.statistics.multiplicity import benjamini_hochberg
 def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int | str = "half") -> xr.Dataset:
     """Which heads serve which category: outcomes of `rule` after reducing each category's tasks.
 
-    For r = `min_tasks` of a category's n tasks: effect, low and high are their r-th largest over tasks;
-    `p = (n - r + 1) * r-th smallest one-sided p`, capped at 1, tests "fewer than r tasks are helped". The rule
-    (Benjamini-Hochberg, for `fdr`) then runs over heads x categories. One-sided p is p/2 for an effect in the tested
-    direction, else 1 - p/2. Suppressing heads: the same on negated scores.
+    For r = `min_tasks` of a category's n tasks: effect, low and high are their r-th largest over tasks; `p_value` is
+    one-sided and tests "above the rule's `min_effect` in fewer than r tasks" (0 for rules without one), `p_below` "in
+    at least r tasks", both by partial conjunction (docs/tests_of_heads.md). The rule (Benjamini-Hochberg, for `fdr`)
+    then runs over heads x categories. Suppressing heads: the same on negated scores.
 
     Tasks without numbers (a gap not clearly above 0), or without the further variables that the rule reads (null
     effects, for `null_calibrated`), do not count towards n. A category without tasks, or with fewer than `min_tasks`,
@@ -38,16 +38,18 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     Args:
         scores: What `hc.score` returns. The attribute `categories` names the categories of the result, in order.
         rule: A rule of `hc.rules`; default `fdr(alpha=0.05, min_effect=0.05)`.
-        min_tasks: Number of tasks of the category; `"half"` = ceil(n / 2).
+        min_tasks: Number of tasks of the category; `"half"` is half of them rounded up, and both of two: one task makes
+            no member where there are others.
 
     Returns:
         `member` and `suppressing (category, layer, head)`: int8, 1 in, 0 undecided, -1 out. `effect, low, high,
-        p_value, q_value` after the reduction, `tasks` in which the head is `in` on its own, `probability` (share of
-        bootstrap resamples in which it reaches the cut-offs of the whole data); all of these for suppressing heads with
-        the prefix `suppressing_`, effects keeping their sign. `size, suppressing_size, size_expected, n_tasks,
-        min_tasks, n_items, smallest_p (category)`. See docs/schema.md. `size_expected` is NaN for rules that read more
-        than effects, intervals and p; `probability` for a single query item. Attributes of `scores`, with `rule` and
-        `smallest_p` replaced.
+        p_value, p_below, q_value` after the reduction, `skewed` (it is in only thanks to tasks in which the scatter of
+        its items is so skewed, beyond +/-2, that p cannot be trusted), `tasks` in which the head is `in` on its own,
+        `probability` (share of bootstrap resamples in which it reaches the cut-offs of the whole data); all of these
+        for suppressing heads with the prefix `suppressing_`, effects keeping their sign. `size, suppressing_size,
+        size_expected, n_tasks, min_tasks, n_items, smallest_p (category)`. See docs/schema.md. `size_expected`, the
+        number called if no effect is above the one tested, is NaN for rules that read more than effects and p;
+        `probability` for a single query item. Attributes of `scores`, with `rule` and `smallest_p` replaced.
 
     Raises:
         OptionError: `min_tasks` neither a positive integer nor "half"; a rule without its options, or its name.
@@ -70,7 +72,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
         True
 
     References:
-        Benjamini & Heller (2008), Biometrics 64, 1215-1222.
+        Benjamini & Heller (2008), Biometrics 64, 1215-1222, for partial conjunction.
     """
     check_is(scores, SCORES, by="hc.categorize")
     check_rule(rule, by="hc.categorize")
@@ -87,8 +89,8 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     counted = {category: readable[category] for category in needed}
     warn_of(_missing(scores, numbered, readable, rule) | _thin_evidence(readable, needed, min_tasks))
     helping = _reduced_and_ruled(scores, counted, needed, rule=rule)
-    # Under the null, both directions are the same: drawn once.
-    suppressing = _reduced_and_ruled(negate(scores).drop_vars("flipped", errors="ignore"), counted, needed, rule=rule)
+    turned = negate(scores).drop_vars("null_effect_t", errors="ignore")
+    suppressing = _reduced_and_ruled(turned, counted, needed, rule=rule)
 
     variables = {
         "suppressing": suppressing["outcome"],
@@ -103,7 +105,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     for name, negated in mirrored.items():
         if name in suppressing:
             variables[f"suppressing_{name}"] = -suppressing[negated]
-    for name in ("p_value", "q_value", "tasks"):
+    for name in ("p_value", "p_below", "q_value", "skewed", "tasks"):
         variables[f"suppressing_{name}"] = suppressing[name]
     members = helping.rename(outcome="member").assign(variables)
     # Categories without numbers: 0 (undecided) for integers, "" for text, else NaN.
@@ -192,7 +194,7 @@ def joined_names(
 def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]:
     """Category -> r, of the categories with enough tasks."""
     counts = {category: len(members) for category, members in tasks.items()}
-    needed = {category: math.ceil(n / 2) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
+    needed = {category: _half(n) if isinstance(min_tasks, str) else min_tasks for category, n in counts.items()}
     enough = {category: r for category, r in needed.items() if 0 < counts[category] >= r}
     if not enough:
         have = ", ".join(f"{category}: {n}" for category, n in counts.items())
@@ -201,6 +203,10 @@ def _needed(tasks: dict[str, list[str]], min_tasks: int | str) -> dict[str, int]
             f"({have}). Lower min_tasks or score more tasks."
         )
     return enough
+
+
+def _half(n: int) -> int:
+    return min(n, max(2, math.ceil(n / 2)))
 
 
 def _missing(
@@ -227,7 +233,9 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
             f"{category} ({tasks[category][0]})" for category in needed if counts[category] == 1
         ],
         "min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates": [
-            f"{category} ({n} tasks)" for category, n in counts.items() if n > 1 and min_tasks == 1
+            f"{category} ({counts[category]} tasks)"
+            for category, r in needed.items()
+            if r == 1 and counts[category] > 1
         ],
     }
 
@@ -246,7 +254,10 @@ def _reduced_and_ruled(
     scores = scores.transpose(..., "task", "layer", "head")
     index = scores.get_index("task")
     rows = {category: index.get_indexer(members) for category, members in tasks.items()}
-    reductions = [Reduction(scores, rows[category], needed[category]) for category in tasks]
+    reductions = [
+        Reduction(scores.isel(task=at).sel(other_task=scores["task"].values[at]), needed[category], rule.least_effect)
+        for category, at in rows.items()
+    ]
     reduced = [reduction.of_scores() for reduction in reductions]
     table = xr.Dataset(
         {name: (dims, np.stack([grids[name] for grids in reduced])) for name in reduced[0]},
@@ -260,13 +271,16 @@ def _reduced_and_ruled(
         n_items=("category", [scores["n_items"].values[at].min() for at in rows.values()]),
     )
     outcome = rule(table).values
-    variables: dict[str, tuple] = {}
+    called = outcome == 1
+    cut = np.max(table["p_value"].values[called], initial=0.0)
+    variables: dict[str, tuple] = {"skewed": (dims, called & (table["p_unskewed"].values > cut))}
+    table = table.drop_vars("p_unskewed")
     if "resampled" in scores:
         resampled, drawable = resampled_members(reductions, rule.cutoffs(table))
         variables["resampled_member"] = (("resample", *dims), resampled)
         variables["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
-    if "flipped" in scores:
-        # Flips have effects only: other variables that a rule reads would stay those of the data.
+    if "null_effect_t" in scores:
+        # Null draws have effects only: other variables that a rule reads would stay those of the data.
         expected = np.full(len(tasks), np.nan) if rule.reads else sizes_without_effect(reductions, table, rule)
         variables["size_expected"] = ("category", expected)
     incomplete = np.stack([np.isnan(scores["effect"].values[at]).any(axis=0) for at in rows.values()])

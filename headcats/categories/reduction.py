@@ -1,4 +1,4 @@
-"""From a category's tasks to one number per head: the r-th largest effect and its partial-conjunction p.
+"""From a category's tasks to one number per head: the r-th largest effect, and p of an effect in at least r of them.
 
 Also for resampled data, and for data without any effect.
 """
@@ -9,13 +9,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float, Int
-from scipy import stats
+from jaxtyping import Bool, Float
 
 from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
+from headcats.scores.testing import p_above, p_below, p_of_statistic
+from headcats.statistics.conjunction import partial_conjunction
 
 Grids = dict[str, Float[np.ndarray, "... layer head"]]
+
+
+SKEWED = 2.0
+"""Skewness from which on, in either direction, a head's p on a task is not trusted alone."""
 
 
 @dataclass(frozen=True)
@@ -23,24 +28,30 @@ class Reduction:
     """Reduction of the tasks of one category.
 
     Attributes:
-        scores: Table over `(task, layer, head)`, in that order.
-        tasks: Indices of the category's tasks.
+        scores: Table over `(task, layer, head)`, in that order: the tasks of the category.
         r: Number of tasks in which a head has to matter.
+        least: The effect that p values test: "above `least` in at least r tasks".
     """
 
     scores: xr.Dataset
-    tasks: Int[np.ndarray, " task"]
     r: int
+    least: float
 
     def of_scores(self) -> Grids:
-        """`effect, low, high` and one-sided `p_value`, `[layer, head]`; NaN if fewer than r tasks have a number.
+        """`effect, low, high` and one-sided `p_value` and `p_below`, `[layer, head]`; NaN if fewer than r tasks have a
+        number. `p_below` tests "above `least` in at least r tasks" the other way round.
 
-        Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them.
+        Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them, and `p_unskewed`, p
+        if tasks with skewed scatter did not count.
         """
-        effect, low, high, p_value = (self._values(name) for name in ("effect", "low", "high", "p_value"))
-        one_sided = np.where(effect > 0, p_value / 2, np.where(effect < 0, 1 - p_value / 2, 1.0))
-        reduced = self._reduced(effect, low, high, np.where(np.isnan(p_value), 1.0, one_sided))
+        effect, low, high = (self._values(name) for name in ("effect", "low", "high"))
+        p_above_least = p_above(self.scores, self.least)
+        reduced = self._reduced(effect, low, high, p_above_least)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
+        trusted = np.where(np.abs(self._values("skewness")) > SKEWED, 1.0, p_above_least)
+        reduced["p_unskewed"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
+        others = len(effect) - self.r + 1
+        reduced["p_below"] = np.where(enough, self._conjunction(p_below(self.scores, self.least), others), np.nan)
         if "null_effect" in self.scores:
             reduced["null_effect"] = np.where(enough, self._largest(self._values("null_effect"), -np.inf), np.nan)
         if "specific_effect" in self.scores:
@@ -50,41 +61,36 @@ class Reduction:
                 reduced[name] = np.where(both, self._largest(self._values(name), missing), np.nan)
         return reduced
 
-    def of_draws(self, name: str) -> Grids:
-        """The same for the draws `resampled` or `flipped` of the scores, `[draw, layer, head]`.
+    def of_resamples(self) -> Grids:
+        """The same for the draws `resampled` of the scores, `[draw, layer, head]`, each as if it were the data.
 
-        Each head keeps the width of its interval in each task. p is one-sided from t with `n_items - 1` degrees of
-        freedom, at least the smallest reachable one, with the head's standard error or, for flips, the flip's own.
-        (Flips keep the sum of squares of n items: an effect of u standard errors leaves (n - u^2) / (n - 1) of the
-        variance. With the full variance, p of flips would be too large.)
+        Each head keeps its standard error and the width of its interval in each task.
         """
-        effect = self.scores[name].values[:, self.tasks]
-        below, above = (self._values("effect") - self._values("low"), self._values("high") - self._values("effect"))
-        error, items = self._values("standard_error"), self.scores["n_items"].values[self.tasks][:, None, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = effect / error
-            if name == "flipped":
-                # All items on one side leave no variance: u^2 = n, up to rounding.
-                t = t * np.sqrt((items - 1) / np.maximum(items - t**2, 1e-9))
-            p_value = stats.t.sf(t, np.maximum(items - 1, 1))
-        smallest = self.scores["smallest_p"].values[self.tasks][:, None, None] / 2
-        p_value = np.where(np.isnan(p_value), 1.0, np.maximum(p_value, smallest))
+        effect = self.scores["resampled"].values
+        below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
+        return self._reduced(effect, effect - below, effect + above, p_above(self.scores, self.least, effect))
+
+    def without_effect(self) -> Grids:
+        """The same for draws in which every effect is `least`, so that all that is called is false."""
+        statistic = self.scores["null_effect_t"].values
+        p_value = p_of_statistic(self.scores, statistic)
+        effect = self.least + statistic * (self._values("standard_error") + self.scores.attrs["error_floor"])
+        below, above = self._values("effect") - self._values("low"), self._values("high") - self._values("effect")
         return self._reduced(effect, effect - below, effect + above, p_value)
 
     def smallest_p(self) -> float:
         """The smallest one-sided p that the category can reach."""
-        reach = np.sort(self.scores["smallest_p"].values[self.tasks])[self.r - 1] / 2
-        return float(min(1.0, (len(self.tasks) - self.r + 1) * reach))
+        return float(self._conjunction(self.scores["smallest_p"].values[:, None, None] / 2, self.r)[0, 0])
 
     def _values(self, name: str) -> Float[np.ndarray, "task layer head"]:
-        return self.scores[name].values[self.tasks]
+        return self.scores[name].values
 
     def _reduced(self, effect: np.ndarray, low: np.ndarray, high: np.ndarray, p_value: np.ndarray) -> Grids:
         reduced = {
             "effect": self._largest(effect, -np.inf),
             "low": self._largest(low, -np.inf),
             "high": self._largest(high, np.inf),
-            "p_value": self._conjunction(p_value),
+            "p_value": self._conjunction(p_value, self.r),
         }
         enough = (~np.isnan(effect)).sum(axis=-3) >= self.r
         return {name: np.where(enough, values, np.nan) for name, values in reduced.items()}
@@ -93,11 +99,13 @@ class Reduction:
         self, values: Float[np.ndarray, "... task layer head"], missing: float
     ) -> Float[np.ndarray, "... layer head"]:
         ordered = np.sort(np.where(np.isnan(values), missing, values), axis=-3)
-        return ordered[..., len(self.tasks) - self.r, :, :]
+        return ordered[..., values.shape[-3] - self.r, :, :]
 
-    def _conjunction(self, p_value: Float[np.ndarray, "... task layer head"]) -> Float[np.ndarray, "... layer head"]:
-        smallest = np.sort(p_value, axis=-3)[..., self.r - 1, :, :]
-        return np.minimum(1.0, (len(self.tasks) - self.r + 1) * smallest)
+    def _conjunction(
+        self, p_value: Float[np.ndarray, "... task layer head"], r: int
+    ) -> Float[np.ndarray, "... layer head"]:
+        correlation = self.scores["noise_correlation"].values
+        return partial_conjunction(np.moveaxis(p_value, -3, 0), r=r, correlation=correlation)
 
 
 def resampled_members(
@@ -109,7 +117,7 @@ def resampled_members(
     """
     inside, drawable = [], []
     for reduction, effect, low, p_value in zip(reductions, *cutoffs, strict=True):
-        draws = reduction.of_draws("resampled")
+        draws = reduction.of_resamples()
         inside.append((draws["effect"] >= effect) & (draws["low"] >= low) & (draws["p_value"] <= p_value))
         drawable.append(~np.isnan(draws["effect"]).all(axis=0))
     return np.stack(inside, axis=1), np.stack(drawable)
@@ -118,11 +126,12 @@ def resampled_members(
 def sizes_without_effect(
     reductions: Sequence[Reduction], table: xr.Dataset, rule: Rule
 ) -> Float[np.ndarray, " category"]:
-    """Mean number of heads per category that the rule finds if no head has an effect; NaN for a single query item.
+    """Mean number of heads per category that the rule finds if no head's effect is above the one tested; NaN for a
+    single query item.
 
-    Null data keep the size of every item's effect, with a random sign (the same in all tasks with this item).
+    Null data resample the items' scatter around the effects, so they keep its skew.
     """
-    reduced = [reduction.of_draws("flipped") for reduction in reductions]
+    reduced = [reduction.without_effect() for reduction in reductions]
     dims = ("draw", "category", "layer", "head")
     draws = table.assign({name: (dims, np.stack([grids[name] for grids in reduced], axis=1)) for name in reduced[0]})
     tables = [draws] if rule.takes_draws else [draws.isel(draw=place) for place in range(draws.sizes["draw"])]

@@ -107,7 +107,7 @@ def measure_damage(
     items = tuple(item for batch in used for item in batch.items)
     distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)
     gap = np.concatenate(gaps)
-    mean, low, _ = mean_interval(gap, np.array(items), np.array(distractor_tasks), task=task, seed=seed)
+    mean, low, _ = mean_interval(gap, np.array(items))
     if not low > 0:
         interval = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
         raise DataError(

@@ -4,30 +4,31 @@ import math
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool, Float
 
 from headcats.errors import OptionError, TooFewItemsError
 from headcats.rules.rule import Cutoffs, Rule, rule
-from headcats.statistics.multiplicity import MOST_DRAWS, benjamini_hochberg, draws_for
-
-# From here on the number of sign draws can limit p, too: 2^(1 - 15) is below 1 / 10000.
-_DRAWN = 15
+from headcats.scores.testing import p_above, p_below
+from headcats.statistics.multiplicity import benjamini_hochberg, items_for
 
 
 @rule
 def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
-    """Heads whose effect is at least `min_effect` at false-discovery rate `alpha`.
+    """Heads whose effect is above `min_effect` in at least r of a category's n tasks, at false-discovery rate `alpha`.
 
-    Benjamini-Hochberg over all heads and rows of `scores`. `in`: q <= alpha and low >= min_effect.
-    `out`: high < min_effect. `undecided`: everything else.
+    That is the statement about a head that is `in`: Benjamini-Hochberg over all heads and rows of `scores` of p values
+    that test `min_effect` itself. `out`: the same test the other way round, "above `min_effect` in fewer than r tasks".
+    `undecided`: everything else. r is `min_tasks` of `hc.categorize`; on a table of tasks it is the one task, and p is
+    two-sided.
 
     Args:
         alpha: Expected share of false members among the heads called, in (0, 1).
-        min_effect: Smallest effect of interest, in the same unit, not negative.
+        min_effect: Effect that has to be exceeded, in shares of the clean-corrupted gap, not negative.
 
     Returns:
-        A `Rule` of `effect`, `low`, `high`, `p_value (task | category, layer, head)`, in units of the clean-corrupted
-        gap, positive = the head helps: 1 in, 0 undecided (NaN included), -1 out. `smallest_p` per row, where present,
-        lets the rule tell "nothing there" from "nothing could have been found".
+        A `Rule` of what `hc.score` returns, or of `effect, p_value, p_below (category, layer, head)`, positive = the
+        head helps: 1 in, 0 undecided (NaN included), -1 out. `smallest_p` per row, where present, lets the rule tell
+        "nothing there" from "nothing could have been found".
 
     Raises:
         OptionError: `alpha` outside (0, 1) or a negative `min_effect`.
@@ -38,7 +39,7 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         >>> import headcats as hc
         >>> scores = hc.score(hc.load("results/mini-icl"), method="denoising_patch")
         >>> outcome = hc.rules.fdr(alpha=0.05, min_effect=0.05)(scores)
-        >>> bool((scores.low.where(outcome == 1).min() >= 0.05))
+        >>> bool((scores.effect.where(outcome == 1).min() > 0.05))
         True
 
     References:
@@ -53,21 +54,41 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         # Draws differ in numbers, not in which heads have them.
         _refuse_unreachable(scores.isel(draw=0, missing_dims="ignore"), alpha=alpha)
         effect = scores["effect"].transpose("draw", ..., missing_dims="ignore")
-        p_value, low, high = (scores[name].transpose(*effect.dims).values for name in ("p_value", "low", "high"))
-        by_draw = p_value if "draw" in effect.dims else p_value[None]
-        q_value = np.reshape([benjamini_hochberg(of_draw) for of_draw in by_draw], effect.shape)
-        called = (q_value <= alpha) & (low >= min_effect)
-        return effect.copy(data=np.where(called, 1, np.where(high < min_effect, -1, 0)).astype(np.int8))
+        above, below = _p_values(scores, min_effect, like=effect)
+        called, excluded = (_discovered(p_value, alpha, by_draw="draw" in effect.dims) for p_value in (above, below))
+        return effect.copy(data=np.where(called, 1, np.where(excluded, -1, 0)).astype(np.int8))
 
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
         # The largest p that was called; where none was, the one that a single discovery would have needed.
-        p_value, effect = scores["p_value"].values, scores["effect"]
+        p_value, _ = _p_values(scores, min_effect, like=scores["effect"])
         called = p_value[benjamini_hochberg(p_value) <= alpha]
         largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value).sum()))
-        n_rows = next(scores.sizes[dim] for dim in effect.dims if dim not in ("layer", "head"))
-        return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, float(min_effect)), np.full(n_rows, largest))
+        n_rows = next(scores.sizes[dim] for dim in scores["effect"].dims if dim not in ("layer", "head"))
+        return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, -np.inf), np.full(n_rows, largest))
 
-    return Rule(judge, cutoffs, takes_draws=True)
+    return Rule(judge, cutoffs, takes_draws=True, least_effect=float(min_effect))
+
+
+def _p_values(
+    scores: xr.Dataset, min_effect: float, *, like: xr.DataArray
+) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    """Of "above" and "below" `min_effect`: those of the table, or two-sided ones for scores of tasks."""
+    if "null_t" not in scores:
+        return (
+            scores["p_value"].transpose(*like.dims).values,
+            scores["p_below"].broadcast_like(like).transpose(*like.dims).values,
+        )
+    ordered = scores.transpose(..., "task", "layer", "head")
+    above, below = (
+        ordered["effect"].copy(data=np.minimum(1.0, 2 * p_value(ordered, min_effect))).transpose(*like.dims).values
+        for p_value in (p_above, p_below)
+    )
+    return above, below
+
+
+def _discovered(p_value: Float[np.ndarray, "..."], alpha: float, *, by_draw: bool) -> Bool[np.ndarray, "..."]:
+    families = p_value if by_draw else p_value[None]
+    return np.reshape([benjamini_hochberg(family) <= alpha for family in families], p_value.shape)
 
 
 def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
@@ -83,29 +104,13 @@ def _refuse_unreachable(scores: xr.Dataset, *, alpha: float) -> None:
     if least_q <= alpha:
         return
     row_reach = smallest.min(("layer", "head"))
-    reach = float(row_reach.min())
-    # Every further item halves the smallest p that a sign flip can reach, and with it q, which a row of larger p can
-    # hold above p.
-    more = math.ceil(math.log2(least_q / alpha))
-    have, need = "", f"at least {more} more query items per task"
+    reach, have, need = float(row_reach.min()), "", "more query items per task"
     if "n_items" in scores.data_vars:
         items = int(scores["n_items"].values[int(np.nanargmin(row_reach.values))])
-        have, need = f" with {items} query items per task", f"at least {items + more} query items per task"
-        need += _single(items, more, reach, tests=scores["p_value"].size, alpha=alpha)
-        if items + more >= _DRAWN:
-            # The smallest p of the most draws there are, and what q the rows make of it.
-            floor = 1 / (draws_for(scores["p_value"].size, alpha=alpha) + 1)
-            more_draws = f"as many sign draws as this alpha takes (hc.score with alpha={alpha:g})"
-            larger_alpha = f"a larger alpha, as hc.score makes {MOST_DRAWS} sign draws at most"
-            need += f" and {more_draws if least_q * floor / reach <= alpha else larger_alpha}"
+        have = f" with {items} query items per task"
+        need = f"at least {items_for(float(items) ** (1 - items) * alpha / least_q)} query items per task"
     raise TooFewItemsError(
         f"fdr(alpha={alpha:g}) could not call any head{have}, even if all {int(smallest.notnull().sum())} stood out: "
         f"the smallest reachable p is {reach:.3g}. Use {need}, or a rule without p values. A larger "
         "n_prompts brings more items."
     )
-
-
-def _single(items: int, more: int, reach: float, *, tests: int, alpha: float) -> str:
-    """How many items a single head takes, whose p alone has to reach alpha / tests; "" where draws would limit it."""
-    alone = items + math.ceil(math.log2(reach * tests / alpha))
-    return f" ({alone} to call a single head)" if items + more < alone < _DRAWN else ""

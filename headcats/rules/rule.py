@@ -4,8 +4,8 @@ A rule takes a table with dims `(task | category, layer, head)` and judges helpi
 effects. Suppressing heads are the same rule on `negate(scores)`; the two are never merged. A head without a number is
 undecided.
 
-Two-sided and one-sided p: the tables of `hc.score` hold two-sided p values, and `fdr` takes the sign from `low >=
-min_effect`. `hc.categorize` hands rules a table whose p values are already one-sided for the direction asked about.
+The tables of `hc.score` hold two-sided p values of "no effect". `hc.categorize` hands rules a table whose p values are
+one-sided and test what the rule asks for.
 """
 
 import functools
@@ -23,6 +23,7 @@ from jaxtyping import Float
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.registry import lookup, register, unknown_name_message
 from headcats.results.label import format_call, parse_call
+from headcats.scores.testing import mirrored
 
 Options = ParamSpec("Options")
 
@@ -64,6 +65,7 @@ class Rule:
             numbers of all of them count.
         name: Its registered name; given by `rule`, like `options`.
         options: Name -> value, defaults included.
+        least_effect: The effect that the p values of its table are to test; set by a rule that tests another than 0.
         takes_draws: Whether `judge` also takes a table with a dim `draw` and judges each draw by itself. Not needed,
             but faster: a rule is called on 100 draws without effects.
 
@@ -83,6 +85,7 @@ class Rule:
     name: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     takes_draws: bool = field(default=False, compare=False)
+    least_effect: float = 0.0
 
     def __call__(self, scores: xr.Dataset) -> xr.DataArray:
         """Outcome of every head: int8 with the dims of `scores.effect`, 1 in, 0 undecided (NaN included), -1 out.
@@ -211,8 +214,11 @@ def negate(scores: xr.Dataset) -> xr.Dataset:
             "Category rows hold one-sided p values and cannot be negated; use `suppressing` of hc.categorize."
         )
     sources = {"low": "high", "high": "low", "specific_low": "specific_high", "specific_high": "specific_low"}
-    sources |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "flipped")}
-    return scores.assign({name: -scores[source] for name, source in sources.items() if name in scores})
+    sources |= {name: name for name in ("effect", "specific_effect", "null_effect", "resampled", "null_effect_t")}
+    turned = scores.assign({name: -scores[source] for name, source in sources.items() if name in scores})
+    if "null_t" in scores:
+        turned["null_t"] = mirrored(scores["null_t"])
+    return turned
 
 
 def rule_text(rule: Rule) -> str:

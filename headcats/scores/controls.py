@@ -16,7 +16,7 @@ from headcats.results.declaration import controls_of, registered_declarations
 from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.effects import prompt_effects
-from headcats.statistics.task import PromptEffects, estimate
+from headcats.statistics.task import Estimate, PromptEffects, estimate, intervals
 
 
 class Control(NamedTuple):
@@ -112,6 +112,7 @@ def control_table(
     effects = {name: np.full((len(tasks), *shape), np.nan) for name in names}
     shares = {name: np.full(len(tasks), np.nan) for name in ("task_share", "item_share")}
     apart: dict[str, list[str]] = {kind: [] for kind in controls}
+    estimates: dict[str, Estimate] = {}
     for row, task in enumerate(tasks):
         if not float(table["gap_low"].values[row]) > 0:
             continue
@@ -129,10 +130,12 @@ def control_table(
             nulls = null_effects.mean(axis=0) / (gap if gap > 0 else np.nan)
             shares[f"{kind}_share"][row] = 1 - _slope(nulls, effect)
             if kind == "task":
-                estimated = estimate(specific, task=task, seed=seed, draws=None)
-                bounds = (estimated.effect, estimated.low, estimated.high, nulls)
-                for name, values in zip(names, bounds, strict=True):
-                    effects[name][row] = values.reshape(shape)
+                estimates[task] = estimate(specific, task=task, seed=seed)
+                effects["null_effect"][row] = nulls.reshape(shape)
+    for task, (low, high) in intervals(estimates, seed=seed).items():
+        row = tasks.index(task)
+        for name, values in (("effect", estimates[task].effect), ("low", low), ("high", high)):
+            effects[f"specific_{name}"][row] = values.reshape(shape)
     for kind, control in controls.items():
         missing = [task for task in tasks if task not in control.blocks]
         _warn_of_unknown(control, missing, apart[kind], of=tasks)

@@ -1,13 +1,11 @@
 """What the data can show: weak gaps, the smallest reachable p, the smallest detectable effect."""
 
-import math
-
 import numpy as np
 import xarray as xr
 from jaxtyping import Float
 from scipy import stats
 
-from headcats.statistics.multiplicity import discoveries_needed
+from headcats.statistics.multiplicity import discoveries_needed, items_for
 from headcats.statistics.task import Estimate
 
 POWER = 0.8
@@ -21,36 +19,33 @@ def weak_gap(task: str, estimate: Estimate) -> str:
     return f"{task} ({estimate.gap:.3g}, 95 % interval {interval})"
 
 
-def detectable(estimate: Estimate, *, tests: int, alpha: float) -> float:
-    """Smallest effect of a median head that is found with 80 % probability if it is the only one.
+def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndarray, " task"]:
+    """Smallest effect of a median head that is found with 80 % probability if it is the only one, task by task.
 
-    `standard error * (t(1 - level / 2) + t(.8))` with `n_items - 1` degrees of freedom and `level = alpha / tests`, or
-    the smallest reachable p if that is larger (heads are then found together only). NaN without a standard error.
-    """
-    errors = estimate.standard_error[np.isfinite(estimate.standard_error)]
-    if not len(errors) or estimate.n_items < 2:
-        return math.nan
-    level = max(alpha / max(tests, 1), estimate.smallest_p)
-    freedom = estimate.n_items - 1
-    return float(np.median(errors) * (stats.t.isf(level / 2, freedom) + stats.t.isf(1 - POWER, freedom)))
-
-
-def detectable_above(scores: xr.Dataset, min_effect: float) -> Float[np.ndarray, " task"]:
-    """Smallest effect of a median head that a rule with a `min_effect` finds with 80 % probability, task by task.
-
-    Such a rule needs a discovery and an interval above `min_effect`. So it is the larger of `detectable` and
-    `min_effect + (t(.975) + t(.8)) * standard error`, with `n_items - 1` degrees of freedom.
-    In shares of the gap; NaN where no standard error is known or the median one is 0 (constant differences).
+    `(standard error + floor) * critical value + standard error * t(.8)`, with the value that the studentized effect has
+    to reach for a two-sided p of `alpha / tests` (or the smallest reachable p, if that is larger: heads are then found
+    together only) and `n_items - 1` degrees of freedom. Where a rule has a `min_effect`, that comes on top.
+    In shares of the gap; NaN where no standard error is known.
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
-    smallest = np.full(len(errors), np.nan)
-    planned = zip(errors, scores["n_items"].values.tolist(), scores["detectable"].values.tolist(), strict=True)
-    for row, (error, n_items, alone) in enumerate(planned):
+    level = np.maximum(alpha / max(tests, 1), scores["smallest_p"].values) / 2
+    found = np.full(len(errors), np.nan)
+    for row, (error, n_items) in enumerate(zip(errors, scores["n_items"].values.tolist(), strict=True)):
         finite = error[np.isfinite(error)]
-        if n_items > 1 and len(finite) and np.median(finite) > ROUNDING:
-            quantiles = stats.t.isf(0.025, n_items - 1) + stats.t.isf(1 - POWER, n_items - 1)
-            smallest[row] = max(alone, min_effect + quantiles * float(np.median(finite)))
-    return smallest
+        if len(finite) and n_items > 1:
+            place = np.searchsorted(
+                scores["rank"].values, level[row] * (scores.attrs["null_draws"] + 1) - 1, side="right"
+            )
+            critical = scores["null_t"].values[row, max(0, place - 1)]
+            median = float(np.median(finite))
+            width = median + scores.attrs["error_floor"]
+            found[row] = width * critical + median * stats.t.isf(1 - POWER, n_items - 1) if width > 0 else 0.0
+    return found
+
+
+def above(effects: Float[np.ndarray, " task"], min_effect: float) -> Float[np.ndarray, " task"]:
+    """Smallest effects that are told from `min_effect` instead of 0; NaN for tasks without scatter."""
+    return np.where(effects > ROUNDING, effects + min_effect, np.nan)
 
 
 def over_tasks(effects: Float[np.ndarray, " task"]) -> str:
@@ -68,9 +63,8 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
     smallest = float(table["smallest_p"].max())
     items, task = min(zip(table["n_items"].values.tolist(), table["task"].values.tolist(), strict=True))
     needed = discoveries_needed(smallest, tests=tests, alpha=alpha)
-    # A sign flip of n items reaches 2^(1 - n), unless the number of draws is the limit.
-    by_draws = smallest > 2.0 ** (1 - items)
-    limit = "by the number of sign draws" if by_draws else f"{items} query items in {task}"
+    by_draws = smallest > float(items) ** (1 - items)
+    limit = "by the number of draws" if by_draws else f"{items} query items in {task}"
     text = f"Over single tasks, smallest reachable p {smallest:.2g} ({limit}); "
     if needed > tests:
         text += f"no number of discoveries among {tests} tests reaches q <= {alpha:g} there."
@@ -78,7 +72,7 @@ def reach(table: xr.Dataset, *, alpha: float) -> str:
         plural = "one discovery reaches" if needed == 1 else f"{needed} simultaneous discoveries reach"
         text += f"{plural} q <= {alpha:g} among {tests} tests (head x task)."
     if needed > 1 and tests and not by_draws:
-        text += f" A single one would need {1 + math.ceil(math.log2(tests / alpha))} query items."
+        text += f" A single one would need {items_for(alpha / tests)} query items."
     if effects := over_tasks(table["detectable"].values):
         text += (
             f" Smallest effect of one head that is told from 0 with {POWER:.0%} probability (a rule's min_effect comes "

@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.run_results import RunResults
@@ -17,7 +18,9 @@ from headcats.scores.blocks import approximation, find_blocks
 from headcats.scores.controls import control_blocks, control_table, task_specific
 from headcats.scores.effects import Grid, prompt_effects, same_grid
 from headcats.scores.reach import detectable, reach, weak_gap
-from headcats.statistics.multiplicity import benjamini_hochberg, discoveries_needed, draws_for
+from headcats.scores.testing import p_above, p_below
+from headcats.statistics.multiplicity import benjamini_hochberg, smallest_p
+from headcats.statistics.pooled_null import PooledNull, pooled_null
 from headcats.statistics.task import Estimate, PromptEffects, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
@@ -38,8 +41,9 @@ def score(
 
     `effect = mean over prompts of the difference / mean over prompts of the gap`. The difference is patched - corrupted
     if the method edits the corrupted run (denoising), clean - patched if it edits the clean run (noising, ablation).
-    Intervals and p values treat query items as the independent unit (see `headcats.statistics`); q is two-sided
-    Benjamini-Hochberg over all heads and tasks.
+    Query items are the independent unit. Intervals and p values are those of a studentized bootstrap whose draws are
+    pooled over heads and tasks (docs/tests_of_heads.md): calibrated on average over them, so other tasks affect a
+    task's intervals and p, never its effects. q is two-sided Benjamini-Hochberg over all heads and tasks.
 
     Much of a denoising effect can come from removing the wrong task. The **task-specific effect** subtracts this part:
     the effect of the clean donor minus that of the donor of `second_corruption_patch` at the same positions, prompt by
@@ -52,15 +56,14 @@ def score(
         metric: Metric to score; each metric is divided by its own gap.
         positions: Positions to score, if the results hold this method at several.
         effect: "total", or "task_specific" (denoising_patch only).
-        alpha: Level that the number of sign draws is chosen for, in (0, 1); rules may use a larger one.
-        seed: Seed of sign draws, bootstrap and splits; other tasks affect a task's numbers through the number of draws
-            only.
+        alpha: Level that `detectable` and `reach` are of, in (0, 1).
+        seed: Seed of bootstrap and splits.
 
     Returns:
-        `effect, low, high, p_value, q_value, raw, standard_error, sign_differs (task, layer, head)`, effects as shares
-        of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable (task)`; bootstrap and null
-        draws, effects per distractor task and comparisons with controls: docs/schema.md lists all. All numbers of heads
-        are NaN in a task whose `gap_low` is not above 0.
+        `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, sign_differs (task, layer,
+        head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable
+        (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls: docs/schema.md
+        lists all. All numbers of heads are NaN in a task whose `gap_low` is not above 0.
 
     Raises:
         UnknownNameError: No block of `method`, or no such `metric`.
@@ -71,8 +74,7 @@ def score(
 
     Warns:
         StatisticsWarning: Tasks without this method (left out), without a control that other tasks have (left out of
-            task-specific effects, else NaN), or whose gap is not clearly above 0 (NaN); an `alpha` that needs more sign
-            draws than are made.
+            task-specific effects, else NaN), or whose gap is not clearly above 0 (NaN).
 
     Example:
         >>> import headcats as hc
@@ -88,7 +90,8 @@ def score(
 
     References:
         Zhang & Nanda (2024), arXiv 2309.16042, and Heimersheim & Nanda (2024), arXiv 2404.15255, for the effect;
-        Benjamini & Hochberg (1995), J. R. Stat. Soc. B 57, 289-300, for q. The task-specific effect is headcats' own.
+        Tusher, Tibshirani & Chu (2001), PNAS 98, 5116-5121, for pooled draws; Benjamini & Hochberg (1995), J. R. Stat.
+        Soc. B 57, 289-300, for q. The task-specific effect is headcats' own.
     """
     if not isinstance(results, xr.DataTree):
         raise DataError(
@@ -109,19 +112,18 @@ def score(
         selected = task_specific(blocks, controls.get("task"), method=method, metric=metric)
         _warn_of_missing([task for task in blocks if task not in selected], controls["task"].name)
     tests = sum(int(np.isfinite(prompts.effect).all(axis=0).sum()) for prompts in selected.values())
-    draws = draws_for(tests, alpha=alpha)
-    estimates = {task: estimate(prompts, task=task, seed=seed, draws=draws) for task, prompts in selected.items()}
+    estimates = {task: estimate(prompts, task=task, seed=seed) for task, prompts in selected.items()}
+    null = pooled_null({task: of_task.scatter for task, of_task in estimates.items()}, seed=seed)
     _warn_of_weak_gaps(estimates, metric=metric)
-    _warn_of_few_draws(estimates, tests=tests, draws=draws, alpha=alpha)
     category_of, categories = _categories(results, list(estimates))
-    table = _scores_table(selected, estimates, category_of, grid)
-    table["detectable"] = ("task", [detectable(e, tests=tests, alpha=alpha) for e in estimates.values()])
+    table = _scores_table(selected, estimates, null, category_of, grid)
+    table["detectable"] = ("task", detectable(table, tests=tests, alpha=alpha))
     if effect == "total":
         table = table.assign(control_table(blocks, controls, table, metric=metric, seed=seed))
     table = table.assign(_below_noise({task: blocks[task] for task in estimates}, table, metric=metric))
     clear = (table["gap_low"] > 0).values
     counted = table.isel(task=clear) if clear.any() else table
-    table.attrs = {
+    table.attrs |= {
         "categories": categories,
         "method": method,
         "metric": metric,
@@ -146,18 +148,6 @@ def _warn_of_weak_gaps(estimates: dict[str, Estimate], *, metric: str) -> None:
             f"The clean-corrupted gap in {metric!r} is not clearly above 0 for {', '.join(weak)}: an effect is "
             "meaningless as a share of it, and NaN. Leave these tasks out or use another metric."
         )
-
-
-def _warn_of_few_draws(estimates: dict[str, Estimate], *, tests: int, draws: int, alpha: float) -> None:
-    needed = 2 * tests / alpha
-    if draws >= needed or all(of_task.smallest_p > 1 / (draws + 1) for of_task in estimates.values()):
-        return
-    together = discoveries_needed(1 / (draws + 1), tests=tests, alpha=alpha)
-    called = f"{together} tests have to reach that together to be called" if together <= tests else "nothing is called"
-    _warn(
-        f"alpha={alpha:g} over {tests} tests (head x task) needs {needed:.2g} sign draws; {draws} are made, so no p"
-        f" falls below {1 / (draws + 1):.2g}, and {called}."
-    )
 
 
 def _warn(message: str) -> None:
@@ -193,26 +183,51 @@ def _categories(results: xr.DataTree, tasks: list[str]) -> tuple[list[str], str]
 
 
 def _scores_table(
-    prompts: dict[str, PromptEffects], estimates: dict[str, Estimate], category_of: list[str], grid: Grid
+    prompts: dict[str, PromptEffects],
+    estimates: dict[str, Estimate],
+    null: PooledNull,
+    category_of: list[str],
+    grid: Grid,
 ) -> xr.Dataset:
-    """Estimates of all tasks, labelled, with q values over heads x tasks and effects per distractor task."""
+    """Estimates of all tasks, labelled, with intervals, p, q over heads x tasks and effects per distractor task."""
     shape, by_task = (len(grid["layer"]), len(grid["head"])), list(estimates.values())
+    bounds = [null.interval(task, of_task.effect, of_task.standard_error) for task, of_task in estimates.items()]
+    low, high = (np.stack(ends) for ends in zip(*bounds, strict=True))
     per_head = {
-        name: np.stack([getattr(of_task, name).reshape(shape) for of_task in by_task])
-        for name in ("effect", "low", "high", "p_value", "raw", "standard_error")
+        name: np.stack([getattr(of_task, name) for of_task in by_task])
+        for name in ("effect", "raw", "standard_error", "skewness", "same_sign")
     }
     table = xr.Dataset(
-        {name: (("task", "layer", "head"), values) for name, values in per_head.items()}
+        {
+            name: (("task", "layer", "head"), values.reshape(-1, *shape))
+            for name, values in (per_head | {"low": low, "high": high}).items()
+        }
         | {
             name: ("task", np.array([getattr(of_task, name) for of_task in by_task]))
-            for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p")
+            for name in ("n", "n_items", "gap", "gap_low", "gap_high", "reliability")
+        }
+        | {
+            "smallest_p": ("task", [smallest_p(of_task.n_items, draws=null.draws) for of_task in by_task]),
+            "null_t": (("task", "rank"), np.stack([null.statistic[task] for task in estimates])),
+            "noise_correlation": (("task", "other_task"), _noise_correlation(by_task)),
         },
-        coords={"task": list(estimates), "category": ("task", category_of), **grid},
+        coords={
+            "task": list(estimates),
+            "category": ("task", category_of),
+            "other_task": list(estimates),
+            "rank": null.rank,
+            **grid,
+        },
+        attrs={"error_floor": null.floor, "null_draws": null.draws},
     )
-    for name, draw in (("resampled", "resample"), ("flipped", "flip")):
-        effects = np.stack([getattr(of_task, name).reshape(-1, *shape) for of_task in by_task], axis=1)
-        table[name] = ((draw, "task", "layer", "head"), effects)
-    table["q_value"] = table["p_value"].copy(data=benjamini_hochberg(table["p_value"].values))
+    for name, dim, draws in (
+        ("resampled", "resample", [of_task.resampled for of_task in by_task]),
+        ("null_effect_t", "draw", [null.kept[task] for task in estimates]),
+    ):
+        table[name] = ((dim, "task", "layer", "head"), np.stack([part.reshape(-1, *shape) for part in draws], axis=1))
+    p_value = np.minimum(1.0, 2 * np.minimum(p_above(table, 0.0), p_below(table, 0.0)))
+    table["p_value"] = table["effect"].copy(data=p_value)
+    table["q_value"] = table["effect"].copy(data=benjamini_hochberg(p_value))
     distractors = sorted({str(name) for of_task in prompts.values() for name in of_task.distractor} - {""})
     by_distractor = np.full((len(estimates), len(distractors), *shape), np.nan)
     for (row, (task, of_task)), (column, name) in itertools.product(
@@ -223,8 +238,21 @@ def _scores_table(
             mean = prompts[task].effect[rows].mean(axis=0)
             by_distractor[row, column] = (mean / of_task.gap).reshape(shape)
     differs = (by_distractor > 0).any(axis=1) & (by_distractor < 0).any(axis=1)
-    table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(per_head["effect"]) >= FLAG_EFFECT))
+    table["sign_differs"] = table["effect"].copy(data=differs & (np.abs(table["effect"].values) >= FLAG_EFFECT))
     if distractors:
         table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
         table = table.assign_coords(distractor=distractors)
     return table
+
+
+def _noise_correlation(estimates: list[Estimate]) -> Float[np.ndarray, "task other_task"]:
+    """Correlation over items of what two tasks' effects scatter, mean over heads; 0 where they share no item."""
+    correlation = np.eye(len(estimates))
+    size = [np.sqrt((of_task.scatter**2).sum(axis=0)) for of_task in estimates]
+    for i, j in itertools.combinations(range(len(estimates)), 2):
+        _, first, second = np.intersect1d(estimates[i].items, estimates[j].items, return_indices=True)
+        product = (estimates[i].scatter[first] * estimates[j].scatter[second]).sum(axis=0)
+        varied = size[i] * size[j] > 0
+        if len(first) and varied.any():
+            correlation[i, j] = correlation[j, i] = (product[varied] / (size[i] * size[j])[varied]).mean()
+    return correlation

@@ -1,15 +1,7 @@
-"""Resampling of query items within strata, and the intervals that it gives."""
-
-import math
+"""Resampling of query items within strata."""
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-
-CONFIDENCE = 0.95
-RESAMPLES = 9_999
-
-# Elements of one block of (head, draw) ratios: small enough to stay in a core's cache.
-_BLOCK = 2**18
 
 
 def item_groups(
@@ -56,27 +48,3 @@ def item_weights(
             counts = np.bincount(cells.ravel(), minlength=draws * m).reshape(draws, m)
             weights[:, group] = counts * (m / (m - 1))
     return weights
-
-
-def ratio_interval(
-    sums: Float[np.ndarray, "item head"], gap_sums: Float[np.ndarray, " item"], weights: Float[np.ndarray, "draw item"]
-) -> tuple[Float[np.ndarray, " head"], Float[np.ndarray, " head"]]:
-    """95 % percentile interval of `sum / gap_sum`, both resampled with the same weights; a draw whose gap is not
-    positive counts as unbounded on both sides.
-    """
-    draws, n_heads = len(weights), sums.shape[1]
-    gaps = weights @ gap_sums
-    usable = gaps > 0
-    rank = max(1, math.floor((draws + 1) * (1 - CONFIDENCE) / 2 + 1e-9))
-    low, high = np.empty(n_heads), np.empty(n_heads)
-    step = max(1, 2 * _BLOCK // draws)
-    for start in range(0, n_heads, step):
-        heads = slice(start, start + step)
-        ratios = sums.T[heads] @ weights.T / np.where(usable, gaps, 1.0)
-        if usable.all():
-            ratios.partition((rank - 1, draws - rank), axis=1)
-            low[heads], high[heads] = ratios[:, rank - 1], ratios[:, draws - rank]
-        else:
-            low[heads] = np.partition(np.where(usable, ratios, -np.inf), rank - 1, axis=1)[:, rank - 1]
-            high[heads] = np.partition(np.where(usable, ratios, np.inf), draws - rank, axis=1)[:, draws - rank]
-    return low, high

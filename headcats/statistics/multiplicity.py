@@ -6,22 +6,18 @@ import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
-from headcats.statistics.bootstrap import RESAMPLES
-
-MOST_DRAWS = 4_000_000
-"""More sign draws are not made: their time goes with draws times tests, and without a limit alpha decides it alone."""
-
-
-def draws_for(tests: int, *, alpha: float) -> int:
-    """Sign draws so that one head among `tests` can reach `q <= alpha`: `max(9999, ceil(2 tests / alpha))`, or the most
-    that are made.
-    """
-    return min(MOST_DRAWS, max(RESAMPLES, math.ceil(2 * tests / alpha)))
-
 
 def smallest_p(n_items: int, *, draws: int) -> float:
-    """Smallest two-sided p within reach: the larger of 2^(1 - n_items) and 1 / (draws + 1)."""
-    return max(2.0 ** (1 - n_items), 1 / (draws + 1))
+    """Smallest two-sided p within reach: the larger of n^(1 - n), for n items, and 2 / (draws + 1).
+
+    That often a resample of n items repeats a single one, and then it has no scatter at all.
+    """
+    return min(1.0, max(float(n_items) ** (1 - n_items), 2 / (draws + 1)))
+
+
+def items_for(p_value: float) -> int:
+    """Smallest number of items that can reach a two-sided p."""
+    return next(n for n in range(1, 200) if float(n) ** (1 - n) <= p_value)
 
 
 def discoveries_needed(smallest: float, *, tests: int, alpha: float) -> int:

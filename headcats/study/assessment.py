@@ -52,8 +52,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         for side in ("clean", "corrupted")
     )
     items = np.array([item for batch in prepared.scored for item in batch.items])
-    strata = np.array([task for batch in prepared.scored for task in batch.distractor_tasks])
-    gap, low, high = mean_interval(clean[0] - corrupted[0], items, strata, task=prepared.task.name, seed=study.seed)
+    gap, low, high = mean_interval(clean[0] - corrupted[0], items)
     accuracy, reason = float(clean[1].mean()), ""
     if not prepared.task.needs_demonstrations:
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"

@@ -67,22 +67,28 @@ def test_the_size_without_effect_is_what_a_rule_finds_in_noise() -> None:
     found = null_results(np.random.default_rng(0), tasks=8, shape=(2, 10), prompts=60, n_items=30)
     scores = score(found, method="denoising_patch")
     top = categorize(scores, rule=rules.top_fraction(p=0.2))
-    np.testing.assert_array_equal(top["size_expected"], 4.0)  # it always returns heads
+    # It always returns heads, of which some do not help in both tasks.
+    assert (top["size_expected"] > 3).all()
+    assert (top["size_expected"] <= 4).all()
     assert categorize(scores, rule=rules.fdr(min_effect=0))["size_expected"].max() < 0.2
     loose = categorize(scores, rule=rules.threshold(value=0.1))
-    # Real noise beside noise with drawn signs: the same number, up to chance.
+    # Real noise beside resampled noise: the same number, up to chance.
     assert loose["size"].mean().item() == pytest.approx(loose["size_expected"].mean().item(), abs=2.5)
 
 
 @pytest.mark.ci
+@pytest.mark.filterwarnings("ignore:min_tasks=1")
 def test_the_size_without_effect_of_a_rule_on_p_is_that_of_noise() -> None:
     observed, expected = [], []
     for seed in range(15):
         found = null_results(np.random.default_rng(seed), tasks=8, shape=(4, 6), prompts=32, n_items=16)
-        members = categorize(score(found, method="denoising_patch"), rule=rules.fdr(alpha=0.5, min_effect=0))
+        members = categorize(
+            score(found, method="denoising_patch"), rule=rules.fdr(alpha=0.5, min_effect=0), min_tasks=1
+        )
         observed.append((members["size"] + members["suppressing_size"]).sum().item() / 2)
         expected.append(members["size_expected"].sum().item())
-    assert 0.6 < np.mean(expected) / np.mean(observed) < 1.7
+    # Resamples of 16 items have heavier tails than the items themselves, so p of noise is rather too large.
+    assert 0.6 < np.mean(expected) / np.mean(observed) < 4
 
 
 @pytest.mark.filterwarnings("ignore:sd_above_mean")
@@ -109,7 +115,7 @@ def test_draws_are_judged_at_once_as_one_by_one(rule: rules.Rule) -> None:
 
 
 class TestSingleItems:
-    """One query item cannot be resampled, and has no scatter to flip."""
+    """One query item cannot be resampled, and has no scatter."""
 
     @staticmethod
     def members(single: str) -> xr.Dataset:
@@ -152,7 +158,9 @@ def test_true_effects_do_not_count_as_noise() -> None:
 
 
 def test_scores_without_draws_give_memberships_without_probabilities() -> None:
-    scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch").drop_vars(["resampled", "flipped"])
+    scores = score(results({("Algorithmic", 0): 0.5}), method="denoising_patch").drop_vars(
+        ["resampled", "null_effect_t"]
+    )
     members = categorize(scores)
     assert not {"probability", "size_expected", "resampled_member"} & set(members)
     assert "jaccard_low" not in overlap(members)

@@ -14,6 +14,7 @@ DIMS = ("task", "layer", "head")
 def scores_of(effects: object, *, null: object = None, method: str = "denoising_patch", **attrs: str) -> xr.Dataset:
     effect = np.asarray(effects, dtype=float)[:, None]
     data = {"effect": effect, "low": effect - 0.05, "high": effect + 0.05, "p_value": np.full(effect.shape, 0.001)}
+    data["p_below"] = 1 - data["p_value"]
     if null is not None:
         data["null_effect"] = np.asarray(null, dtype=float)[:, None]
     return xr.Dataset({name: (DIMS, values) for name, values in data.items()}, attrs={"method": method, **attrs})
@@ -72,11 +73,11 @@ class TestCutoffs:
         cut = rules.top_fraction(p=0.5).cutoffs(scores_of([[0.1, 0.2, 0.3, 0.4], [-0.1, -0.2, -0.3, -0.4]]))
         assert cut.effect.tolist() == [0.3, np.inf]
 
-    def test_of_fdr_are_the_interval_and_the_largest_p_called(self) -> None:
+    def test_of_fdr_is_the_largest_p_called(self) -> None:
         scores = scores_of([[0.5, 0.5, 0.5, 0.5]])
         scores["p_value"].values[:] = np.array([[[0.001, 0.02, 0.03, 0.9]]])
         cut = rules.fdr(alpha=0.05, min_effect=0.1).cutoffs(scores)
-        assert (cut.low.tolist(), cut.p_value.tolist()) == ([0.1], [0.03])
+        assert (cut.low.tolist(), cut.p_value.tolist()) == ([-np.inf], [0.03])
         scores["p_value"].values[:] = 0.9
         assert rules.fdr(alpha=0.05, min_effect=0).cutoffs(scores).p_value.tolist() == [0.05 / 4]
 

@@ -121,7 +121,8 @@ def test_numbers_that_are_not_finite_leave_their_head_out(value: float, both: bo
         missing = scores[name].isnull()
         assert missing.values.sum() == 1
         assert missing.sel(task="capitals").values[1, 2]
-        xr.testing.assert_allclose(scores[name], sound[name].where(~missing))
+        # Draws are pooled over heads, so intervals move a little when one is missing.
+        np.testing.assert_allclose(scores[name], sound[name].where(~missing), atol=1e-4)
     np.testing.assert_allclose(scores["task_share"], sound["task_share"], atol=0.02)
     specific = score(whole, method="denoising_patch", effect="task_specific")
     assert specific["effect"].isnull().values.sum() == 1

@@ -133,7 +133,7 @@ def judge_protocols(
             try:
                 scores = read_scores(runs[protocol.folder], reading)
                 # Agreement needs no resamples, and no data without effects.
-                table = judge_scores(scores.drop_vars(["resampled", "flipped"]), reading)
+                table = judge_scores(scores.drop_vars(["resampled", "null_effect_t"]), reading)
             except DataError as error:
                 left_out[protocol.name] = str(error)
                 continue

@@ -12,7 +12,7 @@ from torch import Tensor
 from headcats.methods.function_vector.prompts import Rows
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
-from headcats.statistics.task import PromptEffects, estimate
+from headcats.statistics.task import PromptEffects, estimate, intervals
 
 _ROWS = 256  # prompts, each once for every vector, in one forward pass
 
@@ -79,10 +79,11 @@ def steered_task(
     differences = np.concatenate([steered - base[:, None], steered - random.mean(0)], axis=1)
     items = np.array([item for rows in zero_shot for item in rows.items])
     effects = PromptEffects(differences, np.ones(len(items)), items, np.full(len(items), ""))
-    estimated = estimate(effects, task=task, seed=seed, draws=None)
+    estimated = estimate(effects, task=task, seed=seed)
+    low, high = intervals({task: estimated}, seed=seed)[task]
     gains = {
         f"{name}{suffix}": ("layer", half)
-        for suffix, values in (("", estimated.effect), ("_low", estimated.low), ("_high", estimated.high))
+        for suffix, values in (("", estimated.effect), ("_low", low), ("_high", high))
         for name, half in zip(("gain", "excess"), np.split(values, 2), strict=True)
     }
     p_value = np.maximum(*np.split(_sign_test(differences), 2))

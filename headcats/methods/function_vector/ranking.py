@@ -11,7 +11,7 @@ from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
-from headcats.statistics.task import PromptEffects, estimate
+from headcats.statistics.task import PromptEffects, estimate, intervals
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
 _LABEL = str(Label(METHOD, positions="last"))
@@ -65,13 +65,14 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
     names = np.array([str(task) for task in tasks])
     # Tasks take the place of items, and every gap is 1.
     effects = PromptEffects(raw[:, top], np.ones(len(raw)), names, np.full(len(raw), ""))
-    estimated = estimate(effects, task="function vector heads", seed=seed, draws=None)
+    name = "function vector heads"
+    low, high = intervals({name: estimate(effects, task=name, seed=seed)}, seed=seed)[name]
     rows, columns = np.divmod(top, len(heads))
     return xr.Dataset(
         {
             "effect": ("rank", raw.mean(axis=0)[top]),
-            "low": ("rank", estimated.low),
-            "high": ("rank", estimated.high),
+            "low": ("rank", low),
+            "high": ("rank", high),
             "task_effect": (("rank", "task"), raw[:, top].T),
         },
         coords={

@@ -17,7 +17,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.hooks import keeping
 from headcats.prompts.batch import PromptBatch
-from headcats.statistics.task import PromptEffects, estimate
+from headcats.statistics.task import PromptEffects, estimate, intervals
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
@@ -45,7 +45,7 @@ def patching_by_role(
         quantity: "resid" (`hook_resid_pre`) or "attn_out" (`hook_attn_out`).
         metric: Name of a metric.
         roles: Roles such as "y1" or "last"; None takes those that every prompt has, in the order of the text.
-        seed: Seed of the intervals.
+        seed: Seed of the draws behind the intervals.
 
     Returns:
         `effect, low, high (layer, role)` in shares of the gap, with 95 % intervals over resampled query items; `gap`,
@@ -90,15 +90,17 @@ def patching_by_role(
         np.array([item for batch in batches for item in batch.items], dtype=object).astype(str),
         np.array([task for batch in batches for task in batch.distractor_tasks], dtype=object).astype(str),
     )
-    effects = estimate(prompts, task=f"layer_role {batches[0].task}", seed=seed, draws=None)
+    name = f"layer_role {batches[0].task}"
+    effects = estimate(prompts, task=name, seed=seed)
     if not effects.gap_low > 0:
         raise DataError(
             f"The prompts show no clear gap between clean and corrupted ({metric} {effects.gap:.2f}, 95 % interval "
             f"from {effects.gap_low:.2f}), so no share of it means anything: take a task that the model solves."
         )
+    low, high = intervals({name: effects}, seed=seed)[name]
     values: dict[str, Any] = {
-        name: (("layer", "role"), getattr(effects, name).reshape(change.shape[1:]))
-        for name in ("effect", "low", "high")
+        name: (("layer", "role"), ends.reshape(change.shape[1:]))
+        for name, ends in (("effect", effects.effect), ("low", low), ("high", high))
     }
     values |= {"gap": effects.gap, "n": effects.n, "n_items": effects.n_items}
     attrs = {"method": "denoising_patch", "quantity": quantity, "metric": metric, "left_out": "\n".join(left_out)}

@@ -22,7 +22,7 @@ from headcats.results.finding import (
     table,
     with_interval,
 )
-from headcats.scores.reach import POWER, detectable_above, over_tasks
+from headcats.scores.reach import POWER, above, over_tasks
 
 LARGE_EFFECT = 0.1
 SETTLED = 0.8
@@ -180,7 +180,7 @@ def _reach(scores: xr.Dataset, reading: Reading) -> Iterator[Finding]:
     yield paragraph("map.reach", text=scores.attrs["reach"])
     least = reading.rule.options.get("min_effect", 0)
     clear = scores.isel(task=(scores["gap_low"] > 0).values)  # the tasks that the finding above speaks of
-    if least > 0 and (effects := over_tasks(detectable_above(clear, least))):
+    if least > 0 and (effects := over_tasks(above(clear["detectable"].values, least))):
         yield line("map.smallest_effect", rule=str(reading.rule), power=POWER, effects=effects)
     # With shuffled labels there is one kind of corrupted prompt, and no distractor task.
     if differing := int(scores["sign_differs"].sum()):

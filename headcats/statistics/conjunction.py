@@ -1,0 +1,43 @@
+"""Partial conjunction: does a head matter in at least r of n tasks?"""
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+# Shares of the level that the two tests below get.
+STOUFFER, SIMES = 0.8, 0.2
+
+
+def partial_conjunction(
+    p_values: Float[np.ndarray, "task ..."], *, r: int, correlation: Float[np.ndarray, "task task"] | None = None
+) -> Float[np.ndarray, "..."]:
+    """One-sided p of "fewer than r of the n tasks have the effect", from the n - r + 1 largest p values of a cell.
+
+    If fewer than r tasks have it, these include one p value of a task without it, or are all of such tasks, so a test
+    of "none of n - r + 1 tasks has it" is valid. Two are made and the level shared between them, four fifths to
+    Stouffer's sum, which finds heads that matter in all tasks, a fifth to Simes', which finds those that matter in
+    hardly more than r: `min(p_Stouffer / .8, p_Simes / .2)`, at most 1. NaN counts as 1.
+
+    Args:
+        p_values: One-sided, uniform or larger without the effect; independent or positively dependent between tasks.
+        r: How many tasks.
+        correlation: Of the noise between tasks; where it raises the variance of Stouffer's sum, it counts. None:
+            independent.
+
+    References:
+        Benjamini & Heller (2008), Biometrics 64, 1215-1222; Simes (1986), Biometrika 73, 751-754; Strube (1985),
+        Psychol. Bull. 97, 334-341, for correlated tests.
+    """
+    p_values = np.where(np.isnan(p_values), 1.0, p_values)
+    left = len(p_values) - r + 1
+    order = np.argsort(p_values, axis=0, kind="stable")[r - 1 :]
+    largest = np.take_along_axis(p_values, order, axis=0)
+    places = np.arange(1, left + 1).reshape(-1, *[1] * (p_values.ndim - 1))
+    simes = (largest * left / places).min(axis=0)
+    variance = np.full(largest.shape[1:], float(left))
+    if correlation is not None and left > 1:
+        between = correlation * (1 - np.eye(len(p_values)))
+        variance = variance + np.maximum(0.0, between[order[:, None], order[None, :]].sum(axis=(0, 1)))
+    with np.errstate(divide="ignore"):
+        stouffer = stats.norm.sf(stats.norm.isf(largest).sum(axis=0) / np.sqrt(variance))
+    return np.minimum(1.0, np.minimum(stouffer / STOUFFER, simes / SIMES))

@@ -1,0 +1,148 @@
+"""What the studentized effect of a head without effect looks like, from the data: pooled over heads and tasks.
+
+The statistic is `(effect - tested effect) / (standard error + floor)`; the floor is the tenth percentile of all
+standard errors, so that a head whose items happen to agree does not stand out by that alone. Its distribution under
+the null comes from the scatter of items around their effects: items are drawn with replacement, the statistic of the
+draw is computed, and the draws of all heads and tasks are put together. A p value is a rank among them.
+
+Pooling calibrates the test on average over heads and tasks: skew and rare outliers that one head's few items cannot
+show are seen in the others. It does not calibrate each head by itself. The derivation is in docs/tests_of_heads.md.
+
+References:
+    Tusher, Tibshirani & Chu (2001), PNAS 98, 5116-5121, for the floor and the pooled draws; Hall (1992), The Bootstrap
+    and Edgeworth Expansion, for the studentized bootstrap.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Float32, Int
+from scipy import stats
+
+from headcats.statistics.random_streams import stream
+
+CONFIDENCE = 0.95
+FLOOR_PERCENTILE = 10
+# Draws over all heads and tasks together, and per test: a single discovery among all tests is within reach.
+LEAST_DRAWS, DRAWS_PER_TEST = 50_000, 50
+KEPT_DRAWS = 100
+"""Draws that are kept whole for every task: studies in which no head has an effect."""
+# Numbers of items that get a distribution of their own; others use that of the next smaller one, which is wider.
+_LEVELS = 8
+# Ranks that are kept of every distribution, from each end; neighbours differ by 4 %.
+_RANKS = 320
+# Elements of a block of draws.
+_BLOCK = 2**22
+
+
+@dataclass(frozen=True)
+class PooledNull:
+    """Null distribution of the studentized effect."""
+
+    floor: float
+    """Added to every standard error; in shares of the gap."""
+    draws: int
+    """How many draws the distributions are of."""
+    rank: Int[np.ndarray, " rank"]
+    """Number of draws above each kept one."""
+    statistic: Mapping[str, Float[np.ndarray, " rank"]]
+    """Task -> the kept draws for its number of items, largest first."""
+    kept: Mapping[str, Float32[np.ndarray, "draw head"]]
+    """Task -> statistics of all its heads in `KEPT_DRAWS` draws of its items; NaN where a head has no scatter."""
+
+    def interval(
+        self, task: str, effect: Float[np.ndarray, " head"], standard_error: Float[np.ndarray, " head"]
+    ) -> tuple[Float[np.ndarray, " head"], Float[np.ndarray, " head"]]:
+        """95 % studentized interval of effects on a task."""
+        width, ends = standard_error + self.floor, self.statistic[task]
+        tail = (1 - CONFIDENCE) / 2
+        high = ends[np.searchsorted(self.rank, tail * (self.draws + 1) - 1, side="right") - 1]
+        low = ends[np.searchsorted(self.rank, (1 - tail) * (self.draws + 1) - 1, side="left")]
+        return effect - width * high, effect - width * low
+
+
+def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: int) -> PooledNull:
+    """The null distribution for every task, from the scatter of items around the effects of all tasks.
+
+    Args:
+        scatter: Task -> what each item adds to the deviation of an effect: rows sum to 0. NaN for heads without a
+            number. Tasks with a single item have no distribution and get that of t with one degree of freedom.
+        seed: Seed of the draws.
+    """
+    errors = {task: standard_errors(values) for task, values in scatter.items()}
+    pool = np.concatenate([[0.0], *errors.values()])
+    pool = pool[np.isfinite(pool) & (pool > 0)]
+    floor = float(np.percentile(pool, FLOOR_PERCENTILE)) if len(pool) else 0.0
+    n_items = {task: len(values) for task, values in scatter.items()}
+    levels = np.unique([n for n in n_items.values() if n > 1] or [2])
+    if len(levels) > _LEVELS:
+        levels = np.unique(np.quantile(levels, np.linspace(0, 1, _LEVELS), method="lower"))
+    per_head = math.ceil(max(LEAST_DRAWS, DRAWS_PER_TEST * len(pool)) / max(1, len(pool)))
+    drawn: dict[int, list[np.ndarray]] = {int(level): [] for level in levels}
+    kept = {}
+    for task, values in scatter.items():
+        varied = values[:, errors[task] > 0]
+        kept[task] = np.full((KEPT_DRAWS, values.shape[1]), np.nan, dtype=np.float32)
+        if len(values) < 2 or not varied.shape[1]:
+            continue
+        rng = stream(seed, task, "pooled null")
+        own = _statistics(varied, [len(values)], floor, draws=KEPT_DRAWS, rng=rng)[0]
+        kept[task][:, errors[task] > 0] = own
+        of_levels = _statistics(varied, list(drawn), floor, draws=per_head, rng=rng)
+        for level, draws_of_level in zip(drawn, of_levels, strict=True):
+            drawn[level].append(draws_of_level.ravel())
+    draws = sum(map(len, drawn[int(levels[0])])) or LEAST_DRAWS
+    rank = _kept_ranks(draws)
+    of_level = {
+        level: np.sort(np.concatenate(parts))[::-1][rank] if parts else stats.t.isf((rank + 0.5) / draws, level - 1)
+        for level, parts in drawn.items()
+    }
+    nearest = {
+        task: max((int(level) for level in levels if level <= n), default=int(levels[0])) for task, n in n_items.items()
+    }
+    return PooledNull(floor, draws, rank, {task: of_level[level] for task, level in nearest.items()}, kept)
+
+
+def standard_errors(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:
+    """Standard error of a sum of items, from their scatter around 0; NaN for a single item."""
+    n = len(scatter)
+    return np.sqrt((scatter**2).sum(axis=0) * n / (n - 1)) if n > 1 else np.full(scatter.shape[1], np.nan)
+
+
+def rank_p(
+    statistic: Float[np.ndarray, "*cell"], null: Float[np.ndarray, " rank"], rank: Int[np.ndarray, " rank"], draws: int
+) -> Float[np.ndarray, "*cell"]:
+    """One-sided p: `(1 + draws that reach the statistic) / (1 + draws)`, rounded up to the next kept rank.
+
+    `null` holds the draws of `rank`, largest first. NaN stays NaN.
+    """
+    above = np.append(rank, draws)[np.searchsorted(-null, -statistic, side="right")]
+    return np.where(np.isnan(statistic), np.nan, (1 + above) / (1 + draws))
+
+
+def _kept_ranks(draws: int) -> Int[np.ndarray, " rank"]:
+    from_end = np.unique(np.geomspace(1, max(1, draws // 2), _RANKS).astype(np.int64)) - 1
+    return np.unique(np.concatenate([from_end, draws - 1 - from_end]))
+
+
+def _statistics(
+    scatter: Float[np.ndarray, "item head"], levels: list[int], floor: float, *, draws: int, rng: np.random.Generator
+) -> list[Float32[np.ndarray, "draw head"]]:
+    """Studentized means of the first n of the same drawn items, for every n of `levels`."""
+    n_items, n_heads = scatter.shape
+    # Per item in the unit of the effect. The mean of what is drawn from is 0 up to rounding.
+    values = scatter * n_items
+    parts: list[list[np.ndarray]] = [[] for _ in levels]
+    step = max(1, _BLOCK // (max(levels) * n_heads))
+    for start in range(0, draws, step):
+        picks = rng.integers(n_items, size=(min(step, draws - start), max(levels)))
+        drawn = values[picks]
+        sums, squares = np.cumsum(drawn, axis=1), np.cumsum(drawn**2, axis=1)
+        for part, n in zip(parts, levels, strict=True):
+            mean = sums[:, n - 1] / n
+            variance = np.maximum(squares[:, n - 1] / n - mean**2, 0.0) / (n - 1)
+            error = np.sqrt(variance) + floor
+            part.append((mean / error).astype(np.float32))
+    return [np.concatenate(part) for part in parts]
