@@ -18,7 +18,7 @@ DRAWS = ("resampled", "null_effect_t")
 
 
 def scored(results: xr.DataTree, *, rng: np.random.Generator) -> xr.Dataset:
-    """`hc.score` with a seed of its own: else all repetitions would share their sign draws and resamples.
+    """`hc.score` with a seed of its own: else all repetitions would share their draws.
 
     The kept draws are dropped: from them `hc.categorize` makes the sizes expected without effects and the probability
     of a membership, which take most of its time and decide no membership.
@@ -37,6 +37,16 @@ def called(
     found = found.sel(category=design.names).transpose("category", "layer", "head", ...)
     shape = (design.categories, design.n_heads)
     return (found["member"].values == 1).reshape(shape), (found["suppressing"].values == 1).reshape(shape)
+
+
+def skewed_calls(scores: xr.Dataset, *, rule: Rule, min_tasks: int | str) -> tuple[bool, bool, bool, bool]:
+    """Whether `hc.categorize` calls any head, helping or suppressing, then whether any that it does not mark."""
+    with _expected_warnings():
+        found = categorize(scores, rule=rule, min_tasks=min_tasks)
+    helping, suppressing = found["member"] == 1, found["suppressing"] == 1
+    unmarked = (helping & ~found["skewed"], suppressing & ~found["suppressing_skewed"])
+    any_helping, any_suppressing, *unmarked_any = (bool(cells.any()) for cells in (helping, suppressing, *unmarked))
+    return any_helping, any_suppressing, *unmarked_any
 
 
 @contextmanager

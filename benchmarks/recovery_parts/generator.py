@@ -4,10 +4,12 @@ The difference that replacing a head makes on one prompt is
 
     effect(task, head) * (1 + by_distractor * pattern(distractor task)) + sd * noise(prompt, head)
 
-* `noise` has unit variance and heavy tails: it is a sum of four terms, each t-distributed with 4 degrees of freedom and
-  scaled to unit variance: what all heads share and what is a head's own, and of each what all prompts of a query item
-  share and what is a prompt's own. Correlation between two prompts of one item: `within_item`; between two heads on one
-  prompt: `between_heads`; between tasks: none.
+* `noise` has unit variance. `"t"` has heavy tails: it is a sum of four terms, each t-distributed with 4 degrees of
+  freedom and scaled to unit variance: what all heads share and what is a head's own, and of each what all prompts of a
+  query item share and what is a prompt's own. Correlation between two prompts of one item: `within_item`; between two
+  heads on one prompt: `between_heads`; between tasks: none. The other kinds are functions of such a sum of normal
+  terms: `"normal"` itself; `"log-normal"`, -exp (skewness -6); `"spikes"`, a large negative value in one prompt of
+  twenty and a little normal noise. Both are skewed to the left: samples without an extreme value look like an effect.
 * Query items: each task has its own number of them, drawn from `items`. Every item is asked about once; the other
   prompts ask about items drawn at random, so some items have many prompts and most have one or two.
 * Distractor tasks: prompts are balanced over `distractors` strata. Where a head has an effect, it is larger against
@@ -17,15 +19,19 @@ The difference that replacing a head makes on one prompt is
 """
 
 import json
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from jaxtyping import Float, Int
+from scipy import stats
 
 COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728")
 METHOD = "denoising_patch"
 FREEDOM = 4
+SPIKE = 0.05
+Noise = Float[np.ndarray, "prompt head"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,7 @@ class Design:
         prompts: Prompts of each task.
         items: Fewest and most query items of a task; each prompt asks about its own where prompts are fewer.
         distractors: Distractor tasks that the prompts of a task are balanced over.
+        noise: "t", "normal", "log-normal" or "spikes".
         sd: Standard deviation of a head's effect over prompts.
         within_item: Correlation between prompts of one query item.
         between_heads: Correlation between heads on one prompt.
@@ -54,6 +61,7 @@ class Design:
     prompts: int = 64
     items: tuple[int, int] = (25, 45)
     distractors: int = 4
+    noise: str = "t"
     sd: float = 0.15
     within_item: float = 0.5
     between_heads: float = 0.3
@@ -81,18 +89,19 @@ class Design:
         return [f"Category {chr(ord('A') + place)}" for place in range(self.categories)]
 
 
-def noise(
-    rng: np.random.Generator,
-    *,
-    item: Int[np.ndarray, " prompt"],
-    heads: int,
-    within_item: float,
-    between_heads: float,
-) -> Float[np.ndarray, "prompt head"]:
-    """Heavy-tailed noise of unit variance with the two correlations (see above)."""
-    shared = _clustered(rng, item=item, columns=1, within_item=within_item)
-    own = _clustered(rng, item=item, columns=heads, within_item=within_item)
-    return np.sqrt(between_heads) * shared + np.sqrt(1 - between_heads) * own
+def noise(design: Design, rng: np.random.Generator, *, item: Int[np.ndarray, " prompt"]) -> Noise:
+    """Noise of unit variance with the two correlations (see above)."""
+    shared, own = (
+        _clustered(rng, item=item, columns=columns, within_item=design.within_item, normal=design.noise != "t")
+        for columns in (1, design.n_heads)
+    )
+    values = np.sqrt(design.between_heads) * shared + np.sqrt(1 - design.between_heads) * own
+    if design.noise == "log-normal":
+        return (math.exp(0.5) - np.exp(values)) / math.sqrt((math.e - 1) * math.e)
+    if design.noise == "spikes":
+        spikes = (SPIKE - (values > stats.norm.isf(SPIKE))) / math.sqrt(SPIKE * (1 - SPIKE))
+        return np.asarray(0.1 * rng.normal(size=spikes.shape) + math.sqrt(0.99) * spikes)
+    return values
 
 
 def results(design: Design, effects: Float[np.ndarray, "task head"], *, rng: np.random.Generator) -> xr.DataTree:
@@ -128,11 +137,12 @@ def without_items(tree: xr.DataTree) -> xr.DataTree:
 
 
 def _clustered(
-    rng: np.random.Generator, *, item: Int[np.ndarray, " prompt"], columns: int, within_item: float
+    rng: np.random.Generator, *, item: Int[np.ndarray, " prompt"], columns: int, within_item: float, normal: bool
 ) -> Float[np.ndarray, "prompt column"]:
-    of_item = rng.standard_t(FREEDOM, size=(item.max() + 1, columns))[item]
-    of_prompt = rng.standard_t(FREEDOM, size=(len(item), columns))
-    scale = np.sqrt(FREEDOM / (FREEDOM - 2))
+    shapes = (item.max() + 1, columns), (len(item), columns)
+    of_item, of_prompt = (rng.normal(size=size) if normal else rng.standard_t(FREEDOM, size=size) for size in shapes)
+    of_item = of_item[item]
+    scale = 1.0 if normal else np.sqrt(FREEDOM / (FREEDOM - 2))
     return (np.sqrt(within_item) * of_item + np.sqrt(1 - within_item) * of_prompt) / scale
 
 
@@ -141,9 +151,7 @@ def _block(design: Design, effects: Float[np.ndarray, " head"], rng: np.random.G
     n_items = min(n, int(rng.integers(design.items[0], design.items[1] + 1)))
     item = rng.permutation(np.concatenate([np.arange(n_items), rng.integers(n_items, size=n - n_items)]))
     distractor = np.arange(n) % design.distractors
-    found = noise(
-        rng, item=item, heads=len(effects), within_item=design.within_item, between_heads=design.between_heads
-    )
+    found = noise(design, rng, item=item)
     varied = effects * (1 + design.by_distractor * _pattern(rng, distractor, columns=len(effects)))
     differences = (varied + design.sd * found).reshape(n, design.layers, design.heads)
     corrupted = rng.normal(-1.0, 1.0, size=n)

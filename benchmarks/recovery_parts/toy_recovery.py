@@ -141,7 +141,7 @@ def scored(sweeps: Mapping[str, xr.Dataset], *, prompts: int, seed: int, method:
     first = slice(prompts)
     blocks = {(task, f"{method}@last"): ds.isel(prompt=first) for task, ds in sweeps.items()}
     table = hc.score(tree(blocks, manifest()), method=method, seed=seed)
-    return table.drop_vars(["flipped", "resampled"], errors="ignore")
+    return table.drop_vars(["null_effect_t", "resampled"], errors="ignore")
 
 
 def recovered(*, effect: float, noise: float, prompts: Sequence[int], seed: int) -> dict[tuple[int, str], Tally]:

@@ -170,7 +170,7 @@ class Reading:
 
 
 def read_scores(run: RunResults, reading: Reading, *, seed: int = 0) -> xr.Dataset:
-    """`hc.score` of a reading, with as many sign draws as the level of its rule needs."""
+    """`hc.score` of a reading, at the level of its rule."""
     reading = reading.resolve(run)
     return score(
         run.tree,

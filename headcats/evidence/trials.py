@@ -141,7 +141,7 @@ def _table(scores: xr.Dataset, categories: list[str], rule: Rule | None, min_tas
 
 
 def _without(scores: xr.Dataset, task: str | None) -> xr.Dataset:
-    # Bootstrap draws and sign flips are not needed here, and would be sorted again for every task.
+    # Bootstrap and null draws are not needed here, and would be sorted again for every task.
     extra = [name for name, values in scores.items() if {"resample", "draw"} & set(values.dims)]
     scores = scores.drop_vars(extra)
     return scores.sel(task=[name for name in scores["task"].values if name != task])

@@ -109,8 +109,7 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
             weights = item_weights([np.arange(len(items))], draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
             gap_draws = weights @ gap_sums
             resampled[:, finite] = ((weights @ sums) / np.where(gap_draws > 0, gap_draws, np.nan)[:, None])[:, finite]
-            varied = standard_errors(scatter) > 0
-            skewness[varied] = stats.skew(scatter[:, varied], axis=0)
+            skewness = _skewness(scatter)
     return Estimate(
         effect=effect,
         raw=raw,
@@ -128,6 +127,13 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
     )
 
 
+def _skewness(scatter: Float[np.ndarray, "item head"]) -> Float[np.ndarray, " head"]:
+    """Third moment of what sums to 0, over the cube of the standard deviation; 0 where nothing scatters."""
+    spread = np.sqrt((scatter**2).mean(axis=0))
+    cubes = (scatter**3).mean(axis=0)
+    return np.where(np.isnan(spread), np.nan, np.divide(cubes, spread**3, where=spread > 0, out=np.zeros_like(cubes)))
+
+
 def intervals(
     estimates: Mapping[str, Estimate], *, seed: int
 ) -> dict[str, tuple[Float[np.ndarray, " head"], Float[np.ndarray, " head"]]]:
@@ -141,15 +147,12 @@ def mean_interval(
 ) -> tuple[float, float, float]:
     """Mean, low and high of one number per prompt (a gap, an accuracy): the 95 % t interval over items.
 
-    Without width where all prompts of a single item agree, else NaN for a single item.
+    NaN ends for a single item.
     """
     values = values.astype(np.float64)
     mean = float(values.mean())
     _, cluster = np.unique(item, return_inverse=True)
-    deviations = np.bincount(cluster, weights=values - mean)
-    if len(deviations) == 1 and np.ptp(values) <= 1e-6 * abs(mean):
-        return mean, mean, mean
-    return mean, *_t_interval(mean, deviations, len(values))
+    return mean, *_t_interval(mean, np.bincount(cluster, weights=values - mean), len(values))
 
 
 def _t_interval(mean: float, deviations: Float[np.ndarray, " item"], n: int) -> tuple[float, float]:

@@ -142,9 +142,9 @@ def _causal(run: RunResults, label: str, metric: str | None) -> _MethodGrid:
     strength = run.declarations[label].strength or Strength()
     metric = strength.metric if strength.metric in measured else metric or next(iter(measured), "logit_diff")
     with warnings.catch_warnings():
-        # Tasks without a block or a gap are counted in `n`; no p is read here, so few sign draws will do.
+        # Tasks without a block or a gap are counted in `n`.
         warnings.simplefilter("ignore", StatisticsWarning)
-        scores = score(run.tree, method=method.method, metric=metric, positions=method.positions, alpha=0.99)
+        scores = score(run.tree, method=method.method, metric=metric, positions=method.positions)
     values = scores[strength.variable]
     grouped = values.groupby("category")
     counted = values.notnull().any(("layer", "head")).astype(np.int64).groupby("category").sum()

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import xarray as xr
+from scipy import stats
 
 from headcats.categories.argument_checks import RESULTS, check_is
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -11,7 +12,7 @@ from headcats.results.label import Label
 from headcats.results.run_results import RunResults
 from headcats.scores.items import first_half, of_items
 from headcats.scores.scoring import score
-from headcats.statistics.task import PromptEffects, estimate, intervals
+from headcats.statistics.pooled_null import CONFIDENCE, standard_errors
 
 METHOD, PAPERS_METRIC = "function_vector_patch", "prob"
 _LABEL = str(Label(METHOD, positions="last"))
@@ -63,16 +64,15 @@ def rank_heads(scores: xr.Dataset, n: int = 10, *, seed: int = 0) -> xr.Dataset:
         )
     top = ranked[np.argsort(-raw.mean(axis=0)[ranked], kind="stable")][:n]
     names = np.array([str(task) for task in tasks])
-    # Tasks take the place of items, and every gap is 1.
-    effects = PromptEffects(raw[:, top], np.ones(len(raw)), names, np.full(len(raw), ""))
-    name = "function vector heads"
-    low, high = intervals({name: estimate(effects, task=name, seed=seed)}, seed=seed)[name]
+    mean = raw[:, top].mean(axis=0)
+    # Tasks take the place of items.
+    half = standard_errors((raw[:, top] - mean) / len(raw)) * stats.t.isf((1 - CONFIDENCE) / 2, len(raw) - 1)
     rows, columns = np.divmod(top, len(heads))
     return xr.Dataset(
         {
-            "effect": ("rank", raw.mean(axis=0)[top]),
-            "low": ("rank", low),
-            "high": ("rank", high),
+            "effect": ("rank", mean),
+            "low": ("rank", mean - half),
+            "high": ("rank", mean + half),
             "task_effect": (("rank", "task"), raw[:, top].T),
         },
         coords={

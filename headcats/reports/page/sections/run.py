@@ -80,7 +80,6 @@ def _python(material: Material, folder: Path) -> str:
             "positions": (reading.label.positions, ""),
             "metric": (reading.metric, ""),
             "effect": (reading.effect, default.effect),
-            # As many sign draws as the level of the rule needs.
             "alpha": (reading.rule.options.get("alpha", 0.05), 0.05),
         }
         lines.append(f"scores = hc.score(results{_arguments(scoring)})")
