@@ -11,6 +11,7 @@ import xarray as xr
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
+from headcats.statistics.multiplicity import benjamini_hochberg
 from recovery_parts.analysis import scored, skewed_calls
 from recovery_parts.generator import METHOD, Design, results
 from recovery_parts.null import ALPHA, TASKS, wilson
@@ -54,9 +55,9 @@ def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> dic
         for min_tasks in (1, "half"):
             rule = fdr(alpha=ALPHA, min_effect=0)
             found[f"min_tasks={min_tasks}"] = skewed_calls(scores, rule=rule, min_tasks=min_tasks)
-    called, skewed = (scores["q_value"] <= ALPHA).values, (np.abs(scores["skewness"]) > 2).values
+    called, doubtful = benjamini_hochberg(scores["p_value"].values) <= ALPHA, scores["doubtful"].values
     by_sign = [called & (sign * scores["effect"].values > 0) for sign in (1, -1)]
-    found[f"q, {TASKS}"] = tuple(bool((cells & ~mark).any()) for mark in (False, skewed) for cells in by_sign)
+    found[f"q, {TASKS}"] = tuple(bool((cells & ~mark).any()) for mark in (False, doubtful) for cells in by_sign)
     return found
 
 

@@ -12,7 +12,7 @@ import headcats as hc
 from headcats.results.folder import tree
 from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
-from recovery_parts.toy_heads import Jobs, place, true_set
+from recovery_parts.toy_heads import Jobs, place
 from recovery_parts.toy_model import toy_model
 from recovery_parts.toy_tasks import TASKS, manifest, toy_batch
 
@@ -77,13 +77,12 @@ class Tally:
         member, suppressing = (
             overlap[name].transpose("layer", "head", "category").values == 1 for name in ("member", "suppressing")
         )
-        sets = overlap["set"].transpose("layer", "head").values
         for head, job in jobs.items():
             if job.kind in ("or", "and"):
                 continue
             served = np.array([category in job.categories for category in categories])
             for_answer, against = served & (job.kind == "helping"), served & (job.kind == "suppressing")
-            found, hurts, found_set = member[head], suppressing[head], sets[head]
+            found, hurts = member[head], suppressing[head]
             self.right += int((found & for_answer).sum())
             self.false += int((found & ~for_answer).sum())
             self.missed += int((for_answer & ~found).sum())
@@ -92,7 +91,7 @@ class Tally:
             self.suppressing_false += int((hurts & ~against).sum())
             if job.kind == "helping" and len(job.categories) > 1:
                 self.shared += 1
-                self.shared_right += int(found_set == true_set(job))
+                self.shared_right += int((found == served).all())
             self.suppressing_as_members += int(job.kind == "suppressing" and found.any())
 
 

@@ -13,14 +13,11 @@ from jaxtyping import Bool, Float
 
 from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
+from headcats.scores.scoring import SKEWED
 from headcats.scores.testing import p_above, p_below, p_of_statistic
 from headcats.statistics.conjunction import partial_conjunction
 
 Grids = dict[str, Float[np.ndarray, "... layer head"]]
-
-
-SKEWED = 2.0
-"""Skewness from which on, in either direction, a head's p on a task is not trusted alone."""
 
 
 @dataclass(frozen=True)

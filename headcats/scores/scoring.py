@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.results.run_results import RunResults
@@ -25,6 +25,8 @@ from headcats.statistics.task import Estimate, PromptEffects, estimate
 
 # Signs per distractor task are flagged for heads with at least this effect.
 FLAG_EFFECT = 0.1
+# Skewness from which on, in either direction, a p value is not trusted alone.
+SKEWED = 2.0
 
 
 def score(
@@ -60,8 +62,8 @@ def score(
         seed: Seed of bootstrap and splits.
 
     Returns:
-        `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, sign_differs (task, layer,
-        head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable
+        `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, doubtful, sign_differs (task,
+        layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable
         (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls: docs/schema.md
         lists all. All numbers of heads are NaN in a task whose `gap_low` is not above 0.
 
@@ -227,7 +229,8 @@ def _scores_table(
         table[name] = ((dim, "task", "layer", "head"), np.stack([part.reshape(-1, *shape) for part in draws], axis=1))
     p_value = np.minimum(1.0, 2 * np.minimum(p_above(table, 0.0), p_below(table, 0.0)))
     table["p_value"] = table["effect"].copy(data=p_value)
-    table["q_value"] = table["effect"].copy(data=benjamini_hochberg(p_value))
+    table["doubtful"] = table["effect"].copy(data=_doubtful(table, by_task))
+    table["q_value"] = table["effect"].copy(data=benjamini_hochberg(p_value)).where(~table["doubtful"])
     distractors = sorted({str(name) for of_task in prompts.values() for name in of_task.distractor} - {""})
     by_distractor = np.full((len(estimates), len(distractors), *shape), np.nan)
     for (row, (task, of_task)), (column, name) in itertools.product(
@@ -243,6 +246,19 @@ def _scores_table(
         table["distractor_effect"] = (("task", "distractor", "layer", "head"), by_distractor)
         table = table.assign_coords(distractor=distractors)
     return table
+
+
+def _doubtful(table: xr.Dataset, estimates: list[Estimate]) -> Bool[np.ndarray, "task layer head"]:
+    """Where p of "no effect" cannot be trusted: skewed scatter, or an effect that items not seen could undo.
+
+    Of m items one can miss, at 95 %, those that make up 3 / m of all (the rule of three). Would they deviate as much as
+    the head's largest item on any task, and the effect is smaller than what they add, it is doubtful.
+    """
+    largest = np.fmax.reduce([np.abs(of_task.scatter).max(axis=0) * of_task.n_items for of_task in estimates])
+    unseen = [3 / of_task.n_items * largest for of_task in estimates]
+    effect = table["effect"].values
+    small = np.abs(effect) < np.reshape(unseen, effect.shape)
+    return np.where(np.isnan(effect), False, small | (np.abs(table["skewness"].values) > SKEWED))
 
 
 def _noise_correlation(estimates: list[Estimate]) -> Float[np.ndarray, "task other_task"]:

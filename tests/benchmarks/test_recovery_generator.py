@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from recovery_parts.generator import METHOD, Design, noise, results, without_items
+from scipy import stats
 
 from headcats.scores.scoring import score
 
@@ -32,7 +33,8 @@ def drawn(seed: int, **changes: object) -> xr.DataTree:
 def test_noise_has_unit_variance_heavy_tails_and_the_declared_correlations(within_item, between_heads):
     item = np.repeat(np.arange(60_000), 2)
     rng = np.random.default_rng(0)
-    found = noise(rng, item=item, heads=3, within_item=within_item, between_heads=between_heads)
+    design = Design(layers=1, heads=3, within_item=within_item, between_heads=between_heads)
+    found = noise(design, rng, item=item)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=0.02)
     np.testing.assert_allclose(found.var(axis=0), 1, atol=0.05)
     first, second = found[::2], found[1::2]
@@ -45,6 +47,15 @@ def test_noise_has_unit_variance_heavy_tails_and_the_declared_correlations(withi
     assert across == pytest.approx(within_item * between_heads, abs=0.03)
     # Beyond 5 standard deviations a normal variable has 6e-7 of its mass.
     assert (np.abs(found) > 5).mean() > 1e-4
+
+
+@pytest.mark.parametrize(("kind", "skewness"), [("normal", 0.0), ("log-normal", -6.2), ("spikes", -4.1)])
+def test_other_noises_have_mean_zero_unit_variance_and_their_skew(kind, skewness):
+    design = Design(layers=1, heads=3, noise=kind)
+    found = noise(design, np.random.default_rng(0), item=np.arange(200_000))
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=0.02)
+    np.testing.assert_allclose(found.var(axis=0), 1, atol=0.08)
+    np.testing.assert_allclose(stats.skew(found), skewness, rtol=0.25, atol=0.05)
 
 
 def test_every_item_is_asked_about_and_there_are_25_to_45_of_them():

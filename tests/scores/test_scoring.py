@@ -30,7 +30,7 @@ def test_schema_signs_and_units(base: str) -> None:
     results = two_tasks(base=base, distractors=np.arange(N) % 3)
     scores = score(results, method="denoising_patch")
     per_head = {"effect", "low", "high", "p_value", "q_value", "raw", "standard_error", "sign_differs"}
-    per_head |= {"skewness", "same_sign"}
+    per_head |= {"skewness", "same_sign", "doubtful"}
     assert {name for name in scores.data_vars if scores[name].dims == ("task", "layer", "head")} == per_head
     assert {name for name in scores.data_vars if scores[name].dims == ("task",)} == {
         "n", "n_items", "gap", "gap_low", "gap_high", "reliability", "smallest_p", "detectable",
@@ -60,6 +60,20 @@ def test_q_values_are_over_heads_and_tasks_together() -> None:
     p = np.sort(scores["p_value"].values.ravel())
     smallest_q = (p * p.size / np.arange(1, p.size + 1)).min()
     assert float(scores["q_value"].min()) == pytest.approx(smallest_q)
+    np.testing.assert_array_equal(scores["q_value"].isnull(), scores["doubtful"])
+
+
+def test_an_effect_that_rare_items_could_undo_is_doubtful() -> None:
+    """A steady small effect is called, a rare large exception on another task tells against it."""
+    rng = np.random.default_rng(0)
+    steady = -0.012 + 0.001 * rng.normal(size=(30, 1, 3))
+    exceptions = steady.copy()
+    exceptions[:2, 0, 0] += 0.25
+    blocks = {"seen": block(exceptions), "unseen": block(steady)}
+    scores = score(tree(blocks, categories=dict.fromkeys(blocks, "Knowledge")), method="denoising_patch")
+    assert scores["doubtful"].values[:, 0].tolist() == [[True, False, False], [True, False, False]]
+    assert np.isnan(scores["q_value"].values[1, 0, 0])
+    assert scores["q_value"].values[1, 0, 1] < 0.1
 
 
 def test_effect_per_distractor_task_adds_up_and_opposite_signs_are_flagged() -> None:
