@@ -91,8 +91,3 @@ def true_effect(jobs: Jobs, *, base: Literal["clean", "corrupted"]) -> xr.DataAr
         for task in job.tasks:
             values[NUMBERS[task], head.layer, head.head] = 0.0 if job.kind == unseen else job.effect
     return xr.DataArray(values, dims=("task", "layer", "head"), coords={"task": list(TASKS)})
-
-
-def true_set(job: Job) -> str:
-    """The categories a `helping` head belongs to, as `hc.overlap` writes them; "" for heads that belong to none."""
-    return "+".join(job.categories) if job.kind == "helping" else ""

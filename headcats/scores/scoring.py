@@ -63,9 +63,10 @@ def score(
 
     Returns:
         `effect, low, high, p_value, q_value, raw, standard_error, skewness, same_sign, doubtful, sign_differs (task,
-        layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p, detectable
-        (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls: docs/schema.md
-        lists all. All numbers of heads are NaN in a task whose `gap_low` is not above 0.
+        layer, head)`, effects as shares of the gap; `n, n_items, gap, gap_low, gap_high, reliability, smallest_p,
+        detectable (task)`; bootstrap and null draws, effects per distractor task and comparisons with controls:
+        docs/schema.md lists all. q is NaN where p cannot be trusted (`doubtful`); all numbers of heads are NaN in a
+        task whose `gap_low` is not above 0.
 
     Raises:
         UnknownNameError: No block of `method`, or no such `metric`.

@@ -9,7 +9,7 @@ import torch
 import xarray as xr
 from recovery_parts import toy_pairs, toy_report
 from recovery_parts.side_by_side import side_by_side
-from recovery_parts.toy_heads import Job, Jobs, of_kind, place, rest_of_gap, true_effect, true_set
+from recovery_parts.toy_heads import Jobs, of_kind, place, rest_of_gap, true_effect
 from recovery_parts.toy_model import PART, constant_outputs, noise_tables
 from recovery_parts.toy_pairs import PAIRS, pair_of
 from recovery_parts.toy_recovery import RULES, Tally, Toy
@@ -171,17 +171,14 @@ def test_heads_carry_the_gap_or_the_query_does():
 # --------------------------------------------------------------------------------------------------------- counting
 def found_as_planted(jobs: Jobs) -> xr.Dataset:
     shape = (len(CATEGORIES), 4, 8)
-    member, suppressing, sets = np.full(shape, -1), np.full(shape, -1), np.full(shape[1:], "", dtype=object)
+    member, suppressing = np.full(shape, -1), np.full(shape, -1)
     for head, job in jobs.items():
         for number, category in enumerate(CATEGORIES):
             if category in job.categories and job.kind in ("helping", "suppressing"):
                 (member if job.kind == "helping" else suppressing)[number, head.layer, head.head] = 1
-        sets[head.layer, head.head] = true_set(job)
     dims = ("category", "layer", "head")
     coords: dict[str, Any] = {"category": list(CATEGORIES), "layer": range(4), "head": range(8)}
-    return xr.Dataset(
-        {"member": (dims, member), "suppressing": (dims, suppressing), "set": (dims[1:], sets)}, coords=coords
-    )
+    return xr.Dataset({"member": (dims, member), "suppressing": (dims, suppressing)}, coords=coords)
 
 
 def test_tally():
@@ -199,7 +196,6 @@ def test_tally():
     overlap["member"].loc[at("none") | first] = 1
     overlap["suppressing"].loc[at("none") | first] = 1
     overlap["member"].loc[at("helping", shared=True) | first] = 0
-    overlap["set"].loc[at("helping", shared=True)] = "Knowledge"
     overlap["suppressing"].loc[at("suppressing") | first] = 0
     overlap["member"].loc[at("suppressing") | {"category": "Knowledge"}] = 1
     overlap["member"].loc[at("or") | first] = 1  # pairs are not counted
@@ -212,11 +208,6 @@ def test_tally():
     assert (tally.precision, tally.recall) == (20 / 22, 20 / 21)
     assert tally + perfect == Tally(41, 2, 1, 8, 7, 6, 5, 1, 1)
     assert np.isnan(Tally(missed=3).precision)
-
-
-def test_true_set():
-    assert true_set(Job("helping", ("Knowledge", "Translation"), 0.1)) == "Knowledge+Translation"
-    assert true_set(Job("suppressing", ("Knowledge",), -0.1)) == true_set(Job("one task", ("Knowledge",), 0.1)) == ""
 
 
 # ----------------------------------------------------------------------------------------------------------- report
