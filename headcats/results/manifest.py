@@ -35,7 +35,7 @@ class Manifest:
     suite_source: str = ""
     """Where the suite was loaded from, as `module:name` or `/path/to/file.py:name`; "" for any other one."""
     suite_mark: str = ""
-    """Hash of the names and categories of all tasks of the suite."""
+    """Of a suite that was given in Python, hash of its name and of the names and categories of its tasks."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()

@@ -20,7 +20,6 @@ from headcats.results.folder import BLOCKS, ResultsFolder, load, tree
 from headcats.results.manifest import Manifest
 from headcats.results.records import CategoryRecord, ModelRecord
 from headcats.study.plan import Study
-from headcats.tasks.suites import suite_mark
 
 _PACKAGES = ("transformer-lens", "transformers", "torch", "numpy", "scipy", "xarray")
 
@@ -98,8 +97,7 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
         folder.remove_leftovers()
-    # A folder may be extended by tasks that its suite had not before.
-    manifest.suite_source, manifest.suite_mark = study.suite.source or manifest.suite_source, suite_mark(study.suite)
+    manifest.suite_source = study.suite.source or manifest.suite_source
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.

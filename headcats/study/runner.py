@@ -105,10 +105,10 @@ def run(
     check_options(options, function=run)
     check_path(path)
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
-    if not isinstance(suite, str):
-        remember(study.suite)
     adapted = load_model(model)
     output = open_output(out, adapted, study)
+    if not isinstance(suite, str):
+        output.manifest.suite_mark = remember(study.suite)
     output.manifest.checks["model"] = check_model(adapted)
     task_work = TaskWork(adapted, study, output, path=path, memory=memory)
     # Before the tasks are scored: what is in the folder may not fit.

@@ -181,18 +181,19 @@ def _own_suite(source: str) -> Suite:
     return replace(found, source=full_source)
 
 
-def suite_mark(suite: Suite) -> str:
-    """Hash of the name of a suite and of the names and categories of its tasks, which tells suites of a name apart."""
-    parts = (suite.name, [(task.name, task.category) for task in suite.tasks])
-    return hashlib.blake2b(repr(parts).encode("utf-8"), digest_size=16).hexdigest()
-
-
 _given: dict[str, Suite] = {}
 
 
-def remember(suite: Suite) -> None:
-    """Keep a suite that is not registered until the process ends, so that what was run on it can be restored."""
-    _given[suite_mark(suite)] = suite
+def remember(suite: Suite) -> str:
+    """Keep a suite that was given as itself until the process ends, so that a run of it can be restored.
+
+    Returns:
+        Its mark: a hash of its name and of the names and categories of its tasks.
+    """
+    parts = (suite.name, [(task.name, task.category) for task in suite.tasks])
+    mark = hashlib.blake2b(repr(parts).encode("utf-8"), digest_size=16).hexdigest()
+    _given[mark] = suite
+    return mark
 
 
 def remembered(mark: str) -> Suite | None:

@@ -126,6 +126,8 @@ def test_evidence_and_views_find_a_suite_of_this_process_again(model, own, tmp_p
         assert json.loads(evidence.attrs["left_out"]) == {}
         assert evidence["specificity"]["damage"].sel(category="one", target=["one", "two"]).notnull().all()
     assert hc.write_views(model, tmp_path / "suite", heads=1, prompts=1).views
+    by_name = run(model, "counting", n_demos=2)
+    assert RunResults(by_name).manifest.suite_mark == ""  # its suite is the registered one, whatever was given
     _given.clear()  # another process
     with pytest.raises(PlanError, match=r"'mine', which is not found.*suite="):
         hc.run_evidence(model, tmp_path / "suite", **QUICK)

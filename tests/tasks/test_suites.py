@@ -6,7 +6,7 @@ import headcats as hc
 from headcats.errors import DataError, UnknownNameError
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, make_suite, suite, suite_mark
+from headcats.tasks.suites import Suite, make_suite, remember, remembered, suite
 
 NONE = ("#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 """Colours that mean several categories, or none, in the overlap map."""
@@ -99,15 +99,17 @@ def test_what_cannot_be_loaded_says_why(own, monkeypatch, source, message):
         suite(source)
 
 
-def test_marks_tell_suites_of_one_name_apart():
+def test_suites_of_one_name_are_told_apart():
     icl = suite("icl")
-    assert suite_mark(icl) == suite_mark(suite("icl"))
     others = [
         icl.with_tasks(task("more")),
         make_suite(icl.tasks, name="other"),
         make_suite([task("plural", "x")], name="icl"),
     ]
-    assert len({suite_mark(each) for each in [icl, *others]}) == 4
+    marks = [remember(each) for each in [icl, *others]]
+    assert len(set(marks)) == 4
+    assert [remembered(mark) for mark in marks] == [icl, *others]
+    assert remembered("") is None
 
 
 def test_categories_go_by_name_without_case():
