@@ -11,7 +11,7 @@ from pathlib import Path
 
 # Repetitions run side by side, so each process takes one thread; read when numpy is first imported.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-DEFAULT_WORK = ("null", "planted", "rules", "curve", "prompts", "toys", "circuits")
+DEFAULT_WORK = ("claims", "null", "planted", "rules", "curve", "prompts", "toys", "circuits")
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -23,6 +23,7 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     add("--processes", type=int, default=2, help="processes of one thread (default 2); numbers do not depend on it")
     add("--seed", type=int, default=0, help="seed of everything (default 0)")
     add("--quick", action="store_true", help="tiny studies, a few repetitions: shows that it runs, measures nothing")
+    add("--results", type=Path, metavar="DIR", help="results of a run: its residuals are a world of `claims`")
     add("--json", type=Path, metavar="FILE", help="all numbers, unrounded")
     add("--write", type=Path, metavar="FILE", help="replace the section of each work in a page")
     return parser.parse_args(arguments)

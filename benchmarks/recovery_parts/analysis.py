@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool
+from jaxtyping import Bool, Int
 
 from headcats.categories.membership import categorize
 from headcats.errors import StatisticsWarning
@@ -37,6 +37,16 @@ def called(
     found = found.sel(category=design.names).transpose("category", "layer", "head", ...)
     shape = (design.categories, design.n_heads)
     return (found["member"].values == 1).reshape(shape), (found["suppressing"].values == 1).reshape(shape)
+
+
+def outcomes(
+    scores: xr.Dataset, design: Design, *, rule: Rule, min_tasks: int | str
+) -> Int[np.ndarray, "category head"]:
+    """1 in, 0 undecided, -1 out, for helping heads."""
+    with _expected_warnings():
+        found = categorize(scores, rule=rule, min_tasks=min_tasks)
+    member = found["member"].sel(category=design.names).transpose("category", "layer", "head")
+    return member.values.reshape(design.categories, design.n_heads)
 
 
 def skewed_calls(scores: xr.Dataset, *, rule: Rule, min_tasks: int | str) -> tuple[bool, bool, bool, bool]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from sweep_speed.report import write_section
 
 import headcats
-from recovery_parts import null, planted
+from recovery_parts import claims, null, planted
 from recovery_parts.generator import Design
 from recovery_parts.repeat import repeat
 from recovery_parts.tables import Part, curve_table, markdown, null_table, planted_table, show
@@ -51,6 +51,13 @@ def run(chosen: argparse.Namespace) -> None:
             write_section(chosen.write, f"recovery {name}", markdown(part, facts, heading=f"Recovery: {name}"))
         if chosen.json:
             chosen.json.write_text(json.dumps(content, indent=1), encoding="utf-8")
+
+
+def _claims(chosen: argparse.Namespace, note: Note) -> Part:
+    def repeated(measure: Callable, name: str) -> list:
+        return _repeated(chosen, measure, name, note, default=200)
+
+    return claims.measure(chosen, _design(chosen), _world(chosen), repeated)
 
 
 def _null(chosen: argparse.Namespace, note: Note) -> Part:
@@ -122,6 +129,7 @@ def _circuits(chosen: argparse.Namespace, note: Note) -> Part:
 
 
 WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
+    "claims": _claims,
     "null": _null,
     "planted": _planted,
     "rules": _rules,
