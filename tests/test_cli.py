@@ -29,6 +29,7 @@ from typer.testing import CliRunner
 
 import headcats as hc
 from headcats import cli, registry
+from headcats.categories.new_task import NEW_TASK
 from headcats.cli.console import Answer
 from headcats.cli.run import tell_run
 from headcats.cli.settings import split_names
@@ -540,7 +541,8 @@ def test_map_writes_the_head_list(headcats, results):
     text = (results / "heads.csv").read_bytes().decode("utf-8")
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
-    assert list(rows[0]) == ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
+    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
+    assert list(rows[0]) == [*columns, *NEW_TASK]
     assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
     scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")
     with pytest.warns(StatisticsWarning, match=r"Algorithmic\.$"), pytest.warns(StatisticsWarning, match="single task"):

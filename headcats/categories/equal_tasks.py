@@ -7,7 +7,8 @@ import xarray as xr
 from jaxtyping import Int8
 
 from headcats.categories.argument_checks import SCORES, check_is, check_rule
-from headcats.categories.membership import categorize, numbered_tasks
+from headcats.categories.membership import categorize
+from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.undecided import count_bounds
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules.rule import Rule

@@ -5,7 +5,6 @@ hypothesis. Helping and suppressing heads are never merged.
 """
 
 import itertools
-import json
 import math
 import warnings
 
@@ -15,6 +14,8 @@ import xarray as xr
 from jaxtyping import Bool, Shaped
 
 from headcats.categories.argument_checks import MEMBERS, SCORES, check_is, check_rule
+from headcats.categories.new_task import NEW_TASK, new_task_effects
+from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.categories.reduction import Reduction, resampled_members, sizes_without_effect
 from headcats.errors import DataError, OptionError, StatisticsWarning
 from headcats.rules.discovery_rate import fdr
@@ -114,24 +115,9 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     members["n_tasks"] = ("category", [len(tasks) for tasks in readable.values()])
     required = [needed.get(category, min_tasks) if tasks else 0 for category, tasks in readable.items()]
     members["min_tasks"] = ("category", required)
+    members = members.assign(new_task_effects(scores.sel(task=list(itertools.chain(*readable.values())))).data_vars)
     members.attrs = scores.attrs | {"rule": repr(rule), "smallest_p": float(members["smallest_p"].max())}
     return members
-
-
-def numbered_tasks(scores: xr.Dataset, *, rule: Rule | None = None) -> dict[str, list[str]]:
-    """Category -> its tasks with any number (of every variable that the rule reads), in the order of the scores.
-
-    Variables that the scores lack altogether are left to the rule, whose error explains why.
-    """
-    numbered = scores["effect"].notnull().any(("layer", "head"))
-    for name in rule.reads if rule is not None else ():
-        if name in scores:
-            numbered = numbered & scores[name].notnull().any(("layer", "head"))
-    tasks = {}
-    for entry in json.loads(scores.attrs["categories"]):
-        rows = (scores["category"] == entry["name"]) & numbered
-        tasks[entry["name"]] = [str(task) for task in scores["task"].values[rows.values]]
-    return tasks
 
 
 def head_table(overlap: xr.Dataset) -> pd.DataFrame:
@@ -142,8 +128,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
 
     Returns:
         Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
-        gap (suppressing = negative), `q`, `tasks`; if available, `specific` (the task-specific effect), `probability`
-        (share of resamples in which the head is in) and `approximation`. Ordered by category, kind and size of effect.
+        gap (suppressing = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
+        head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in) and
+        `approximation`. Ordered by category, kind and size of effect.
 
     Raises:
         DataError: Neither memberships nor an overlap.
@@ -163,7 +150,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
-    variables |= {"tasks": "tasks", "probability": "probability"}
+    variables |= {"tasks": "tasks", "probability": "probability"} | {name: name for name in NEW_TASK}
     variables = {column: name for column, name in variables.items() if name in overlap}
     rows = []
     for category in overlap["category"].values.tolist():
@@ -172,7 +159,10 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
             cells = [table.isel(layer=i, head=j) for i, j in zip(*np.nonzero(table[outcome].values == 1), strict=True)]
             entries = [
                 {"head": f"L{cell['layer'].item()}H{cell['head'].item()}", "category": category, "kind": kind}
-                | {column: cell[prefix + name].item() for column, name in variables.items()}
+                | {
+                    column: cell[name if name in NEW_TASK else prefix + name].item()
+                    for column, name in variables.items()
+                }
                 for cell in cells
             ]
             rows += sorted(entries, key=lambda row: -abs(row["effect"]))

@@ -30,12 +30,12 @@ def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, 
     """Exact set of categories per head, and how many heads share k categories, with the number expected by chance.
 
     Counts take undecided heads as out; beside them stand the least and most that settling these could give. "In here,
-    undecided there" is no difference: `hc.categories.differences` tests one. Chance: each category keeps its number of
-    heads, placed at random and independently of the others, over all heads (`expected`, `p`) or within each layer
-    (`expected_within_layers`, `p_within_layers`). One-sided `p = (1 + hits) / (1 + draws)`; a hit is a draw with at
-    least the observed number of heads in exactly k categories. **This tests whether categories are independent of each
-    other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number in
-    any category are left out.
+    undecided there" is no difference: `hc.categories.effect_differences` tests one. Chance: each category keeps its
+    number of heads, placed at random and independently of the others, over all heads (`expected`, `p`) or within each
+    layer (`expected_within_layers`, `p_within_layers`). One-sided `p = (1 + hits) / (1 + draws)`; a hit is a draw with
+    at least the observed number of heads in exactly k categories. **This tests whether categories are independent of
+    each other, not whether they are specific:** heads that serve everything give a small p too. Heads without a number
+    in any category are left out.
 
     Args:
         members: What `hc.categorize` returns.

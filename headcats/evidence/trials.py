@@ -8,7 +8,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.categories.membership import categorize, numbered_tasks
+from headcats.categories.membership import categorize
+from headcats.categories.numbered_tasks import numbered_tasks
 from headcats.errors import DataError, StatisticsWarning, pluralize
 from headcats.evidence.controls import Controls, coupled_controls, relabellings
 from headcats.models.head import Head

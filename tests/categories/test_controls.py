@@ -9,6 +9,7 @@ from simulated import NAMES, block, tree
 
 from headcats import rules
 from headcats.categories.membership import categorize, head_table
+from headcats.categories.new_task import NEW_TASK
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, StatisticsWarning
 from headcats.scores.scoring import score
@@ -77,7 +78,7 @@ class TestTaskSpecificEffects:
         members = categorize(scores_of([0, 1, 2, 3, 4, 5]))
         listed = head_table(members)
         columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
-        assert listed.columns.tolist() == columns
+        assert listed.columns.tolist() == [*columns, *NEW_TASK]
         helping, suppressing = (listed[listed["kind"] == kind].iloc[0] for kind in ("helping", "suppressing"))
         assert helping["specific"] == pytest.approx(0.6, abs=0.05)
         assert suppressing["specific"] == pytest.approx(-0.6, abs=0.05)

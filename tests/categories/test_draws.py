@@ -207,7 +207,7 @@ class TestSign:
         members = members_of(results(effects), rules.fdr())
         helping, suppressing = (overlap(members, sign=sign) for sign in ("helping", "suppressing"))
         assert helping["set"].values[0, :3].tolist() == ["Algorithmic", "", "Knowledge"]
-        assert suppressing["set"].values[0, :3].tolist() == ["(1 undecided)", "Algorithmic+Knowledge", ""]
+        assert suppressing["set"].values[0, :3].tolist() == ["", "Algorithmic+Knowledge", ""]
         assert suppressing["effect"].sel(category="Algorithmic", head=1).item() == pytest.approx(-0.5, abs=0.1)
         assert (helping.attrs["sign"], suppressing.attrs["sign"]) == ("helping", "suppressing")
         assert suppressing["size"].values.tolist() == [1, 1]

@@ -15,6 +15,7 @@ from simulated import CATEGORIES, NAMES, block, clustered_noise, null_results, t
 
 from headcats import rules
 from headcats.categories.membership import categorize, head_table
+from headcats.categories.new_task import NEW_TASK
 from headcats.categories.reading import Reading
 from headcats.categories.shared import overlap
 from headcats.errors import DataError, OptionError, StatisticsWarning
@@ -443,7 +444,10 @@ def test_planted_heads_get_the_right_sets() -> None:
     assert result["set"].values.tolist() == [["", "Algorithmic+Knowledge", ""], ["", "", "Knowledge"]]
     assert not result["undecided"].any()
     table = head_table(result)
-    assert table.columns.tolist() == ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
+    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability"]
+    assert table.columns.tolist() == [*columns, *NEW_TASK]
+    np.testing.assert_allclose(table["mean_effect"], table["effect"], atol=0.1)
+    assert (table["new_task_low"] < table["mean_effect"]).all()
     assert table[["head", "category", "kind"]].to_numpy().tolist() == [
         ["L0H1", "Algorithmic", "helping"],
         ["L0H1", "Knowledge", "helping"],
@@ -458,7 +462,7 @@ def test_planted_heads_get_the_right_sets() -> None:
 
 def test_no_members_give_an_empty_table() -> None:
     members = categorize(scores_of(np.zeros((2, 2)), p=1.0))
-    assert head_table(overlap(members, draws=10)).shape == (0, 8)
+    assert head_table(overlap(members, draws=10)).shape == (0, 14)
 
 
 def test_overlap_survives_a_file(tmp_path: object) -> None:

@@ -10,6 +10,7 @@ from headcats.categories.equal_tasks import subsampled_overlap
 from headcats.categories.membership import head_table
 from headcats.categories.reading import Reading
 from headcats.errors import DataError, pluralize
+from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
     Finding,
@@ -43,6 +44,7 @@ def map_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
     yield from not_judged(tables)
     yield from head_findings(tables, reading)
     yield from shared_findings(tables, reading)
+    yield from differing_heads(tables["scores"])
 
 
 def shared_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:

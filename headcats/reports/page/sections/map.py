@@ -14,10 +14,15 @@ from headcats.registry import lookup, names
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Drawn, Explorer, Folded, Heading, Part, section
 from headcats.reports.text.maps import head_findings, shared_findings
+from headcats.reports.text.over_tasks import difference_table, required_tasks
 from headcats.results.finding import Table, by_category, interval_text, line, number_text, table
 
 _ROWS = 40
 _NUMBERS = ["effect", "95 % interval", "q"]
+# Column of the head list, or name of an interval in it -> column of the page.
+_OPTIONAL = {"specific": "task-specific", "probability": "in resamples", "new_task": "a new task"}
+_OVER_TASKS = {"mean_effect": "mean of tasks", "these_tasks": "these tasks", "new_task": "a new task"}
+_OVER_TASKS |= {"task_sd": "SD between tasks"}
 
 
 @section("Map of the heads")
@@ -30,6 +35,7 @@ def heads(material: Material) -> Iterator[Part]:
     yield Drawn("overlap_map", figure, line("map.figure"), heads="layer-head")
     yield line("map.choose_head")
     yield from head_findings(material.tables, material.reading)
+    yield from required_tasks(material.tables, material.reading)
     all_heads = head_table(overlap)
     for category, row in by_category(overlap):
         yield Heading(category)
@@ -54,6 +60,7 @@ def shared(material: Material) -> Iterator[Part]:
     if bool((overlap["member"] == 1).any()) and overlap.sizes["category"] > 1:
         yield Drawn("set_counts", set_counts(overlap), line("map.set_counts_figure"))
     yield from shared_findings(material.tables, material.reading)
+    yield from difference_table(material.tables["scores"])
 
 
 @section("Every head, task by task")
@@ -86,6 +93,10 @@ def _category(overlap: xr.Dataset, of_category: pd.DataFrame, sign: str) -> Iter
         if len(more_rows):
             more = _table("map.more_category_heads", more_rows, category=category, kind=kind)
             yield Folded(line("map.more_heads", n=len(more_rows), kind=kind), (more,))
+        if columns := _columns(rows, _OVER_TASKS):
+            over_tasks = zip(rows["head"], *columns.values(), strict=True)
+            shown = table("map.over_tasks", ["head", *columns], over_tasks, numeric=columns)
+            yield Folded(line("map.over_tasks_of", kind=kind), (shown,))
     undecided = (overlap["member"] == 0) & has_number
     if undecided.any():
         yield Folded(line("map.undecided_heads", n=int(undecided.sum())), tuple(_undecided(overlap, undecided)))
@@ -96,19 +107,32 @@ def _numbers(effect: float, low: float, high: float, q: float) -> tuple[str, str
 
 
 def _table(id: str, rows: pd.DataFrame, **title: str) -> Table:
-    optional = {"specific": "task-specific", "probability": "in resamples"}
-    optional = {name: column for name, column in optional.items() if name in rows and rows[name].notna().any()}
+    columns = _columns(rows, _OPTIONAL)
     cells = [
         (
             row["head"],
             *_numbers(row["effect"], row["low"], row["high"], row["q"]),
-            *(number_text(row[name]) for name in optional),
+            *(texts[place] for texts in columns.values()),
             row["tasks"].replace(",", ", "),
         )
-        for row in rows.to_dict("records")
+        for place, row in enumerate(rows.to_dict("records"))
     ]
-    numeric = [*_NUMBERS, *optional.values()]
+    numeric = [*_NUMBERS, *columns]
     return table(id, ["head", *numeric, "tasks"], cells, numeric=numeric, **title)
+
+
+def _columns(rows: pd.DataFrame, optional: dict[str, str]) -> dict[str, list[str]]:
+    """Texts of those columns that have any number."""
+    columns = {column: _column(rows, name) for name, column in optional.items()}
+    return {column: texts for column, texts in columns.items() if any(text != "-" for text in texts)}
+
+
+def _column(rows: pd.DataFrame, name: str) -> list[str]:
+    """Numbers, or the interval of that name; nothing where the list of heads has neither."""
+    if name in rows:
+        return [number_text(value, 2 if name == "probability" else 3) for value in rows[name]]
+    ends = [f"{name}_low", f"{name}_high"]
+    return [interval_text(low, high, 3) for low, high in rows[ends].to_numpy()] if ends[0] in rows else []
 
 
 def _undecided(overlap: xr.Dataset, undecided: xr.DataArray) -> Iterator[Part]:

@@ -1,0 +1,88 @@
+"""What a head does on a task that was not run: the tasks of a category as draws of those it stands for."""
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+from scipy import stats
+
+from headcats.categories.argument_checks import SCORES, check_is
+from headcats.categories.numbered_tasks import numbered_tasks
+
+NEW_TASK = ("mean_effect", "new_task_low", "new_task_high", "these_tasks_low", "these_tasks_high", "task_sd")
+"""What `new_task_effects` returns. Helping and suppressing heads have the same."""
+_TASK = ("task", "layer", "head")
+
+
+def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
+    """Mean effect of every head over a category's tasks, for a new task of the category and for these tasks alone.
+
+    Both intervals hold the same mean `m` of n task effects. **New task** (tasks are random): `m +- t(n - 1) s /
+    sqrt(n)`, s the standard deviation of the task effects, which contains the noise of items: where the mean effect on
+    all tasks of this kind lies, which is what to expect of one more. **These tasks** (tasks are fixed): `m +- t
+    sqrt(sum of squared standard errors) / n`, the tasks' errors taken as independent, with Satterthwaite's degrees of
+    freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared standard error)`, 0 if
+    negative.
+
+    Assumed: tasks are exchangeable draws of the category's, their effects roughly normal. With 5 tasks of strongly
+    skewed effects the interval for a new task holds its mean in .88 of cases. Another template or number of
+    demonstrations is another run: `hc.categories.replicated`.
+
+    Args:
+        scores: What `hc.score` returns.
+
+    Returns:
+        `mean_effect, new_task_low, new_task_high, these_tasks_low, these_tasks_high` (95 % intervals) and `task_sd
+        (category, layer, head)`, in shares of the gap, positive = the head helps; over tasks with numbers. The new task
+        and `task_sd` are NaN for a single task, everything for a head without a number in one of them. Attributes of
+        the scores.
+
+    Raises:
+        DataError: No scores.
+
+    Example:
+        >>> import headcats as hc
+        >>> expected = hc.categories.new_task_effects(hc.score(hc.load("results/mini-icl"), method="denoising_patch"))
+        >>> expected.new_task_low.dims
+        ('category', 'layer', 'head')
+        >>> strongest = expected.mean_effect.argmax(...)
+        >>> bool(expected.new_task_low.isel(strongest) < expected.these_tasks_low.isel(strongest))
+        True
+
+    References:
+        Clark (1973), J. Verbal Learn. Verbal Behav. 12, 335-359 (items as random); Satterthwaite (1946), Biometrics
+        Bulletin 2, 110-114.
+    """
+    check_is(scores, SCORES, by="hc.categories.new_task_effects")
+    tasks = numbered_tasks(scores)
+    by_category = [_over_tasks(scores.sel(task=names).transpose(..., *_TASK)) for names in tasks.values()]
+    return xr.Dataset(
+        {name: (("category", *_TASK[1:]), np.stack([grids[name] for grids in by_category])) for name in NEW_TASK},
+        coords={"category": list(tasks), "layer": scores["layer"], "head": scores["head"]},
+        attrs=scores.attrs,
+    )
+
+
+def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]]:
+    """The variables of `new_task_effects` for the tasks of one category."""
+    effect, n = scores["effect"].values, scores.sizes["task"]
+    # Scores made by hand may have no errors.
+    squared = scores.get("standard_error", scores["effect"] * np.nan).values ** 2
+    mean, spread, fixed, between = (np.full(effect.shape[1:], np.nan) for _ in range(4))
+    if n:
+        mean, fixed = effect.mean(axis=0), _reach_of_fixed(squared, scores["n_items"].values)
+    if n > 1:
+        variance = effect.var(axis=0, ddof=1)
+        spread = stats.t.isf(0.025, n - 1) * np.sqrt(variance / n)
+        between = np.sqrt(np.maximum(variance - squared.mean(axis=0), 0))
+    values = (mean, mean - spread, mean + spread, mean - fixed, mean + fixed, between)
+    return dict(zip(NEW_TASK, values, strict=True))
+
+
+def _reach_of_fixed(
+    squared: Float[np.ndarray, "task layer head"], n_items: Int[np.ndarray, " task"]
+) -> Float[np.ndarray, "layer head"]:
+    """How far the interval for fixed tasks reaches from their mean, from squared standard errors."""
+    total, freedom = squared.sum(axis=0), np.maximum(n_items - 1, 1)[:, None, None]
+    within = (squared**2 / freedom).sum(axis=0)
+    freedom = np.divide(total**2, within, out=np.full_like(total, np.nan), where=within > 0)
+    return np.where(total == 0, 0.0, stats.t.isf(0.025, freedom) * np.sqrt(total) / len(squared))

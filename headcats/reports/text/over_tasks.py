@@ -1,0 +1,82 @@
+"""Findings with tasks as the unit: effects that differ between categories, and heads by the number of tasks needed."""
+
+import warnings
+from collections.abc import Iterator, Mapping
+
+import xarray as xr
+
+from headcats.categories.differences import effect_differences
+from headcats.categories.reading import Reading
+from headcats.categories.required_tasks import sizes_by_min_tasks
+from headcats.errors import DataError, StatisticsWarning
+from headcats.results.finding import Finding, by_category, first_names, line, number_text, paragraph, table
+
+_NAMED = 3
+
+
+def differing_heads(scores: xr.Dataset) -> Iterator[Finding]:
+    """A line on the pairs of categories between which effects of heads differ; nothing where none do."""
+    tested = _tested(scores)
+    names = tested["category"].values.tolist()
+    pairs = [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
+    counts = {(first, second): tested["n_different"].sel(category=first, other=second) for first, second in pairs}
+    found = [
+        line("map.differing_pair", category=first, other=second, n=int(n))
+        for (first, second), n in counts.items()
+        if n > 0
+    ]
+    if found:
+        yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=found)
+
+
+def difference_table(scores: xr.Dataset) -> Iterator[Finding]:
+    """For every pair of categories the number of heads that differ, and the largest differences by name."""
+    tested = _tested(scores)
+    names = tested["category"].values.tolist()
+    if not tested["n_different"].notnull().any():
+        return
+    rows = []
+    for place, (name, row) in enumerate(by_category(tested)):
+        pairs = [_cell(row.sel(other=other), tested.attrs["alpha"]) for other in names[:place]]
+        rows.append([name, *pairs, *[""] * (len(names) - 1 - place)])
+    yield table("map.differences", ["", *names[:-1]], rows[1:])
+    yield line("map.differences_meaning", alpha=tested.attrs["alpha"])
+
+
+def required_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
+    """Heads of every category by the number of its tasks that they must matter for; `*` marks that of the map."""
+    try:
+        sizes = sizes_by_min_tasks(tables["scores"], rule=reading.rule)
+    except DataError:  # which the map says
+        return
+    size = sizes["suppressing_size" if reading.sign == "suppressing" else "size"]
+    needed, numbers = tables["members"]["min_tasks"], sizes["min_tasks"].values.tolist()
+    rows = [
+        [
+            name,
+            *(
+                number_text(n, 0) + "*" * (r == int(needed.sel(category=name)))
+                for r, n in zip(numbers, row, strict=True)
+            ),
+        ]
+        for name, row in zip(size["category"].values.tolist(), size.values, strict=True)
+    ]
+    columns = [str(number) for number in numbers]
+    yield table("map.required_tasks", ["tasks needed", *columns], rows, numeric=columns)
+    yield line("map.required_tasks_meaning")
+
+
+def _tested(scores: xr.Dataset) -> xr.Dataset:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StatisticsWarning)  # the table says which categories have too few tasks
+        return effect_differences(scores)
+
+
+def _cell(pair: xr.Dataset, alpha: float) -> str:
+    """Such as "4: L1H2 +0.312, L0H3 -0.201, L2H2 +0.113 and 1 more"; "-" where nothing can be tested."""
+    if pair["n_different"].isnull():
+        return "-"
+    found = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
+    largest = found.reindex(found.abs().sort_values(ascending=False).index)
+    heads = [f"L{layer}H{head} {value:+.3f}" for (layer, head), value in largest.items()]
+    return f"{len(heads)}: {first_names(heads, _NAMED)}" if heads else "0"
