@@ -129,8 +129,9 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     Returns:
         Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
         gap (suppressing = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
-        head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in) and
-        `approximation`. Ordered by category, kind and size of effect.
+        head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
+        `skewed` (it is in only thanks to tasks with strongly skewed items) and `approximation`. Ordered by category,
+        kind and size of effect.
 
     Raises:
         DataError: Neither memberships nor an overlap.
@@ -150,7 +151,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
-    variables |= {"tasks": "tasks", "probability": "probability"} | {name: name for name in NEW_TASK}
+    variables |= {name: name for name in ("tasks", "probability", "skewed", *NEW_TASK)}
     variables = {column: name for column, name in variables.items() if name in overlap}
     rows = []
     for category in overlap["category"].values.tolist():

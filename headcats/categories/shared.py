@@ -21,9 +21,8 @@ _NEGLIGIBLE = 1e-15
 # Name of a variable of helping heads -> that of suppressing ones.
 _EFFECTS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high")
 _SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"}
-_SUPPRESSING |= {
-    name: f"suppressing_{name}" for name in (*_EFFECTS, "p_value", "q_value", "tasks", "size", "probability")
-}
+_OTHERS = ("p_value", "p_below", "q_value", "skewed", "tasks", "size", "probability")
+_SUPPRESSING |= {name: f"suppressing_{name}" for name in (*_EFFECTS, *_OTHERS)}
 
 
 def overlap(members: xr.Dataset, *, sign: str = "helping", draws: int = 10_000, seed: int = 0) -> xr.Dataset:
