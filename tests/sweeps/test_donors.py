@@ -97,7 +97,8 @@ class TestAtTheLastPosition:
 
     def prompts(self, tokens: list[list[int]], *, task: str, low: int = 0) -> PromptBatch:
         n = len(tokens)
-        batch = PromptBatch.from_tokens(tokens, [[0] * len(tokens[0])] * n, [1] * n, [2] * n, items=range(low, low + n))
+        items = [str(low + row) for row in range(n)]
+        batch = PromptBatch.from_tokens(tokens, [[0] * len(tokens[0])] * n, [1] * n, [2] * n, items=items)
         return PromptBatch(**{**vars(batch), "task": task})
 
     @pytest.mark.parametrize("first", [0, 2])
