@@ -46,7 +46,7 @@ def task_prompts(
         the tokenizer puts a token in front; of each demonstration `before1`, `x1`, `between1`, `y1`, `after1`, and so
         on; `before_query`, `x_query`, `between_query`; those that the template leaves empty are not there. Where
         several tokens share a role they are `x1[0/2]` and `x1[1/2]`. A task of finished prompts has roles of its own;
-        text outside all of them is `other`.
+        text outside all of them is `other`. Without any, the last token is `end`.
 
     Raises:
         UnknownNameError: A suite, task, template or corruption that does not exist.

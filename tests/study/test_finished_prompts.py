@@ -169,7 +169,9 @@ def test_the_command_line_takes_and_finds_it(model_folder, own, tmp_path, monkey
     assert RunResults(hc.load(folder)).manifest.plan.min_accuracy == 0.25
     monkeypatch.chdir("/")
     command("evidence", folder, *model, "--n-prompts", 8, "--controls", 5)
-    command("views", folder, *model, "--suite", f"{own}:mine", "--heads", 1, "--prompts", 1)
+    moved = own.rename(tmp_path / "moved.py")
+    command("evidence", folder, *model, "--suite", f"{moved}:mine", "--n-prompts", 8, "--controls", 6)
+    command("views", folder, *model, "--suite", f"{moved}:mine", "--heads", 1, "--prompts", 1)
     assert (folder / "evidence" / "specificity.nc").exists()
     assert (folder / "views" / "one.html").exists()
 

@@ -58,8 +58,8 @@ def attention_by_role(
         nothing), and the attribute `exact_roles` as in `token_probe`, around which `hc.figures.layer_token` draws.
 
     Raises:
-        DataError: No prompt, or prompts and questions in one list; no named role, or roles that do not align; no usable
-            question, or token roles that coincide in most answers.
+        DataError: No prompt, or prompts and questions in one list; no role of all prompts, or roles that do not align;
+            no usable question, or token roles that coincide in most answers.
         ModelError: A model that computes no attention pattern, or, for questions, without tokenizer.
         OptionError: A `preset` for prompts; for questions, an empty list of roles or a role named twice.
         UnknownNameError: An unknown preset, or an unknown role of questions.

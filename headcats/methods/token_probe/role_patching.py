@@ -54,7 +54,7 @@ def patching_by_role(
     Raises:
         OptionError: Another quantity.
         UnknownNameError: An unknown metric.
-        DataError: No prompt, no named role, roles that do not align, or no clear gap.
+        DataError: No prompt, no role that every prompt has, roles that do not align, or no clear gap.
         ModelError: A model without such hooks.
 
     Example:
