@@ -11,7 +11,7 @@ from pathlib import Path
 
 # Repetitions run side by side, so each process takes one thread; read when numpy is first imported.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-DEFAULT_WORK = ("claims", "null", "planted", "rules", "curve", "prompts", "toys", "circuits")
+DEFAULT_WORK = ("claims", "null", "planted", "rules", "curve", "prompts", "toys", "circuits", "labels")
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -19,11 +19,11 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     add = parser.add_argument
     add("--work", nargs="+", metavar="NAME", default=list(DEFAULT_WORK), help=f"default: {' '.join(DEFAULT_WORK)}")
-    add("--repetitions", type=int, help="simulated studies per setting (default: 1000 for null, 50 to 300 elsewhere)")
+    add("--repetitions", type=int, help="simulated studies per setting (default: 1000 for null, 50 to 400 elsewhere)")
     add("--processes", type=int, default=2, help="processes of one thread (default 2); numbers do not depend on it")
     add("--seed", type=int, default=0, help="seed of everything (default 0)")
     add("--quick", action="store_true", help="tiny studies, a few repetitions: shows that it runs, measures nothing")
-    add("--results", type=Path, metavar="DIR", help="results of a run: its residuals are a world of `claims`")
+    add("--results", type=Path, metavar="DIR", help="results of a run, for residuals (`claims`) and for `partitions`")
     add("--json", type=Path, metavar="FILE", help="all numbers, unrounded")
     add("--write", type=Path, metavar="FILE", help="replace the section of each work in a page")
     return parser.parse_args(arguments)

@@ -1,33 +1,21 @@
 """Damages that were never measured: every set of heads costs what a test says it costs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 import numpy as np
+import xarray as xr
 
-from headcats.evidence.controls import Controls, HeadSet
 from headcats.evidence.damage import TaskDamage
+from headcats.evidence.relabelling import Labellings, draw_labellings
 from headcats.evidence.specificity import specificity
-from headcats.evidence.trials import Trial
+from headcats.evidence.verdicts import relabelling_table
 from headcats.models.head import Head
+from headcats.sweeps.tree import HeadSet
 
 
 def heads(*names: str) -> HeadSet:
     """Heads by name."""
     return tuple(map(Head.parse, names))
-
-
-def trial(
-    tested: Sequence[str],
-    controls: Iterable[Sequence[str]] = (),
-    relabelled: Iterable[Sequence[str]] = (),
-    *,
-    reason: str = "",
-    shared: int = 0,
-) -> Trial:
-    """A trial with these control sets and relabellings."""
-    sets, images = (tuple(heads(*names) for names in rows) for rows in (controls, relabelled))
-    return Trial(heads(*tested), Controls(sets), reason, shared, images)
 
 
 def damage(
@@ -48,36 +36,30 @@ def damage(
     return TaskDamage(task, category, drop, np.full(n, 2.0), items, distractor_tasks, columns)
 
 
-def category_a(
-    *,
-    own: float = 0.6,
-    elsewhere: float = 0.1,
-    relabelled: int = 19,
-    as_specific: int = 0,
-    controls: int = 19,
-    reaching: int = 0,
-    noise: float = 0.0,
-    matched: str = "layers",
-    keeping: int = 0,
-):
-    """A category whose heads cost its own task `own` and others `elsewhere`; `reaching` controls and `as_specific`
-    relabellings are as specific, and the first `keeping` of these keep its head."""
-    disjoint = [heads(f"L1H{number}") for number in range(controls)]
-    images = [heads(*["L0H0"][: number < keeping], f"L2H{number}") for number in range(relabelled)]
-    tested = trial(["L0H0"], [map(str, members) for members in disjoint], [map(str, members) for members in images])
-    object.__setattr__(tested.controls, "matched", matched)
-    none = trial((), reason="the rule calls no head of it (3 undecided)")
-    good = {*disjoint[:reaching], *images[:as_specific]}
+def labellings(*sizes: int, n: int = 200) -> Labellings:
+    """Categories of so many tasks, no two of which share words."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    return draw_labellings(labels, np.arange(len(labels)), n_categories=len(sizes), n=n, seed=0)
 
-    def cost(task, members):
-        if members == heads("L0H0"):
-            return own if task == "a" else elsewhere
-        return 1.0 if members in good and task == "a" else 0.0
 
-    measured = {
-        task: damage(task, task.upper(), partial(cost, task), [heads("L0H0"), *disjoint, *images])
-        for task in ("a", "b")
-    }
-    measured["a"].drop[:] += noise * np.random.default_rng(0).standard_normal((len(measured["a"].drop), 1))
-    designed = {task: {"A": tested, "B": none} for task in measured}
-    return specificity(designed, measured, categories=("A", "B"), seed=0)
+def by_agreement(drawn: Labellings, *, own: float = 0.6, elsewhere: float = 0.1, noise: float = 0.02) -> np.ndarray:
+    """Damage (labelling, task, category): a category's heads cost a task the more, the more of the category's other
+    tasks truly are of its kind."""
+    true, members = drawn.labels[0], drawn.members
+    kinds = (true[:, None] == np.arange(drawn.n_categories)).astype(float)
+    others = np.einsum("lsc,sk->lck", members, kinds)[:, None] - members[..., None] * kinds[:, None, :]
+    share = np.einsum("ltck,tk->ltc", others, kinds) / others.sum(axis=-1)
+    wobble = noise * np.random.default_rng(0).standard_normal(len(true))[:, None]
+    return elsewhere + (own - elsewhere) * share + wobble
+
+
+def tables(drawn: Labellings, damages: np.ndarray, cosines: np.ndarray | None = None) -> tuple[xr.Dataset, xr.Dataset]:
+    """Nodes `relabelling` and `specificity` of some damages; tasks of one category have a cosine of .8."""
+    categories = list("ABCDEFGH"[: drawn.n_categories])
+    true = drawn.labels[0]
+    names = [f"{categories[label].lower()}{place}" for place, label in enumerate(true)]
+    chosen = {name: dict.fromkeys(categories, heads("L0H0")) for name in names}
+    cosines = 0.8 * (true[:, None] == true) if cosines is None else cosines
+    table = specificity(damages, drawn, chosen, {}, categories=categories)
+    tested = relabelling_table(cosines, damages, drawn, tasks=names, specificity=table)
+    return tested.assign(damaged=("task", ~np.isnan(damages).all(axis=(0, 2)))), table

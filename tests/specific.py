@@ -23,7 +23,7 @@ SLOTS = {"Knowledge": (1,), "Linguistic": (2,)}
 COLOURS = {"Knowledge": "#ff7f0e", "Linguistic": "#2ca02c", "Translation": "#d62728"}
 
 
-def tasks_of(*categories: str, each: int = 3) -> dict[str, str]:
+def tasks_of(*categories: str, each: int = 4) -> dict[str, str]:
     """Task -> category."""
     return {f"{category.lower()}{number}": category for category in categories for number in range(each)}
 
@@ -58,13 +58,15 @@ def study(
     *,
     tasks: Mapping[str, str] | None = None,
     slots: Mapping[str, Sequence[int]] = SLOTS,
-) -> tuple[Any, HeldOut, xr.Dataset]:
-    """Model, held-out prompts and scores of other prompts."""
+) -> tuple[Any, HeldOut, tuple[xr.Dataset, xr.Dataset]]:
+    """Model, held-out prompts and scores of other prompts, as of two halves of the items."""
     tasks = tasks_of(*slots) if tasks is None else tasks
     model = adapt(planted_model(heads, n_layers=N_LAYERS))
     held = HeldOut(
         batches={task: (batch,) for task, batch in batches(tasks, slots=slots, first_seed=100).items()},
         category_of=tasks,
+        items={task: [f"{task} {number}" for number in range(20)] for task in tasks},
         reference=Reference(list(batches(tasks, slots=slots, first_seed=200, n=40).values()), name="suite"),
     )
-    return model, held, scores_of(model, tasks, batches(tasks, slots=slots, first_seed=0))
+    first, second = (scores_of(model, tasks, batches(tasks, slots=slots, first_seed=seed)) for seed in (0, 50))
+    return model, held, (first, second)

@@ -14,8 +14,9 @@ from rich.console import Console
 from sweep_speed.report import write_section
 
 import headcats
-from recovery_parts import claims, null, planted
+from recovery_parts import claims, labels, null, planted
 from recovery_parts.generator import Design
+from recovery_parts.label_worlds import LabelStudy
 from recovery_parts.repeat import repeat
 from recovery_parts.tables import Part, curve_table, markdown, null_table, planted_table, show
 from recovery_parts.worlds import World
@@ -128,6 +129,22 @@ def _circuits(chosen: argparse.Namespace, note: Note) -> Part:
     return report(note=note)
 
 
+def _labels(chosen: argparse.Namespace, note: Note) -> Part:
+    study = LabelStudy(tasks=4, relabellings=39) if chosen.quick else LabelStudy()
+
+    def repeated(measure: Callable, name: str) -> list:
+        return _repeated(chosen, measure, name, note, default=400)
+
+    return labels.report(study, repeated)
+
+
+def _partitions(chosen: argparse.Namespace, note: Note) -> Part:
+    if chosen.results is None:
+        raise SystemExit("--work partitions deals the tasks of a finished run: name its folder with --results.")
+    n, relabellings = chosen.repetitions or (2 if chosen.quick else 200), 19 if chosen.quick else 200
+    return labels.partitions(chosen.results, n=n, relabellings=relabellings, seed=chosen.seed, note=note)
+
+
 WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "claims": _claims,
     "null": _null,
@@ -137,6 +154,8 @@ WORKS: dict[str, Callable[[argparse.Namespace, Note], Part]] = {
     "prompts": _prompts,
     "toys": _toys,
     "circuits": _circuits,
+    "labels": _labels,
+    "partitions": _partitions,
 }
 _TRIPLES = "`fdr(alpha=0.05, min_effect=0)`; in each cell min_tasks 1 / half / n; – where there is nothing to find."
 _SMALL_DESIGN = Design(categories=3, tasks=3, layers=4, heads=6, prompts=24, items=(17, 20))
@@ -179,9 +198,11 @@ def _facts(chosen: argparse.Namespace, work: str) -> list[str]:
         ", ".join([f"Python {platform.python_version()}", *versions, f"headcats {headcats.__version__}"]),
         f"`{' '.join(words)}`",
     ]
-    if work not in ("toys", "circuits"):
+    if work == "labels":
+        facts.append(f"Unless a row says otherwise: four categories, 48 heads, {_listed(LabelStudy())}")
+    elif work not in ("toys", "circuits", "partitions"):
         facts.append(f"Unless a row says otherwise: {_listed(_design(chosen))}")
-    if work not in ("toys", "circuits", "null"):
+    if work not in ("toys", "circuits", "null", "labels", "partitions"):
         facts.append(f"Planted heads (see `recovery_parts/worlds.py`): {_listed(_world(chosen))}")
     return facts
 
@@ -191,5 +212,5 @@ def _without_nan(row: dict[str, Any]) -> dict[str, Any]:
     return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
 
 
-def _listed(settings: Design | World) -> str:
+def _listed(settings: Design | World | LabelStudy) -> str:
     return ", ".join(f"{name} {value}" for name, value in asdict(settings).items())

@@ -20,7 +20,7 @@ from headcats.scores.scoring import score
 EFFECTS, SIGNS = ("total", "task_specific"), ("helping", "suppressing")
 EVIDENCE = "evidence"
 """Folder of the evidence within a results folder; options that are not the default are added to its name."""
-EVIDENCE_TABLES = ("specificity", "exclusive", "contrasts", "curves", "self_repair")
+EVIDENCE_TABLES = ("relabelling", "specificity", "contrasts", "curves", "self_repair")
 """Tables of one test of the categories, a file each."""
 _UNDECIDED = Rule(lambda scores: xr.zeros_like(scores["effect"], dtype=int), name="undecided")
 
@@ -132,8 +132,8 @@ class Reading:
         return "".join(f"-{part}" for name, part in parts.items() if name in self.options)
 
     def evidence_folder(self, run: RunResults, *, ablated: str = "last") -> str:
-        """Folder where `hc.run_evidence` saves its test of these categories; heads are `ablated` at "last" or "all"."""
-        suffix = replace(self, sign="helping").file_suffix(run)
+        """Folder where `hc.run_evidence` saves its test by these scores; heads are `ablated` at "last" or "all"."""
+        suffix = Reading(self.label, self.metric, self.effect).file_suffix(run)
         return f"{EVIDENCE}{suffix}{'-ablated@all' if ablated == 'all' else ''}"
 
     @property

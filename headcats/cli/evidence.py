@@ -8,15 +8,14 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE_TABLES, Reading
 from headcats.cli import completion
-from headcats.cli.arguments import AsJson, Effect, Folder, Metric, MinTasks, ModelOfResults, RuleText, SuiteOfResults
+from headcats.cli.arguments import AsJson, Effect, Folder, Metric, ModelOfResults, SuiteOfResults
 from headcats.cli.console import note_unfinished, put, tell
 from headcats.evidence.verdicts import damaged_more
 from headcats.reports.text.evidence import evidence_findings
 from headcats.reports.text.suggestions import check_scored
-from headcats.results.finding import paragraph
+from headcats.results.finding import by_category, paragraph
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
-from headcats.study.defaults import DEFAULT_RULE
 
 _METHOD = "Method to choose heads by, as name or name@positions; default: the first."
 _POSITIONS = "Where heads are ablated: last, or all (many times slower)."
@@ -31,30 +30,28 @@ def evidence_command(
     ] = None,
     metric: Metric = None,
     effect: Effect = "total",
-    rule: RuleText = DEFAULT_RULE,
-    min_tasks: MinTasks = "half",
     positions: Annotated[
         str, typer.Option("--positions", help=_POSITIONS, autocompletion=completion.one_of("last", "all"))
     ] = "last",
     n_prompts: Annotated[int, typer.Option("--n-prompts", min=2, help="Held-out prompts per task.")] = 16,
-    controls: Annotated[
-        int, typer.Option("--controls", min=1, help="Random sets, and relabellings, per tested set.")
-    ] = 100,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of halves, random sets and resamples.")] = 0,
+    relabellings: Annotated[
+        int, typer.Option("--relabellings", min=19, help="Labellings of the tasks beside the true one.")
+    ] = 200,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of halves and relabellings.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Test whether each category is supported: ablate its heads, and random heads, on prompts the run has not seen.
+    """Test whether each category is supported: relabel the tasks, and ablate heads on prompts the run has not seen.
 
     Examples:
     - `headcats evidence results/mini-icl`
-    - `headcats evidence results/mini-icl --method mean_ablation --controls 1000`
+    - `headcats evidence results/mini-icl --method mean_ablation --relabellings 1000`
 
     Keys of `--json`: `options` (with the defaults that were taken), `reading` (the sentences), `verdicts` (of every
-    `category`: `by_its_heads`, `by_those_in_no_other`, `damaged_more`), `tables` (each as `xarray.Dataset.from_dict`
-    reads it), `folder`, `files`.
+    `category`: `verdict`, `signature_p`, `causal_p`, `damaged_more`), `error_rate`, `tables` (each as
+    `xarray.Dataset.from_dict` reads it), `folder`, `files`.
     """
     # A misspelt value should not wait until the model is loaded.
-    reading = Reading.parse(method=method, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks)
+    reading = Reading.parse(method=method, metric=metric, effect=effect)
     run = RunResults(load(folder))
     note_unfinished(run)
     check_scored(run, folder, method, by="`headcats evidence`")
@@ -70,11 +67,9 @@ def evidence_command(
         method=method,
         metric=metric,
         effect=effect,
-        rule=reading.rule,
-        min_tasks=reading.min_tasks,
         positions=positions,
         n_prompts=n_prompts,
-        controls=controls,
+        relabellings=relabellings,
         seed=seed,
     )
     files = [f"{name}.nc" for name in EVIDENCE_TABLES]
@@ -87,18 +82,18 @@ def evidence_command(
 
 def _numbers(evidence: xr.DataTree) -> dict[str, Any]:
     tables = {name: node.to_dataset() for name, node in evidence.children.items()}
-    all_heads, exclusive = tables["specificity"], tables["exclusive"]
+    table = tables["relabelling"]
     return {
         "options": json.loads(evidence.attrs["options"]),
         "reading": evidence.attrs["reading"].splitlines(),
         "verdicts": [
             {
                 "category": name,
-                "by_its_heads": all_heads["verdict"].sel(category=name).item(),
-                "by_those_in_no_other": exclusive["verdict"].sel(category=name).item(),
-                "damaged_more": damaged_more(all_heads, name),
+                **{column: row[column].item() for column in ("verdict", "signature_p", "causal_p")},
+                "damaged_more": damaged_more(tables["specificity"], name),
             }
-            for name in all_heads["category"].values.tolist()
+            for name, row in by_category(table)
         ],
+        "error_rate": table["error_rate"].item(),
         "tables": tables,
     }

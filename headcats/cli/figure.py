@@ -101,8 +101,8 @@ def _evidence_table(
     folder: Path, table: str, name: str, reading: Reading, *, method: str | None, positions: str | None
 ) -> Table:
     """A table of the evidence that is saved in a results folder; `OptionError` where none is for these options."""
-    arguments.refuse_unused(reading.options.keys() & {"sign"}, by=f"Figure {name!r}")
-    criteria = {"rule": repr(reading.rule), "effect": reading.effect, "min_tasks": str(reading.min_tasks)}
+    arguments.refuse_unused(reading.options.keys() & {"sign", "rule", "min-tasks"}, by=f"Figure {name!r}")
+    criteria = {"effect": reading.effect}
     # `positions` are those at which heads were ablated.
     criteria |= {"metric": reading.metric} if reading.metric else {}
     criteria |= {"positions": positions} if positions is not None else {}
@@ -110,7 +110,7 @@ def _evidence_table(
         options = json.loads(evidence.attrs["options"])
         names = (None, options["method"], Label.parse(options["method"]).method)
         if method in names and all(value == str(options[key]) for key, value in criteria.items()):
-            by = f"{options['method']}, {options['metric']}, rule {options['rule']}"
+            by = f"{options['method']}, {options['metric']}"
             return evidence[table].to_dataset(), f"Held-out prompts, heads by {by}, model {options['model']}"
     criteria |= {"method": method} if method is not None else {}
     raise OptionError(

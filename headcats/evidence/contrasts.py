@@ -10,37 +10,38 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
-from headcats.evidence.controls import middle, p_value
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.trials import Trial, Trials
+from headcats.sweeps.tree import HeadSet
 
 
 @dataclass(frozen=True)
 class _Side:
     damage: float
-    controls: Float[np.ndarray, " control"]
     prompts: int
     tasks: tuple[str, ...]
 
 
 def contrasts(
-    designed: Trials, measured: Mapping[str, TaskDamage], *, categories: Sequence[str], category_of: Mapping[str, str]
+    heads: Mapping[str, Mapping[str, HeadSet]],
+    measured: Mapping[str, TaskDamage],
+    *,
+    categories: Sequence[str],
+    category_of: Mapping[str, str],
 ) -> xr.Dataset:
     """Damage by a category's heads on its own prompts, minus that on another category's, both on shared words.
 
     Own side: prompts of the category's tasks whose distractor task is of the other category. Other side: prompts of the
     other category's tasks whose distractor task is of this one. Each side is the mean over its tasks of the mean drop
-    on these prompts, as a share of the task's mean gap. Controls are the disjoint ones of `specificity`, all from one
-    small pool of heads, so p is too small: it is descriptive.
+    on these prompts, as a share of the task's mean gap. `heads` is task -> category -> heads. Descriptive.
 
     `interaction` adds the differences of both categories' heads: a fragile task raises one difference and lowers the
     other, so it is 0 where the same heads serve both, and above 0 where each category's heads matter more for their own
     prompts. Attribute `why`: a clause for the case that no pair has any prompt. Variables: docs/schema.md.
     `category_of` knows every task that may be a distractor.
     """
-    cells = [_cell(category, rival, designed, measured, category_of) for category in categories for rival in categories]
+    cells = [_cell(category, rival, heads, measured, category_of) for category in categories for rival in categories]
     grids = {
         name: np.array([cell[name] for cell in cells]).reshape(len(categories), len(categories)) for name in cells[0]
     }
@@ -62,24 +63,19 @@ def _why_no_prompts(categories: Sequence[str], measured: Mapping[str, TaskDamage
 
 
 def _cell(
-    category: str, other: str, designed: Trials, measured: Mapping[str, TaskDamage], category_of: Mapping[str, str]
+    category: str,
+    other: str,
+    heads: Mapping[str, Mapping[str, HeadSet]],
+    measured: Mapping[str, TaskDamage],
+    category_of: Mapping[str, str],
 ) -> dict[str, float | int | str]:
-    trials = {task: by_category[category] for task, by_category in designed.items()}
-    on_own = _side(trials, category, other, measured, category_of)
-    on_other = _side(trials, other, category, measured, category_of)
-    difference = on_own.damage - on_other.damage
-    n = 0 if np.isnan(difference) else min(len(on_own.controls), len(on_other.controls))
-    controls = on_own.controls[:n] - on_other.controls[:n]
-    low, high = middle(controls)
+    sets = {task: by_category[category] for task, by_category in heads.items()}
+    on_own = _side(sets, category, other, measured, category_of)
+    on_other = _side(sets, other, category, measured, category_of)
     return {
-        "difference": difference,
+        "difference": on_own.damage - on_other.damage,
         "own": on_own.damage,
         "elsewhere": on_other.damage,
-        "control_mean": controls.mean() if n else np.nan,
-        "control_low": low,
-        "control_high": high,
-        "p": p_value(difference, controls),
-        "n_controls": n,
         "own_prompts": on_own.prompts,
         "other_prompts": on_other.prompts,
         "own_tasks": ",".join(on_own.tasks),
@@ -89,14 +85,14 @@ def _cell(
 
 
 def _side(
-    trials: Mapping[str, Trial],
+    sets: Mapping[str, HeadSet],
     category: str,
     distractor: str,
     measured: Mapping[str, TaskDamage],
     category_of: Mapping[str, str],
 ) -> _Side:
-    """Damage by the trials' heads on prompts of tasks of `category` whose distractor task is of `distractor`."""
-    damages, controls, tasks, prompts = [], [], [], 0
+    """Damage by some heads on prompts of tasks of `category` whose distractor task is of `distractor`."""
+    damages, tasks, prompts = [], [], 0
     for task, damage in measured.items():
         is_shared: Bool[np.ndarray, " prompt"] = np.array(
             [category_of.get(name) == distractor for name in damage.distractor_tasks], dtype=bool
@@ -105,12 +101,9 @@ def _side(
             continue
         tasks.append(task)
         prompts += int(is_shared.sum())
-        if trials[task].heads:
-            damages.append(damage.shares([trials[task].heads], prompts=is_shared)[0])
-            controls.append(damage.shares(trials[task].controls.sets, prompts=is_shared))
-    n = min((len(values) for values in controls), default=0)
-    mean = np.mean([values[:n] for values in controls], axis=0) if n else np.empty(0)
-    return _Side(float(np.mean(damages)) if damages else float("nan"), mean, prompts, tuple(tasks))
+        if sets[task]:
+            damages.append(damage.shares([sets[task]], prompts=is_shared)[0])
+    return _Side(float(np.mean(damages)) if damages else float("nan"), prompts, tuple(tasks))
 
 
 def _note(category: str, other: str, on_own: _Side, on_other: _Side) -> str:

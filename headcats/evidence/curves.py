@@ -6,31 +6,34 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.evidence.controls import growing_sequences
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.trials import Selection, finite_mean
+from headcats.models.head import Head
+from headcats.statistics.random_streams import stream
 from headcats.sweeps.tree import HeadSet
 
-MOST_HEADS = 12
+MOST_HEADS = 8
 RANDOM_SEQUENCES = 10
 SIDES = ("own", "others")
 
 Sequences = Mapping[str, Mapping[str, tuple[HeadSet, list[HeadSet]]]]
-"""Task -> category of the heads -> its sequence of heads, and random ones."""
+"""Task -> category of the heads -> its sequence of heads, and on its own tasks random ones."""
 
 
-def sequences(selections: Mapping[str, Mapping[str, Selection]], n_heads: Mapping[int, int], *, seed: int) -> Sequences:
-    """The heads of every category, the most specific first, and random sequences of the same layers.
+def sequences(
+    ordered: Mapping[str, Mapping[str, HeadSet]],
+    n_heads: Mapping[int, int],
+    *,
+    category_of: Mapping[str, str],
+    seed: int,
+) -> Sequences:
+    """Heads in their order, of task -> category, and random ones of the same layers on the category's own tasks."""
 
-    Task and category as in `selections`, whose heads were chosen without the task.
-    """
-
-    def with_random(heads: HeadSet) -> tuple[HeadSet, list[HeadSet]]:
-        return heads, growing_sequences(heads, n_heads, n=RANDOM_SEQUENCES, seed=seed)
+    def random(task: str, name: str, heads: HeadSet) -> list[HeadSet]:
+        return _random_sequences(heads, n_heads, seed=seed) if category_of[task] == name else []
 
     return {
-        task: {name: with_random(selection.members[:MOST_HEADS]) for name, selection in by_category.items()}
-        for task, by_category in selections.items()
+        task: {name: (heads, random(task, name, heads)) for name, heads in by_category.items()}
+        for task, by_category in ordered.items()
     }
 
 
@@ -48,7 +51,8 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
     """Damage after the first 1, 2, ... heads of each category.
 
     On every task the heads are those that were chosen without it, so a task drops out where its list ends; `n_tasks`
-    counts the rest. Side "others" is the mean over the other categories of the means over their tasks.
+    counts the rest. Side "others" is the mean over the other categories of the means over their tasks; random heads are
+    ablated on the category's own tasks alone.
 
     Variables: docs/schema.md. NaN where no task has so many heads.
     """
@@ -68,7 +72,7 @@ def curves(designed: Sequences, measured: Mapping[str, TaskDamage], *, categorie
             ]
             if not groups:
                 continue
-            mean = finite_mean(np.stack([finite_mean(group) for group in groups]))
+            mean = _finite_mean(np.stack([_finite_mean(group) for group in groups]))
             damage[row, column], random[row, column] = mean[:, 0], mean[:, 1:]
             counts[row, column] = sum((~np.isnan(group[..., 0])).sum(axis=0) for group in groups)
     return xr.Dataset(
@@ -90,7 +94,37 @@ def _grown(
     members: HeadSet, random: Sequence[HeadSet], damage: TaskDamage, longest: int
 ) -> Float[np.ndarray, "k sequence"]:
     """Damage after k heads, by the members first and then by the random sequences."""
-    values = np.full((longest, 1 + len(random)), np.nan)
+    values = np.full((longest, 1 + RANDOM_SEQUENCES), np.nan)
     for column, sequence in enumerate((members, *random)):
         values[: len(sequence), column] = damage.shares(_growing(sequence)) if sequence else np.nan
     return values
+
+
+def _random_sequences(heads: HeadSet, n_heads: Mapping[int, int], *, seed: int) -> list[HeadSet]:
+    """Sequences without any of `heads`, whose k-th head is of the same layer as the k-th of `heads`.
+
+    Where a layer has no head left, one of the nearest layer takes its place (the lower one of two); where no head at
+    all is left, the sequence ends.
+    """
+    drawn = []
+    for number in range(RANDOM_SEQUENCES):
+        draws = stream(seed, *map(str, heads), "growing sequence", str(number))
+        free = {
+            layer: [Head(layer, head) for head in range(count) if Head(layer, head) not in heads]
+            for layer, count in n_heads.items()
+        }
+        sequence: list[Head] = []
+        for head in heads:
+            layers = [layer for layer, pool in free.items() if pool]
+            if not layers:
+                break
+            pool = free[min(layers, key=lambda layer: (abs(layer - head.layer), layer))]
+            sequence.append(pool.pop(int(draws.integers(len(pool)))))
+        drawn.append(tuple(sequence))
+    return drawn
+
+
+def _finite_mean(values: Float[np.ndarray, " row *cell"]) -> Float[np.ndarray, " *cell"]:
+    """Mean over rows of what is finite; NaN where nothing is (numpy would warn)."""
+    finite = ~np.isnan(values)
+    return np.where(finite, values, 0.0).sum(axis=0) / np.where(finite.any(axis=0), finite.sum(axis=0), np.nan)

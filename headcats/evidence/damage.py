@@ -10,8 +10,6 @@ from headcats.errors import DataError
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.statistics.bootstrap import item_groups, item_weights
-from headcats.statistics.random_streams import stream
 from headcats.statistics.task import mean_interval
 from headcats.sweeps.batch_sweep import prepare
 from headcats.sweeps.engine import measure_sets
@@ -22,7 +20,6 @@ from headcats.sweeps.tree import HeadSet, grow
 
 _TO_THE_MEAN = Intervention("mean", "clean", lambda sources: sources.mean, positions="all", uses_reference=True)
 METRIC = "log_prob"
-RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -58,15 +55,6 @@ class TaskDamage:
         if prompts is not None:
             drop = drop[prompts]
         return drop.mean(axis=0) / self.gap.mean() if len(drop) else np.full(len(sets), np.nan)
-
-    def resampled(self, heads: HeadSet, *, seed: int) -> Float[np.ndarray, " draw"]:
-        """Damage of one set in bootstrap resamples of the query items, numerator and gap together."""
-        _, cluster = np.unique(self.items, return_inverse=True)
-        groups = item_groups(cluster, np.array(self.distractor_tasks))
-        weights = item_weights(groups, draws=RESAMPLES, rng=stream(seed, self.task, "held-out bootstrap"))
-        gap = weights @ np.bincount(cluster, weights=self.gap)
-        drop = weights @ np.bincount(cluster, weights=self._drops([heads])[:, 0])
-        return np.divide(drop, gap, where=gap > 0, out=np.full(len(gap), np.nan))
 
     def _drops(self, sets: Sequence[HeadSet]) -> Float[np.ndarray, "prompt set"]:
         padded = np.concatenate([self.drop, np.zeros((len(self.drop), 1))], axis=1)

@@ -11,49 +11,57 @@ from headcats.evidence.verdicts import (
     ALPHA,
     FAR,
     INCONCLUSIVE,
-    LEAST_CONTROLS,
-    NOT_SUPPORTED,
+    LEAST_LABELLINGS,
     NOTABLE,
-    SUPPORTED,
+    TESTS,
     damaged_more,
-    tasks_with_heads,
     verdict,
 )
 from headcats.results.finding import Finding, by_category, line
 
 
-def verdict_findings(
-    table: xr.Dataset, *, n_requested: int, exclusive: bool = False, beside: xr.Dataset | None = None
-) -> list[Finding]:
-    """One finding per category; one for all categories that could not be tested for the same reason.
+def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
+    """One finding per category, and how often meaningless labels would be supported.
 
-    `exclusive`: only heads of no other category were tested; reasons given `beside`, for all heads, are not repeated.
+    `table` is the node `relabelling`, `damage` the node `specificity`.
     """
-    findings: dict[str, Finding] = {}
-    untested: dict[str, list[str]] = {}
+    n = table.sizes["relabelling"] + 1
+    tasks, units = table.sizes["task"], table.sizes["unit"]
+    if n < LEAST_LABELLINGS:
+        smallest = table["smallest_p"].item()
+        return [
+            line(
+                "evidence.few_labellings",
+                n=n,
+                tasks=tasks,
+                units=units,
+                smallest=smallest,
+                alpha=ALPHA,
+                verdict=INCONCLUSIVE,
+            )
+        ]
+    findings = []
     for name, row in by_category(table):
-        first = None if beside is None else beside.sel(category=name)
-        if first is not None and (row["heads"] != "").any() and (row["heads"].values == first["heads"].values).all():
-            findings[name] = line("evidence.same_heads", category=name)
-        elif np.isfinite(row["specificity"].item()):
-            findings[name] = _tested(row, name, n_requested, exclusive)
-        elif first is None or first["why"].item() != row["why"].item():
-            untested.setdefault(row["why"].item(), []).append(name)
-    for reason, names in untested.items():
-        findings[names[0]] = line(
-            "evidence.untested",
-            categories=names,
-            verdict=INCONCLUSIVE,
-            exclusive=line("evidence.by_exclusive") if exclusive else None,
-            reason=reason,
-        )
-    return [findings[name] for name in table["category"].values.tolist() if name in findings]
+        if np.isnan([row[test].item() for test in TESTS]).any():
+            findings.append(line("evidence.untested", category=name, verdict=INCONCLUSIVE, reason=_why_untested(row)))
+        else:
+            findings.append(_tested(row, damage.sel(category=name), name))
+    rate = table["error_rate"].item()
+    return [*findings, line("evidence.error_rate", n=n - 1, rate=rate, tasks=tasks, units=units)]
 
 
-def multiplicity_findings(*tables: xr.Dataset) -> list[Finding]:
-    """How many verdicts were reached; nothing if none was."""
-    n = sum(int((table["verdict"] != INCONCLUSIVE).sum()) for table in tables)
-    return [line("evidence.multiplicity", n=n, yes=SUPPORTED, no=NOT_SUPPORTED, alpha=ALPHA)] if n else []
+def _why_untested(row: xr.Dataset) -> Finding:
+    """Why a category has no signature, or no causal statistic."""
+    own = row["task_category"].values == row["category"].item()
+    if not own.any():
+        return line("evidence.no_task")
+    if own.sum() == 1:
+        return line("evidence.single_task", task=row["task"].values[own][0])
+    if len(set(row["unit_of_task"].values[own].tolist())) == 1:
+        return line("evidence.one_block")
+    return line(
+        "evidence.nothing_damaged" if own.all() or not row["damaged"].values[own].any() else "evidence.no_rival"
+    )
 
 
 def redundancy_findings(table: xr.Dataset) -> list[Finding]:
@@ -89,8 +97,7 @@ def contrast_findings(table: xr.Dataset) -> list[Finding]:
     ]
     findings = [*map(_difference, one_sided), *map(_interaction, both_sided)]
     if findings:
-        has_p = any(cell["n_controls"] >= LEAST_CONTROLS for cell in one_sided)
-        findings.append(line("evidence.descriptive", caution=line("evidence.p_too_small") if has_p else None))
+        findings.append(line("evidence.descriptive"))
     strangers: set[str] = set()
     untested: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
@@ -106,97 +113,47 @@ def contrast_findings(table: xr.Dataset) -> list[Finding]:
     ]
 
 
-def _tested(row: xr.Dataset, name: str, n_requested: int, exclusive: bool) -> Finding:
-    """Damage here and elsewhere, both tests, and remarks."""
-    cost, difference = row["damage"].sel(target=name).item(), row["specificity"].item()
-    tasks = tasks_with_heads(row, name)
-    counts = [
-        f"{target} {part}"
-        for target in row["target"].values.tolist()
-        if target != name and (part := tasks_with_heads(row, target))
-    ]
+def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
+    """Both statistics, and what to know beside them."""
+    cost, difference = damage["damage"].sel(target=name).item(), damage["specificity"].item()
+    low, high = damage["specificity_low"].item(), damage["specificity_high"].item()
     targets = [
-        line("evidence.target", target=target, damage=row["damage"].sel(target=target).item())
-        for target in damaged_more(row, name)
+        line("evidence.target", target=target, damage=damage["damage"].sel(target=target).item())
+        for target in damaged_more(damage, name)
     ]
-    shared, tested = max(
-        (int(n), len(heads.split())) for n, heads in zip(row["shared"].values, row["heads"].values, strict=True)
-    )
+    outcome, needed = verdict(row, damage), row["units_needed"].item()
+    n_own = int((row["unit_category"] == name).sum())
     return line(
         "evidence.tested_category",
         category=name,
-        verdict=verdict(row),
-        heads=line("evidence.exclusive_heads" if exclusive else "evidence.its_heads"),
-        tasks=line("evidence.known_on", tasks=tasks) if tasks else None,
+        verdict=outcome,
+        likeness=row["signature_difference"].item(),
+        signature_p=row["signature_p"].item(),
         cost=cost,
-        others=line("evidence.known_elsewhere", counts=counts) if counts else None,
         elsewhere=cost - difference,
         difference=difference,
-        tests=_tests(row, n_requested),
+        interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
+        causal_p=row["causal_p"].item(),
+        needed=line("evidence.units_needed", n=int(needed), n_own=n_own)
+        if outcome == INCONCLUSIVE and np.isfinite(needed)
+        else None,
         more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
-        rival=_rival(row),
-        shared=line("evidence.shared_heads", n=shared, tested=tested) if shared else None,
+        rival=_rival(damage),
     )
 
 
-def _tests(row: xr.Dataset, n_requested: int) -> Finding:
-    """Relabellings and random sets, and what keeps them from supporting the category."""
-    exact, n, reaching = row["specificity_exact_p"].item(), int(row["n_relabelled"]), int(row["n_reaching"])
-    missing = line("evidence.only", n=n, n_requested=n_requested, heads=None) if n < n_requested else None
-    if n < LEAST_CONTROLS:
-        return line("evidence.few_relabellings", n=n, alpha=ALPHA, missing=missing)
-    limit = None
-    low, high = row["specificity_low"].item(), row["specificity_high"].item()
-    if verdict(row) == INCONCLUSIVE:
-        limit = _disagreement(row)
-    elif exact <= ALPHA and not low > 0:
-        limit = line("evidence.not_above_zero", low=low, high=high)
-    sets = _random_sets(row, n_requested)
-    return line("evidence.tests", n=n, reaching=reaching, exact=exact, missing=missing, sets=sets, limit=limit)
-
-
-def _disagreement(row: xr.Dataset) -> Finding:
-    """Why relabellings reach what random sets without the heads do not."""
-    reaching, apart, reaching_apart = (int(row[name]) for name in ("n_reaching", "n_apart", "n_reaching_apart"))
-    if not apart:
-        return line("evidence.all_keep_heads")
-    if reaching_apart > ALPHA * apart:
-        return line("evidence.contradiction", apart=apart, reaching=reaching_apart)
-    return line("evidence.some_keep_heads", apart=apart, reaching=reaching_apart, keeping=reaching - reaching_apart)
-
-
-def _random_sets(row: xr.Dataset, n_requested: int) -> Finding:
-    """How many random sets without the tested heads reach as much."""
-    p, n = row["specificity_p"].item(), int(row["specificity_n_controls"])
-    if not n:
-        return line("evidence.no_sets")
-    heads = line("evidence.heads_left") if row["n_controls"].max() > n else None
-    return line(
-        "evidence.sets",
-        reaching=round(p * (n + 1)) - 1,
-        n=n,
-        matched=line("evidence.layers" if row["matched"].item() == "layers" else "evidence.thirds_of_layers"),
-        p=p,
-        missing=line("evidence.only", n=n, n_requested=n_requested, heads=heads) if n < n_requested else None,
-        few=None if n >= LEAST_CONTROLS else line("evidence.too_few"),
-    )
-
-
-def _rival(row: xr.Dataset) -> Finding | None:
+def _rival(damage: xr.Dataset) -> Finding | None:
     """How the heads of other categories do on these tasks."""
-    names = ("advantage", "advantage_low", "advantage_high", "rival_damage")
-    more, low, high, damage = (row[name].item() for name in names)
+    more, low, high = (damage[name].item() for name in ("advantage", "advantage_low", "advantage_high"))
     if not np.isfinite(more):
         return None
-    n, n_own = int(row["rival_n_tasks"]), int((row["task_category"] == row["category"]).sum())
+    ends = (-high, -low) if more < 0 else (low, high)
     return line(
         "evidence.rival",
-        rival=row["rival"].item(),
-        tasks=line("evidence.these_tasks") if n == n_own else line("evidence.some_tasks", n=n, n_own=n_own),
-        damage=damage,
+        rival=damage["rival"].item(),
+        damage=damage["rival_damage"].item(),
         amount=_amount(more),
-        low=-high if more < 0 else low,
-        high=-low if more < 0 else high,
+        interval=line("evidence.interval", low=ends[0], high=ends[1]) if np.isfinite(low) else None,
     )
 
 
@@ -218,10 +175,6 @@ def _amount(difference: float) -> Finding:
 
 
 def _difference(cell: Mapping[str, Any]) -> Finding:
-    n, p = cell["n_controls"], cell["p"]
-    test = line("evidence.few_sets", n=n)
-    if n >= LEAST_CONTROLS:
-        test = line("evidence.contrast_sets", reaching=round(p * (n + 1)) - 1, n=n, p=p)
     return line(
         "evidence.difference",
         category=cell["category"],
@@ -230,5 +183,4 @@ def _difference(cell: Mapping[str, Any]) -> Finding:
         elsewhere=cell["elsewhere"],
         n_first=cell["own_prompts"],
         n_second=cell["other_prompts"],
-        test=test,
     )

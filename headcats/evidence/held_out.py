@@ -3,45 +3,47 @@
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+import numpy as np
 import xarray as xr
+from jaxtyping import Float
 
 from headcats.errors import DataError, format_duration, pluralize
-from headcats.evidence import contrasts, curves, self_repair, specificity, trials
+from headcats.evidence import contrasts, curves, self_repair
+from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
-from headcats.evidence.findings import contrast_findings, multiplicity_findings, redundancy_findings, verdict_findings
-from headcats.evidence.trials import most_specific, select
-from headcats.evidence.verdicts import verdicts
+from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
+from headcats.evidence.relabelling import Labellings, draw_labellings, vocabulary_blocks
+from headcats.evidence.signature import similarity
+from headcats.evidence.specificity import DAMAGED, is_damaged, specificity
+from headcats.evidence.verdicts import relabelling_table
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import Finding, line
-from headcats.rules.rule import Rule
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 
 _log = logging.getLogger("headcats")
 _PROBED_SETS = 32
+Heads = dict[str, dict[str, HeadSet]]
+"""Task -> category -> heads of the category, chosen without the task."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How heads are chosen and tested.
+    """How categories are tested.
 
     Attributes:
-        rule: Rule of membership; None is the default of `hc.categorize`.
-        min_tasks: As in `hc.categorize`.
         positions: Where heads are ablated: "last" or "all".
-        controls: Random sets, and relabellings, per tested set.
-        seed: Seed of random sets and resamples.
+        relabellings: Labellings of the tasks beside the true one.
+        seed: Seed of relabellings and of random heads.
     """
 
-    rule: Rule | None = None
-    min_tasks: int | str = "half"
     positions: str = "last"
-    controls: int = 100
+    relabellings: int = 200
     seed: int = 0
 
 
@@ -52,69 +54,164 @@ class HeldOut:
     Attributes:
         batches: Task -> its prompts, about query items that heads were not chosen by.
         category_of: Task -> category, for every task of the suite (any may be a distractor).
+        items: Task -> all query items that it was scored on.
         reference: Prompts of the means that replace z.
     """
 
     batches: Mapping[str, Sequence[PromptBatch]]
     category_of: Mapping[str, str]
+    items: Mapping[str, Collection[str]]
     reference: Reference
 
 
-def examine(model: HookedModel, held: HeldOut, scores: xr.Dataset, *, options: Options) -> xr.DataTree:
+@dataclass(frozen=True)
+class LabelledStudy:
+    """What heads are chosen by, and the labels of its tasks.
+
+    Attributes:
+        tasks: Tasks with numbers on both halves of the items.
+        heads: Heads with numbers.
+        effects: Effects on both halves; heads are chosen by the first.
+        labellings: Labels of the tasks, the true ones first.
+        left_out: Task -> why it is not one of `tasks`.
+    """
+
+    tasks: list[str]
+    heads: list[Head]
+    effects: tuple[Float[np.ndarray, "task head"], Float[np.ndarray, "task head"]]
+    labellings: Labellings
+    left_out: dict[str, str]
+
+
+def examine(
+    model: HookedModel, held: HeldOut, halves: tuple[xr.Dataset, xr.Dataset], *, options: Options
+) -> xr.DataTree:
     """Test every category of the scores on prompts that its heads were not chosen by.
 
-    Nodes `specificity` and `exclusive` (see `headcats.evidence.specificity`; the second with heads of one category
-    alone), `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence a line), `options`
-    (JSON), `left_out` (JSON: task -> why it could not be tested). A DataError with these reasons if no task can be.
+    `halves` are the scores of both halves of the query items; the held-out prompts are about the second. Nodes
+    `relabelling`, `specificity`, `contrasts`, `curves`, `self_repair`. Attributes of the root: `reading` (one sentence
+    a line), `options` (JSON), `left_out` (JSON: task -> why it was not tested). A DataError with these reasons if no
+    task can be.
     """
-    categories = [entry["name"] for entry in json.loads(scores.attrs["categories"])]
-    tasks = [task for task in scores["task"].values.tolist() if task in held.batches]
-    by_all_tasks = select(scores, rule=options.rule, min_tasks=options.min_tasks)
-    selections = {task: select(scores, rule=options.rule, min_tasks=options.min_tasks, without=task) for task in tasks}
-    tested = {name: most_specific(selection.members, model.n_heads) for name, selection in by_all_tasks.items()}
-    all_heads, exclusive = (
-        trials.trials(selections, model.n_heads, n=options.controls, seed=options.seed, exclusive=is_exclusive)
-        for is_exclusive in (False, True)
-    )
-    sequences = curves.sequences(selections, model.n_heads, seed=options.seed)
+    categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
+    study = labelled_study(held, halves, categories, options)
+    chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
+    heads: Heads = {
+        task: {name: sets[which[0, place]] for place, name in enumerate(categories)}
+        for task, (sets, which) in chosen.items()
+    }
+    described = _described_heads(study, categories)
+    ordered = _ordered_heads(study, categories)
+    sequences = curves.sequences(ordered, model.n_heads, category_of=held.category_of, seed=options.seed)
     sets = {
-        task: trials.sets_of(all_heads, task)
-        | trials.sets_of(exclusive, task)
+        task: set(chosen[task][0])
         | curves.sets_of(sequences, task)
-        | self_repair.sets_of(tested.get(held.category_of[task], ()))
-        for task in tasks
+        | self_repair.sets_of(described.get(held.category_of[task], ()))
+        for task in study.tasks
     }
     _log_expected_time(model, held, sets, options)
-    measured, left_out = _measured(model, held, sets, options)
-    direct, notes = _direct_effects(model, held, measured, tested)
-    nodes = {}
-    for name, designed in (("specificity", all_heads), ("exclusive", exclusive)):
-        table = specificity.specificity(designed, measured, categories=categories, seed=options.seed)
-        nodes[name] = table.assign(verdict=verdicts(table))
-    nodes["contrasts"] = contrasts.contrasts(all_heads, measured, categories=categories, category_of=held.category_of)
-    nodes["curves"] = curves.curves(sequences, measured, categories=categories)
-    nodes["self_repair"] = self_repair.self_repair(tested, measured, direct, notes=notes, positions=options.positions)
-    relaxed = {
-        name: selection.relaxed
-        for by_category in selections.values()
-        for name, selection in by_category.items()
-        if selection.relaxed
+    measured, not_measured = _measured(model, held, sets, options)
+    left_out = study.left_out | not_measured
+    damage = np.stack(
+        [
+            damage_by_labelling(measured[task].shares(task_sets), task_sets, which)
+            if task in measured
+            else np.full(which.shape, np.nan)
+            for task, (task_sets, which) in chosen.items()
+        ],
+        axis=1,
+    )
+    has_numbers, damaged = ~np.isnan(damage).all(axis=(0, 2)), is_damaged(damage)
+    damage[:, ~damaged] = np.nan
+    undamaged = [task for task, kept in zip(study.tasks, damaged | ~has_numbers, strict=True) if not kept]
+    direct, notes = _direct_effects(model, held, measured, described)
+    table = specificity(damage, study.labellings, heads, measured, categories=categories)
+    nodes = {
+        "relabelling": relabelling_table(
+            similarity(*study.effects),
+            damage,
+            study.labellings,
+            tasks=study.tasks,
+            specificity=table,
+        ).assign(damaged=("task", damaged)),
+        "specificity": table,
+        "contrasts": contrasts.contrasts(heads, measured, categories=categories, category_of=held.category_of),
+        "curves": curves.curves(sequences, measured, categories=categories),
+        "self_repair": self_repair.self_repair(described, measured, direct, notes=notes, positions=options.positions),
     }
     findings = [
         *_findings(nodes, options),
+        *([line("evidence.undamaged", tasks=undamaged, n=len(undamaged), least=DAMAGED)] if undamaged else []),
         *(line("evidence.task_not_tested", task=task, reason=reason) for task, reason in left_out.items()),
-        *(line("evidence.relaxed", category=name, min_tasks=options.min_tasks, n=n) for name, n in relaxed.items()),
         *notes.values(),
-        *multiplicity_findings(nodes["specificity"], nodes["exclusive"]),
     ]
     root = xr.Dataset(
         attrs={
             "reading": "\n".join(" ".join(str(finding).split()) for finding in findings),
-            "options": json.dumps(asdict(options) | {"rule": scores.attrs.get("rule", repr(options.rule))}),
+            "options": json.dumps(asdict(options)),
             "left_out": json.dumps(left_out, ensure_ascii=False),
         }
     )
-    return xr.DataTree.from_dict({"/": root, **{f"/{name}": table for name, table in nodes.items()}})
+    return xr.DataTree.from_dict({"/": root, **{f"/{name}": node for name, node in nodes.items()}})
+
+
+def labelled_study(
+    held: HeldOut, halves: tuple[xr.Dataset, xr.Dataset], categories: list[str], options: Options
+) -> LabelledStudy:
+    """The tasks with an effect of every head on both halves, and other labels for them."""
+    scored = [task for task in halves[0]["task"].values.tolist() if task in held.batches]
+    common = [task for task in scored if task in halves[1]["task"].values]
+    grids = [half["effect"].transpose("task", "layer", "head").sel(task=common).values for half in halves]
+    exists = ~np.isnan(grids[0]).all(axis=0)
+    rows = [grid[:, exists] for grid in grids]
+    left_out = {task: "all of its query items are in one half" for task in scored if task not in common}
+    for task, *effects in zip(common, *rows, strict=True):
+        if any(np.isnan(row).any() for row in effects):
+            left_out[task] = "the effects of its heads are unknown on half of its query items"
+        elif not all(row.any() for row in effects):
+            left_out[task] = "no head has any effect on half of its query items"
+    tasks = [task for task in common if task not in left_out]
+    if not tasks:
+        raise DataError(_nothing_tested(left_out))
+    kept = [task in tasks for task in common]
+    layers, numbers = halves[0]["layer"].values, halves[0]["head"].values
+    labels = np.array([categories.index(held.category_of[task]) for task in tasks])
+    blocks = vocabulary_blocks([held.items[task] for task in tasks])
+    return LabelledStudy(
+        tasks,
+        [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],
+        (rows[0][kept], rows[1][kept]),
+        draw_labellings(labels, blocks, n_categories=len(categories), n=options.relabellings, seed=options.seed),
+        left_out,
+    )
+
+
+def _described_heads(study: LabelledStudy, categories: list[str]) -> dict[str, HeadSet]:
+    """Category -> its most specific heads, chosen with all of its tasks."""
+    specific = specific_effects(study.effects[0], study.labellings.members[:1])[0]
+    places = most_specific(specific, np.array([head.layer for head in study.heads]))
+    return {
+        name: tuple(study.heads[place] for place in row if place >= 0)
+        for name, row in zip(categories, places.tolist(), strict=True)
+    }
+
+
+def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
+    """Heads with a category-specific effect above 0, the largest first; for every task chosen without it."""
+    ordered: Heads = {}
+    for task, unit in zip(study.tasks, study.labellings.units.tolist(), strict=True):
+        others = study.labellings.units != unit
+        specific = specific_effects(study.effects[0][others], study.labellings.members[:1, others])[0]
+        ordered[task] = {
+            name: tuple(study.heads[place] for place in np.argsort(-row)[: curves.MOST_HEADS] if row[place] > 0)
+            for name, row in zip(categories, specific, strict=True)
+        }
+    return ordered
+
+
+def _nothing_tested(left_out: Mapping[str, str]) -> str:
+    reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
+    return f"No task can be tested on held-out prompts ({reasons})."
 
 
 def _measured(
@@ -137,8 +234,7 @@ def _measured(
         except DataError as error:
             left_out[task] = str(error).rstrip(".")
     if not measured:
-        reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
-        raise DataError(f"No task can be tested on held-out prompts ({reasons}).")
+        raise DataError(_nothing_tested(left_out))
     return measured, left_out
 
 
@@ -189,10 +285,8 @@ def _direct_effects(
 
 def _findings(nodes: Mapping[str, xr.Dataset], options: Options) -> list[Finding]:
     """What the tables show."""
-    all_heads, n_requested = nodes["specificity"], options.controls
-    findings = verdict_findings(all_heads, n_requested=n_requested)
-    findings += verdict_findings(nodes["exclusive"], n_requested=n_requested, exclusive=True, beside=all_heads)
-    if (all_heads["heads"] != "").any():
+    findings = verdict_findings(nodes["relabelling"], nodes["specificity"])
+    if (nodes["specificity"]["heads"] != "").any():
         findings += contrast_findings(nodes["contrasts"])
         findings += redundancy_findings(nodes["self_repair"])
         if options.positions != "last":

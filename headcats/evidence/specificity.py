@@ -1,208 +1,184 @@
-"""Do a category's heads matter more for its own tasks than for others, and more so than random heads do?
+"""Causal test: do a category's heads damage its own tasks more than the tasks of other categories?
 
-Two comparisons answer different questions.
-
-- **Relabellings** permute the heads within every layer, for the tested sets of all tasks alike. If heads of a layer are
-  exchangeable, the exact p is <= .05 for at most 5 % of categories.
-- **Disjoint controls** are random sets of the same layers without the tested heads. All come from one small pool, so
-  their spread is too narrow and their p too small (see `verdicts`).
+On every task, sets of heads that were chosen without it are ablated. A labelling of the tasks says which of these sets
+is whose, so the damage by all sets that any labelling picks is measured once. docs/relabelling.md derives the test.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Float
+from scipy.special import stdtrit
 
-from headcats.evidence.controls import TIE, middle, p_value
-from headcats.evidence.damage import RESAMPLES, TaskDamage
-from headcats.evidence.trials import Trial, Trials
+from headcats.evidence.chosen_heads import minus_other_categories
+from headcats.evidence.damage import TaskDamage
+from headcats.evidence.relabelling import Labellings, mean_over
+from headcats.sweeps.tree import HeadSet
+
+DAMAGED = 0.05
+"""Share of the gap that at least one set has to damage a task by; other tasks tell nothing apart and take no part."""
+
+_SPECIFICITY = ("specificity", "specificity_low", "specificity_high")
+
+Damages = Float[np.ndarray, "labelling task category"]
+
+
+def is_damaged(damage: Damages) -> Bool[np.ndarray, " task"]:
+    """Whether any set that any labelling picks damages a task notably."""
+    largest = np.where(np.isnan(damage), -np.inf, damage).max(axis=(0, 2), initial=-np.inf)
+    return largest >= DAMAGED
+
+
+def relative_damage(damage: Damages) -> Damages:
+    """Damage in units of its root mean square over all sets and labellings, task by task.
+
+    A task that every set damages twice as much counts the same, so a category whose tasks break easily gains nothing.
+    """
+    numbers = ~np.isnan(damage)
+    squares = np.where(numbers, damage, 0.0) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        size = np.sqrt(squares.sum(axis=(0, 2)) / numbers.sum(axis=(0, 2)))
+        return np.where(numbers & (size[:, None] == 0), 0.0, damage / size[:, None])
+
+
+def unit_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling unit category"]:
+    """Mean damage over the tasks of every unit; NaN without a number."""
+    return mean_over(
+        damage, np.broadcast_to(labellings.tasks_of_units, (len(damage), *labellings.tasks_of_units.shape))
+    )
+
+
+def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
+    """Damage by a category's heads on its own tasks minus the mean over the other categories of that on theirs.
+
+    In relative damage, a mean over units, and times the root of the number of the category's units, so that categories
+    of different sizes compare. Tasks that do not count are NaN in `damage`. NaN for a category without heads here or
+    elsewhere.
+    """
+    by_unit, members = unit_damage(relative_damage(damage), labellings), labellings.unit_members
+    own_minus_others = np.diagonal(minus_other_categories(mean_over(by_unit, members)), 0, 1, 2)
+    n_own = np.einsum("luc,luc->lc", members, (~np.isnan(by_unit)).astype(float))
+    return own_minus_others * np.sqrt(n_own)
+
+
+def unit_specificity(damage: Damages, labellings: Labellings) -> Float[np.ndarray, " unit"]:
+    """Of every unit, relative damage by its true category's heads minus what they do on average to other categories."""
+    by_unit, labels = unit_damage(relative_damage(damage), labellings)[0], labellings.unit_labels[0]
+    cells = mean_over(by_unit, labellings.unit_members[0])
+    elsewhere = np.diagonal(cells) - np.diagonal(minus_other_categories(cells))
+    return by_unit[np.arange(len(labels)), labels] - elsewhere[labels]
 
 
 def specificity(
-    designed: Trials, measured: Mapping[str, TaskDamage], *, categories: Sequence[str], seed: int
-) -> xr.Dataset:
-    """Damage by category of heads and category of tasks, beside that of random sets.
-
-    A cell is the mean over its tasks of the damage by the heads that were chosen without the task, `(clean - ablated
-    log-probability) / gap`. Specificity of a category = its own cell minus the mean of the other cells of its row. The
-    k-th control (relabelling) of a row consists of the k-th control set (image) of every tested set, so a row has as
-    many as its set with the fewest. Every p is one-sided, `(1 + those that reach the observed value) / (1 + all)`:
-    `exact` among relabellings, else among disjoint controls.
-
-    Each interval is the 95 % bootstrap of held-out query items within tasks, the tasks fixed (each task is resampled
-    alone, so it leaves out what an item does in several tasks); `control_low` to `control_high` are the middle 95 % of
-    the controls. `advantage` compares the same tasks, those on which both categories have heads. Variables:
-    docs/schema.md, "Evidence nodes".
-    """
-    tasks = [task for task in designed if task in measured]
-    grid = {
-        category: [_cell(_tested_on(designed, measured, category, target), measured, seed) for target in categories]
-        for category in categories
-    }
-    rows = []
-    for place, category in enumerate(categories):
-        row = _row({task: designed[task][category] for task in tasks}, measured, grid[category], place, categories)
-        column = {name: _tested_on(designed, measured, name, category) for name in categories}
-        rows.append(row.assign(_advantage(column, measured, category, seed)))
-    table = xr.concat(rows, dim="category", join="outer", combine_attrs="drop").assign_coords(category=list(categories))
-    damages = [measured[task] for task in tasks]
-    table = table.assign_coords(task_category=("task", np.array([damage.category for damage in damages], dtype=str)))
-    return table.assign(
-        gap=("task", np.array([damage.gap.mean() for damage in damages])),
-        n_prompts=("task", np.array([len(damage.gap) for damage in damages])),
-        n_items=("task", np.array([len(set(damage.items)) for damage in damages])),
-    )
-
-
-@dataclass(frozen=True)
-class _Cell:
-    damage: float
-    resampled: Float[np.ndarray, " draw"]
-    controls: Float[np.ndarray, " control"]
-    relabelled: Float[np.ndarray, " relabelling"]
-    n_tasks: int
-
-
-_ALONE = "there is no other category to compare with"
-_EMPTY = _Cell(float("nan"), np.full(RESAMPLES, np.nan), np.empty(0), np.empty(0), 0)
-
-
-def _tested_on(designed: Trials, measured: Mapping[str, TaskDamage], category: str, target: str) -> dict[str, Trial]:
-    """Task -> trial of a category's heads, for the tasks of another (or the same) category."""
-    return {
-        task: trials[category]
-        for task, trials in designed.items()
-        if task in measured and measured[task].category == target and trials[category].heads
-    }
-
-
-def _cell(trials: Mapping[str, Trial], measured: Mapping[str, TaskDamage], seed: int) -> _Cell:
-    """Mean over some tasks; as many controls as the task with the fewest has."""
-    if not trials:
-        return _EMPTY
-    n = min(len(trial.controls.sets) for trial in trials.values())
-    n_relabelled = min(len(trial.relabelled) for trial in trials.values())
-    by_task = [(measured[task], trial) for task, trial in trials.items()]
-    return _Cell(
-        float(np.mean([task.shares([trial.heads])[0] for task, trial in by_task])),
-        np.mean([task.resampled(trial.heads, seed=seed) for task, trial in by_task], axis=0),
-        np.mean([task.shares(trial.controls.sets[:n]) for task, trial in by_task], axis=0),
-        np.mean([task.shares(trial.relabelled[:n_relabelled]) for task, trial in by_task], axis=0),
-        len(trials),
-    )
-
-
-def _contrast(cells: Sequence[_Cell], place: int) -> _Cell:
-    """A row's own cell minus the mean of its other cells."""
-    focus, others = cells[place], [cell for at, cell in enumerate(cells) if at != place and cell.n_tasks]
-    if not focus.n_tasks or not others:
-        return _EMPTY
-    n = min(len(cell.controls) for cell in (focus, *others))
-    n_relabelled = min(len(cell.relabelled) for cell in (focus, *others))
-    return _Cell(
-        focus.damage - float(np.mean([cell.damage for cell in others])),
-        focus.resampled - np.mean([cell.resampled for cell in others], axis=0),
-        focus.controls[:n] - np.mean([cell.controls[:n] for cell in others], axis=0),
-        focus.relabelled[:n_relabelled] - np.mean([cell.relabelled[:n_relabelled] for cell in others], axis=0),
-        focus.n_tasks + sum(cell.n_tasks for cell in others),
-    )
-
-
-def _row(
-    trials: Mapping[str, Trial],
+    damage: Damages,
+    labellings: Labellings,
+    heads: Mapping[str, Mapping[str, HeadSet]],
     measured: Mapping[str, TaskDamage],
-    cells: Sequence[_Cell],
-    place: int,
+    *,
     categories: Sequence[str],
 ) -> xr.Dataset:
-    contrast = _contrast(cells, place)
-    summary = {f"specificity_{name}": value for name, value in _numbers(contrast).items()}
-    reaching = set(np.flatnonzero(contrast.relabelled >= contrast.damage - TIE).tolist())
-    tested = [(set(trial.heads), trial.relabelled) for trial in trials.values() if trial.heads]
-    apart = {k for k in range(len(contrast.relabelled)) if not any(heads & set(images[k]) for heads, images in tested)}
-    numbers = [_numbers(cell) for cell in cells]
-    scalars = {
-        "specificity": summary.pop("specificity_damage"),
-        **summary,
-        "specificity_exact_p": p_value(contrast.damage, contrast.relabelled),
-        "n_relabelled": len(contrast.relabelled),
-        "n_apart": len(apart),
-        "n_reaching": len(reaching),
-        "n_reaching_apart": len(apart & reaching),
-        "matched": "+".join(dict.fromkeys(trial.controls.matched for trial in trials.values() if trial.heads)),
-        "why": _why_untested(trials, measured, cells, place, categories[place]),
+    """Damage by category of heads and category of tasks, with the true labels, in shares of the gap.
+
+    Specificity of a category = its own cell minus the mean of the other cells of its row. `advantage` compares its
+    heads, on its own tasks, with those of the category whose heads do the most damage there; it describes and tests
+    nothing. Means and intervals (95 %) are over units: tasks, or blocks of tasks that share words. Intervals are by
+    Student's t, for differences between categories with Welch's degrees of freedom. `damage` is NaN for
+    tasks that do not count; `heads` is task -> category -> heads. Variables: docs/schema.md, "Evidence nodes".
+    """
+    values, labels = unit_damage(damage[:1], labellings)[0], labellings.unit_labels[0]
+    places = range(len(categories))
+    groups = [[_numbers(values[labels == target, row]) for target in places] for row in places]
+    columns = {
+        **_columns(("damage", "low", "high"), [[t_contrast([group], [1.0]) for group in row] for row in groups]),
+        **_columns(_SPECIFICITY, [_specificity(groups[row], row) for row in places]),
     }
-    damages = [measured[task].shares([trial.heads])[0] if trial.heads else np.nan for task, trial in trials.items()]
+    rivals = [_advantage(values[labels == row], row, categories) for row in places]
+    tasks, grid, per_task = list(heads), ("category", "target"), ("category", "task")
+    names = [[" ".join(map(str, heads[task][name])) for task in tasks] for name in categories]
+    shown = [measured.get(task) for task in tasks]
     return xr.Dataset(
         {
-            **{name: ("target", [cell[name] for cell in numbers]) for name in numbers[0]},
-            **scalars,
-            "control_specificity": ("control", contrast.controls),
-            "task_damage": ("task", np.array(damages)),
-            "heads": ("task", np.array([" ".join(map(str, trial.heads)) for trial in trials.values()], dtype=str)),
-            "shared": ("task", np.array([trial.shared for trial in trials.values()], dtype=np.int64)),
+            **{name: (grid[: numbers.ndim], numbers) for name, numbers in columns.items()},
+            "n_units": (grid, np.array([[len(group) for group in row] for row in groups], dtype=np.int64)),
+            **{name: ("category", np.array([rival[name] for rival in rivals])) for name in rivals[0]},
+            "task_damage": (per_task, damage[0].T),
+            "heads": (per_task, np.array(names, dtype=str)),
+            "gap": ("task", np.array([np.nan if found is None else found.gap.mean() for found in shown])),
+            "n_prompts": ("task", np.array([0 if found is None else len(found.gap) for found in shown])),
+            "n_items": ("task", np.array([0 if found is None else len(set(found.items)) for found in shown])),
         },
-        coords={"target": list(categories), "task": list(trials), "control": np.arange(len(contrast.controls))},
+        coords={
+            "category": list(categories),
+            "target": list(categories),
+            "task": tasks,
+            "task_category": ("task", np.array([categories[label] for label in labellings.labels[0]], dtype=str)),
+        },
     )
+
+
+def t_contrast(groups: Sequence[Float[np.ndarray, " _"]], weights: Sequence[float]) -> tuple[float, float, float]:
+    """Weighted sum of the means of some groups, and its 95 % interval by Student's t with Welch's degrees of freedom.
+
+    A group of a single value is taken to vary like the others. NaN without a number in every group; an interval of NaN
+    where all groups have a single one.
+    """
+    if not all(map(len, groups)):
+        return math.nan, math.nan, math.nan
+    estimate = sum(weight * float(group.mean()) for group, weight in zip(groups, weights, strict=True))
+    sizes, squared = np.array([len(group) for group in groups]), np.array(weights) ** 2
+    freedom = sizes - 1
+    if not freedom.any():
+        return estimate, math.nan, math.nan
+    several = freedom > 0
+    variances = np.array([group.var(ddof=1) for group in groups if len(group) > 1])
+    # Groups of one value share the pooled variance of the others.
+    shares = squared[several] / sizes[several] + squared[~several].sum() * freedom[several] / freedom.sum()
+    variance = (shares * variances).sum()
+    if not variance:
+        return estimate, estimate, estimate
+    total = variance**2 / ((shares * variances) ** 2 / freedom[several]).sum()
+    half = float(stdtrit(total, 0.975) * np.sqrt(variance))
+    return estimate, estimate - half, estimate + half
+
+
+def _columns(names: Sequence[str], rows: Sequence[Any]) -> dict[str, np.ndarray]:
+    """Estimates with their intervals, in the last place of `rows`, by name."""
+    return dict(zip(names, np.moveaxis(np.array(rows, dtype=float), -1, 0), strict=True))
+
+
+def _specificity(groups: Sequence[Float[np.ndarray, " _"]], own: int) -> tuple[float, float, float]:
+    """A row's own cell minus the mean of its other cells."""
+    others = [group for place, group in enumerate(groups) if place != own and len(group)]
+    if not others:
+        return math.nan, math.nan, math.nan
+    return t_contrast([groups[own], *others], [1.0, *[-1 / len(others)] * len(others)])
 
 
 def _advantage(
-    column: Mapping[str, Mapping[str, Trial]], measured: Mapping[str, TaskDamage], category: str, seed: int
+    damage: Float[np.ndarray, "task category"], own: int, categories: Sequence[str]
 ) -> dict[str, float | int | str]:
-    """A category's heads on its own tasks, against those of the category whose heads do the most damage there.
-
-    Each other category on the tasks where both have heads, which need not be all: a category may have none without
-    some task.
-    """
-    cells: dict[str, tuple[_Cell, _Cell]] = {}
-    for name, trials in column.items():
-        both = [task for task in column[category] if task in trials and name != category]
-        if both:
-            sides = [{task: by_task[task] for task in both} for by_task in (column[category], trials)]
-            cells[name] = _cell(sides[0], measured, seed), _cell(sides[1], measured, seed)
-    if not cells:
-        missing = dict.fromkeys(("rival_damage", "advantage", "advantage_low", "advantage_high"), float("nan"))
-        return {"rival": "", "rival_n_tasks": 0, **missing}
-    rival = max(cells, key=lambda name: cells[name][1].damage)
-    focus, strongest = cells[rival]
-    low, high = middle(focus.resampled - strongest.resampled)
+    """A category's heads on its own tasks, against those of the category whose heads do the most damage there."""
+    means = {
+        place: float(numbers.mean())
+        for place in range(len(categories))
+        if place != own and len(numbers := _numbers(damage[:, place]))
+    }
+    if not means or not len(_numbers(damage[:, own])):
+        missing = dict.fromkeys(("rival_damage", "advantage", "advantage_low", "advantage_high"), math.nan)
+        return {"rival": "", **missing}
+    rival = max(means, key=lambda place: means[place])
+    advantage, low, high = t_contrast([_numbers(damage[:, own] - damage[:, rival])], [1.0])
     return {
-        "rival": rival,
-        "rival_n_tasks": focus.n_tasks,
-        "rival_damage": strongest.damage,
-        "advantage": focus.damage - strongest.damage,
+        "rival": categories[rival],
+        "rival_damage": means[rival],
+        "advantage": advantage,
         "advantage_low": low,
         "advantage_high": high,
     }
 
 
-def _numbers(cell: _Cell) -> dict[str, float]:
-    (low, high), (control_low, control_high) = middle(cell.resampled), middle(cell.controls)
-    return {
-        "damage": cell.damage,
-        "low": low,
-        "high": high,
-        "p": p_value(cell.damage, cell.controls),
-        "n_controls": len(cell.controls),
-        "control_mean": cell.controls.mean() if len(cell.controls) else np.nan,
-        "control_low": control_low,
-        "control_high": control_high,
-        "n_tasks": cell.n_tasks,
-    }
-
-
-def _why_untested(
-    trials: Mapping[str, Trial], measured: Mapping[str, TaskDamage], cells: Sequence[_Cell], place: int, category: str
-) -> str:
-    """Why a category has no specificity, as a clause, or ""."""
-    reasons = [trial.reason for task, trial in trials.items() if measured[task].category == category]
-    if not reasons:
-        return "it has no task with held-out prompts"
-    if not cells[place].n_tasks:
-        return reasons[0]
-    if any(cell.n_tasks for at, cell in enumerate(cells) if at != place):
-        return ""
-    elsewhere = [trial.reason for task, trial in trials.items() if measured[task].category != category]
-    return f"on the tasks of other categories, {elsewhere[0]}" if elsewhere else _ALONE
+def _numbers(values: Float[np.ndarray, " _"]) -> Float[np.ndarray, " _"]:
+    return values[~np.isnan(values)]

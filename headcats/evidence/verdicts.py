@@ -1,64 +1,93 @@
 """Verdicts on categories, by one rule for every study, without options.
 
-A category is supported if
-
-- its tested heads are more specific than their relabellings within layers: exact one-sided p <= .05 among at least 19
-  of them (with fewer no p could be that small, and the test is inconclusive);
-- the 95 % interval of their specificity is above 0: heads that matter for everything differ between any two groups of
-  prompts by more than random heads that matter for nothing;
-- p <= .05 also among random sets without the tested heads, where at least 19 exist. Alone, this condition would call
-  11 to 17 % of exchangeable sets at 8 heads per layer, because these sets all come from one small pool.
-
-One relabelling in n keeps a given head in a layer of n heads. Where one head does all of the damage the exact p is
-about 1 / n, so no model with fewer than 20 heads per layer could support the category. If the exact p alone stays above
-.05, while at most 1 in 20 of at least 19 sets without its heads is as specific, the test is inconclusive. In all other
-cases the category is not supported.
-
-Verdicts are not corrected for their number. Contrasts on shared words are descriptive: their p are among disjoint
-controls and enter no verdict.
+A category is supported if both its signature and its causal statistic are larger than all but 5 % of the largest ones
+that relabelled tasks have in any category (family-wise p <= .05), and the 95 % interval of its specificity is above 0.
+It is not supported if either statistic is at most 0, or if that interval lies below what would be notable. Everything
+else is inconclusive, also where fewer than 20 labellings exist, since then no p could reach .05.
 """
+
+import math
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool, Float
+from scipy.special import ndtri
 
+from headcats.evidence.relabelling import Labellings, family_wise_p, maxima
+from headcats.evidence.signature import between_units, contrast, unit_contrasts
+from headcats.evidence.specificity import causal_statistic, unit_specificity
 from headcats.results.finding import by_category
 
 ALPHA = 0.05
-LEAST_CONTROLS = 19
-# Descriptive cut-offs, no test: joint damage differs from the sum of single ones by a factor of FAR, and any two
-# damages differ by NOTABLE of the gap.
+LEAST_LABELLINGS = 20
+# Descriptive cut-offs, no test: joint damage differs from the sum of single ones by a factor of FAR.
 FAR, NOTABLE = 1.5, 0.02
+"""Damages that differ by less than NOTABLE of the gap count as alike."""
 SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
-_FORMER = {"cannot be decided": INCONCLUSIVE, "does not stand": NOT_SUPPORTED, "stands": SUPPORTED}
+TESTS = ("signature", "causal")
+_POWER = 0.8
 
 
-def verdict(table: xr.Dataset) -> str:
-    """Whether one category is supported, from its row of what `headcats.evidence.specificity.specificity` returns."""
-    if not np.isfinite(table["specificity"].item()) or table["n_relabelled"].item() < LEAST_CONTROLS:
+def relabelling_table(
+    cosines: Float[np.ndarray, "task task"],
+    damage: Float[np.ndarray, "labelling task category"],
+    labellings: Labellings,
+    *,
+    tasks: list[str],
+    specificity: xr.Dataset,
+) -> xr.Dataset:
+    """Both statistics, their family-wise p, their error rate and the verdicts.
+
+    Every drawn labelling also takes its turn as the observed one among the other drawn ones: `turn_supported` says
+    whether it would have had a supported category, `error_rate` how many had. `damage` is NaN for tasks that do not
+    count. Variables: docs/schema.md, "Evidence nodes".
+    """
+    between = between_units(cosines, labellings)
+    difference, signature = contrast(between, labellings)
+    statistics = {"signature": signature, "causal": causal_statistic(damage, labellings)}
+    per_unit = {"signature": unit_contrasts(between, labellings), "causal": unit_specificity(damage, labellings)}
+    categories = specificity["category"].values
+    supported = _supported_in_turn(*statistics.values())
+    columns: dict[str, object] = {"signature_difference": ("category", difference[0])}
+    for name, values in statistics.items():
+        columns[name] = ("category", values[0])
+        columns[f"{name}_p"] = ("category", family_wise_p(values)[0])
+        columns[f"{name}_maximum"] = ("relabelling", maxima(values)[1:])
+        columns[f"unit_{name}"] = ("unit", per_unit[name])
+    table = xr.Dataset(
+        {
+            **columns,
+            "turn_supported": ("relabelling", supported),
+            "error_rate": float(supported.mean()) if len(supported) else math.nan,
+            "smallest_p": 1 / len(labellings.labels),
+            "n_possible": float(labellings.possible),
+            "unit_of_task": ("task", labellings.units),
+        },
+        coords={
+            "category": categories,
+            "relabelling": np.arange(1, len(labellings.labels)),
+            "task": tasks,
+            "task_category": ("task", categories[labellings.labels[0]]),
+            "unit_category": ("unit", categories[labellings.unit_labels[0]]),
+        },
+    )
+    table["units_needed"] = (
+        "category",
+        np.array([_units_needed(row, len(categories)) for _, row in by_category(table)]),
+    )
+    verdicts = [verdict(row, specificity.sel(category=name)) for name, row in by_category(table)]
+    return table.assign(verdict=("category", np.array(verdicts, dtype=str)))
+
+
+def verdict(row: xr.Dataset, damage: xr.Dataset) -> str:
+    """Whether one category is supported, from its rows of the tables `relabelling` and `specificity`."""
+    statistics = [row[name].item() for name in TESTS]
+    if row.sizes["relabelling"] + 1 < LEAST_LABELLINGS or np.isnan(statistics).any():
         return INCONCLUSIVE
-    enough_sets = table["specificity_n_controls"].item() >= LEAST_CONTROLS
-    if not table["specificity_low"].item() > 0 or (enough_sets and table["specificity_p"].item() > ALPHA):
+    if min(statistics) <= 0 or damage["specificity_high"].item() < NOTABLE:
         return NOT_SUPPORTED
-    if table["specificity_exact_p"].item() <= ALPHA:
-        return SUPPORTED
-    return INCONCLUSIVE if enough_sets else NOT_SUPPORTED
-
-
-def verdicts(table: xr.Dataset) -> xr.DataArray:
-    """The verdict of every category, text along `category`."""
-    texts = np.array([verdict(row) for _, row in by_category(table)], dtype=str)
-    return xr.DataArray(texts, dims="category", coords={"category": table["category"].values})
-
-
-def in_current_words(table: xr.Dataset) -> xr.Dataset:
-    """A saved table of evidence; with `verdict` and `reading` of older files in the words used now."""
-    if "verdict" in table:
-        texts = [_FORMER.get(text, text) for text in table["verdict"].values.tolist()]
-        table = table.assign(verdict=("category", np.array(texts, dtype=str)))
-    reading = table.attrs.get("reading", "")
-    for former, word in _FORMER.items():
-        reading = reading.replace(f" {former}", f": {word}").replace(f"`{former}`", f"`{word}`")
-    return table.assign_attrs(reading=reading) if "reading" in table.attrs else table
+    passed = max(row[f"{name}_p"].item() for name in TESTS) <= ALPHA and damage["specificity_low"].item() > 0
+    return SUPPORTED if passed else INCONCLUSIVE
 
 
 def damaged_more(table: xr.Dataset, category: str) -> list[str]:
@@ -68,7 +97,23 @@ def damaged_more(table: xr.Dataset, category: str) -> list[str]:
     return [target for target in row["target"].values.tolist() if row.sel(target=target).item() > least]
 
 
-def tasks_with_heads(table: xr.Dataset, target: str) -> str:
-    """On how many of a category's tested tasks there were heads, as "k of n tasks"; "" where on all of them."""
-    n, with_heads = int((table["task_category"] == target).sum()), int(table["n_tasks"].sel(target=target))
-    return f"{with_heads} of {n} tasks" if with_heads < n else ""
+def _supported_in_turn(*statistics: Float[np.ndarray, "labelling category"]) -> Bool[np.ndarray, " relabelling"]:
+    """Whether any category of a relabelling has a small p by every statistic, among the other relabellings."""
+    larger_p = np.stack([family_wise_p(values[1:]) for values in statistics]).max(axis=0)
+    return np.where(np.isnan(larger_p), 1.0, larger_p).min(axis=1, initial=1.0) <= ALPHA
+
+
+def _units_needed(row: xr.Dataset, n_categories: int) -> float:
+    """Units with which a one-sided test would find what the weaker statistic shows with 80 % probability.
+
+    At a level of .05 divided by the number of categories, from mean and standard deviation over the category's
+    units; NaN where no p is above .05, or no mean above 0.
+    """
+    needed, reach = [], ndtri(1 - ALPHA / n_categories) + ndtri(_POWER)
+    for name in TESTS:
+        own = row[f"unit_{name}"].values[row["unit_category"].values == row["category"].item()]
+        values = own[~np.isnan(own)]
+        if row[f"{name}_p"].item() > ALPHA and len(values) > 1 and values.mean() > 0:
+            n = math.ceil((reach * values.std(ddof=1) / values.mean()) ** 2)
+            needed.append(max(n, len(own) + 1))
+    return float(max(needed, default=math.nan))

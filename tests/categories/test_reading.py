@@ -57,8 +57,9 @@ def test_every_other_value_has_a_suffix_and_an_option(results, field):
 def test_all_at_once(results):
     reading = Reading(**{field: value for field, (value, _, _) in VARIANTS.items()})
     assert reading.file_suffix(results) == "".join(suffix for _, suffix, _ in VARIANTS.values())
-    helping = replace(reading, sign="helping").file_suffix(results)
-    assert reading.evidence_folder(results, ablated="all") == f"evidence{helping}-ablated@all"
+    # Neither sign nor rule nor min_tasks choose what is tested.
+    of_scores = "".join(VARIANTS[field][1] for field in ("label", "metric", "effect"))
+    assert reading.evidence_folder(results, ablated="all") == f"evidence{of_scores}-ablated@all"
 
 
 def test_the_options_give_the_reading_again(results):

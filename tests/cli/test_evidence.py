@@ -13,7 +13,6 @@ from headcats import cli
 
 TABLES = (
     "Damage by heads of (rows) to tasks of (columns)",
-    "The same by heads that are in no other category",
     "Damage on words that two categories share",
     "Heads ablated one after the other",
     "Self-repair",
@@ -58,43 +57,30 @@ def headcats(capfd, monkeypatch):
 def test_it_prints_every_table_and_the_reading_and_saves_them(headcats, results, model_folder, tmp_path):
     shutil.copytree(results, tmp_path / "results")
     code, text = headcats(
-        "evidence", tmp_path / "results", "--model", model_folder, "--n-prompts", 8, "--controls", 5, "--seed", 1
+        "evidence", tmp_path / "results", "--model", model_folder, "--n-prompts", 8, "--relabellings", 19, "--seed", 1
     )
     assert code == 0, text
     assert all(title in text for title in TABLES)
     assert re.search(r"[\d.]+ (s|min|h) for \d+ ablations? \(", " ".join(text.split())), text
-    for name in ("denoising_patch@last", "logit_diff", "fdr(alpha=0.05"):
+    for name in ("denoising_patch@last", "logit_diff", "inconclusive"):
         assert name in text
-    assert "Knowledge: inconclusive" in text
     assert "-0.00" not in text
     assert "query items" in text
     assert "replace earlier ones" not in text
     assert {path.name for path in (tmp_path / "results" / "evidence").iterdir()} == {
-        "specificity.nc", "exclusive.nc", "contrasts.nc", "curves.nc", "self_repair.nc",
+        "relabelling.nc", "specificity.nc", "contrasts.nc", "curves.nc", "self_repair.nc",
     }  # fmt: skip
-
-
-def test_a_map_without_members_prints_too(headcats, results, model_folder, tmp_path):
-    shutil.copytree(results, tmp_path / "results")
-    code, text = headcats(
-        "evidence", tmp_path / "results", "--model", model_folder, "--rule", "threshold:value=99", "--n-prompts", 8
-    )
-    assert code == 0, text
-    assert "Knowledge: inconclusive because" in text
-    assert "(0 undecided)" in text
-    assert "no numbers" in text
-    assert not any(title in text for title in TABLES[:-1])
 
 
 @pytest.mark.ci
 def test_evidence_of_another_kind_has_files_of_its_own(headcats, results, model_folder, tmp_path):
     folder = shutil.copytree(results, tmp_path / "results")
-    given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--controls", 2]
-    for number, more in enumerate(([], ["--min-tasks", 1], ["--seed", 3])):
+    given = ["evidence", folder, "--model", model_folder, "--n-prompts", 8, "--relabellings", 19]
+    for number, more in enumerate(([], ["--effect", "total", "--positions", "all"], ["--seed", 3])):
         code, text = headcats(*given, *more)
         assert code == 0, text
         assert ("replace earlier" in text) == (number == 2)
-    assert {path.name for path in folder.glob("evidence*")} == {"evidence", "evidence-min_tasks=1"}
+    assert {path.name for path in folder.glob("evidence*")} == {"evidence", "evidence-ablated@all"}
 
 
 def test_ctrl_c_is_one_line(headcats, results, model_folder, monkeypatch):
@@ -109,17 +95,11 @@ def test_ctrl_c_is_one_line(headcats, results, model_folder, monkeypatch):
 
 WRONG = {
     "folder": (["nowhere"], "nowhere is not a results folder"),
-    "rule": (["RESULTS", "--rule", "fdrr"], "Unknown rule 'fdrr'. Did you mean 'fdr'"),
-    "min tasks": (
-        ["RESULTS", "--min-tasks", "most"],
-        "min_tasks is 'half' or a whole number of at least 1; got 'most'",
-    ),
-    "no tasks": (["nowhere", "--min-tasks", "0"], "is 'half' or a whole number of at least 1; got '0'"),
-    "alpha": (["nowhere", "--rule", "fdr:alpha=2"], "fdr(alpha) must lie between 0 and 1, got 2"),
+    "rule": (["RESULTS", "--rule", "fdr"], "No such option: --rule"),
     "model": (["RESULTS", "--model", "mini"], "The results are of model 'model', and 'mini' is another one"),
     "positions": (["RESULTS", "--positions", "x1"], "positions must be 'last' or 'all'; got 'x1'"),
     "effect": (["nowhere", "--effect", "half"], "effect must be 'total' or 'task_specific'; got 'half'"),
-    "controls": (["nowhere", "--controls", "0"], "Invalid value for '--controls'"),
+    "relabellings": (["nowhere", "--relabellings", "18"], "Invalid value for '--relabellings'"),
     "prompts": (["nowhere", "--n-prompts", "1"], "Invalid value for '--n-prompts'"),
     "method": (["RESULTS", "--model", "nowhere", "--method", "denoise"], "hold no block of 'denoise'"),
 }

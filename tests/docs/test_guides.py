@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-GUIDES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("schema", "glossary")}
+NAMES = ("schema", "glossary", "relabelling")
+GUIDES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
 
 
 @pytest.mark.parametrize("name", GUIDES)

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from damages import damage, heads, trial
+from damages import damage, heads
 
 from headcats.evidence.contrasts import contrasts
 from headcats.evidence.findings import contrast_findings
 
 CATEGORY_OF = {"capital": "Knowledge", "french": "Translation", "reverse": "Algorithmic", "never_scored": "Translation"}
 CATEGORIES = ("Algorithmic", "Knowledge", "Translation")
-SETS = [heads("L0H0"), heads("L0H1"), heads("L0H2")]
+SETS = [heads("L0H0")]
 
 
 def measured():
@@ -18,8 +18,6 @@ def measured():
         "capital", "Knowledge", lambda members: 0.6, SETS, distractors=("french", "language", "never_scored")
     )
     capital.drop[np.array(capital.distractor_tasks) == "language"] = 0.4
-    capital.drop[:, capital.columns[SETS[1]]] = 0.3
-    capital.drop[:, capital.columns[SETS[2]]] = 2.0
     french = damage("french", "Translation", lambda _: 0.1, SETS, distractors=("capital", "german"))
     return {
         "capital": capital,
@@ -30,9 +28,8 @@ def measured():
 
 @pytest.fixture(scope="module")
 def table():
-    own = trial(["L0H0"], [["L0H1"], ["L0H2"]])
-    none = trial((), reason="none")
-    designed = {task: {"Knowledge": own, "Translation": own, "Algorithmic": none} for task in measured()}
+    own = heads("L0H0")
+    designed = {task: {"Knowledge": own, "Translation": own, "Algorithmic": ()} for task in measured()}
     return contrasts(designed, measured(), categories=CATEGORIES, category_of=CATEGORY_OF)
 
 
@@ -43,9 +40,6 @@ def test_by_hand(table):
     assert cell["own"].item() == pytest.approx(0.6)
     assert cell["elsewhere"].item() == pytest.approx(0.1)
     assert cell["difference"].item() == pytest.approx(0.5)
-    assert cell["control_mean"].item() == pytest.approx(((0.15 - 0.1) + (1.0 - 0.1)) / 2)
-    assert cell["p"].item() == 2 / 3
-    assert cell["n_controls"].item() == 2
     assert cell["note"].item() == ""
 
 
@@ -72,11 +66,7 @@ def test_both_differences_of_a_pair_are_told_with_their_sum(table):
     assert (back["category"], back["other"]) == ("Translation", "Knowledge")
     assert [back["damage"], back["elsewhere"]] == pytest.approx([0.1, 0.6])
     assert (back["n_first"], back["n_second"]) == (6, 8)
-    assert back["test"].fields == {"n": 2}
-    assert findings["evidence.descriptive"]["caution"] is None
-    changed["n_controls"][:] = 19
-    findings = {finding.id: finding.fields for finding in contrast_findings(changed)}
-    assert findings["evidence.descriptive"]["caution"].id == "evidence.p_too_small"
+    assert "evidence.descriptive" in findings
 
 
 def test_pairs_without_shared_words_are_said(table):
@@ -93,9 +83,8 @@ def test_a_category_against_itself_is_nothing(table):
 
 
 def test_heads_that_do_not_exist_are_a_reason():
-    none = trial((), reason="none")
-    designed = {task: dict.fromkeys(CATEGORIES, none) for task in measured()}
+    designed = {task: dict.fromkeys(CATEGORIES, ()) for task in measured()}
     found = contrasts(designed, measured(), categories=CATEGORIES, category_of=CATEGORY_OF)
     cell = found.sel(category="Knowledge", other="Translation")
     assert cell["note"].item().startswith("Knowledge has no")
-    assert np.isnan(cell["p"].item())
+    assert np.isnan(cell["difference"].item())

@@ -5,23 +5,22 @@ import pytest
 from damages import damage, heads
 
 from headcats.evidence.curves import RANDOM_SEQUENCES, curves, sequences, sets_of
-from headcats.evidence.trials import Selection
 from headcats.models.head import Head
 
 N_HEADS = {0: 4, 1: 8}
 OWN = heads("L1H0", "L0H0", "L1H1")
 
 
-def selections(**lengths):
-    """Task -> how many of the heads of A are known without it."""
-    return {
-        task: {"A": Selection(OWN[:length]), "B": Selection(reason="none"), "C": Selection(reason="none")}
-        for task, length in lengths.items()
-    }
+CATEGORY_OF = {"a1": "A", "a2": "A", "b1": "B", "b2": "B", "c1": "C", "t": "A"}
+
+
+def ordered(**lengths):
+    """Task -> as many of the heads of A as are known without it."""
+    return {task: {"A": OWN[:length], "B": (), "C": ()} for task, length in lengths.items()}
 
 
 def table(**lengths):
-    designed = sequences(selections(**lengths), N_HEADS, seed=0)
+    designed = sequences(ordered(**lengths), N_HEADS, category_of=CATEGORY_OF, seed=0)
     rate = {"a1": 0.2, "a2": 0.1, "b1": 0.01, "b2": 0.03, "c1": 0.0}
     measured = {
         task: damage(
@@ -40,7 +39,8 @@ def test_by_hand():
     np.testing.assert_allclose(others, [0.01, 0.02, 0.03], atol=1e-12)
     assert found["n_tasks"].sel(category="A", k=3).values.tolist() == [2, 3]
     assert found["random"].sizes["sequence"] == RANDOM_SEQUENCES
-    assert (found["random"].sel(category="A") == 0).all()
+    assert (found["random"].sel(category="A", side="own") == 0).all()
+    assert found["random"].sel(category="A", side="others").isnull().all()
     assert found["damage"].sel(category="B").isnull().all()
 
 
@@ -63,10 +63,23 @@ def test_random_sequences_grow_in_the_same_layers_without_the_heads():
     assert {OWN[:1], tuple(sorted(OWN[:2])), tuple(sorted(OWN))} <= needed
 
 
-def test_at_most_twelve_heads():
-    many = tuple(Head(layer, head) for layer in range(5) for head in range(4))
-    designed = sequences({"t": {"A": Selection(many)}}, dict.fromkeys(range(5), 8), seed=0)
-    assert len(designed["t"]["A"][0]) == 12
+def test_where_a_layer_is_used_up_the_nearest_one_takes_its_place():
+    n_heads = {0: 2, 1: 2, 2: 2, 4: 2}
+    many = heads("L4H0", "L4H1", "L1H0")
+    (_, random) = sequences({"t": {"A": many}}, n_heads, category_of=CATEGORY_OF, seed=0)["t"]["A"]
+    assert {tuple(head.layer for head in sequence) for sequence in random} == {(2, 2, 1)}
+    everything = tuple(Head(layer, head) for layer in n_heads for head in range(2))
+    assert (
+        sequences({"t": {"A": everything}}, n_heads, category_of=CATEGORY_OF, seed=0)["t"]["A"][1]
+        == [()] * RANDOM_SEQUENCES
+    )
+
+
+def test_the_same_heads_have_the_same_random_ones():
+    first, second = (sequences(ordered(a1=3), N_HEADS, category_of=CATEGORY_OF, seed=seed) for seed in (0, 0))
+    assert first == second
+    assert sequences(ordered(a1=3), N_HEADS, category_of=CATEGORY_OF, seed=1) != first
+    assert len(set(first["a1"]["A"][1])) > 1
 
 
 @pytest.mark.parametrize("lengths", [{"a1": 0, "b1": 0}, {}])

@@ -6,7 +6,7 @@ from planted import planted_model
 from specific import N_LAYERS, OWN, batches, tasks_of
 
 from headcats.errors import DataError
-from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
+from headcats.evidence.damage import blocks_needed, measure_damage
 from headcats.models.adapter import adapt
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -75,24 +75,6 @@ def test_sets_in_any_order_and_the_empty_set(material):
     assert found.shares([()]).tolist() == [0.0]
     np.testing.assert_array_equal(found.shares([SETS[1][::-1]]), found.shares([SETS[1]]))
     assert len(found.columns) == len(SETS)
-
-
-def test_the_bootstrap_moves_the_gap_along():
-    gap = np.linspace(1, 3, 16)
-    found = TaskDamage(
-        "t", "C", 0.5 * gap[:, None], gap, tuple(f"i{n // 2}" for n in range(16)), ("a", "b") * 8, {(Head(0, 0),): 0}
-    )
-    np.testing.assert_allclose(found.resampled((Head(0, 0),), seed=0), 0.5)
-    noisy = TaskDamage(
-        "t",
-        "C",
-        np.random.default_rng(0).standard_normal((16, 1)),
-        gap,
-        found.items,
-        found.distractor_tasks,
-        found.columns,
-    )
-    assert noisy.resampled((Head(0, 0),), seed=0).std() > 0.01
 
 
 def test_what_cannot_be_measured_says_why(material):

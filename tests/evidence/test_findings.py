@@ -3,150 +3,90 @@
 import numpy as np
 import pytest
 import xarray as xr
-from damages import category_a, damage, heads, trial
+from damages import by_agreement, labellings, tables
 
-from headcats.evidence.findings import multiplicity_findings, redundancy_findings, verdict_findings
-from headcats.evidence.specificity import specificity
-from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED, verdicts
-from headcats.results.finding import Finding
+from headcats.evidence.findings import redundancy_findings, verdict_findings
+from headcats.evidence.verdicts import INCONCLUSIVE, SUPPORTED
 
 
-def finding_on_a(n_requested=19, **options) -> Finding:
-    return verdict_findings(category_a(**options), n_requested=n_requested)[0]
+@pytest.fixture(scope="module")
+def pair():
+    drawn = labellings(4, 4, 4)
+    return tables(drawn, by_agreement(drawn))
 
 
-def random_tests(n_requested=19, **options) -> Finding:
-    """Relabellings and random sets."""
-    return finding_on_a(n_requested, **options).fields["tests"]
+def copied(pair):
+    return [table.copy(deep=True) for table in pair]
 
 
-def test_a_category_that_is_supported():
-    first, second = verdict_findings(category_a(), n_requested=19)
-    assert first.id == "evidence.tested_category"
-    assert (first.fields["category"], first.fields["verdict"]) == ("A", SUPPORTED)
-    assert [first.fields[name] for name in ("cost", "elsewhere", "difference")] == pytest.approx([0.6, 0.1, 0.5])
-    tests = first.fields["tests"].fields
-    assert (tests["reaching"], tests["n"], tests["exact"]) == (0, 19, 0.05)
-    assert (tests["sets"].fields["reaching"], tests["sets"].fields["n"], tests["sets"].fields["p"]) == (0, 19, 0.05)
-    assert (second.id, second.fields["categories"]) == ("evidence.untested", ["B"])
-    assert "(3 undecided)" in second.fields["reason"]
+def test_a_category_that_is_supported(pair):
+    findings = verdict_findings(*pair)
+    assert [finding.id for finding in findings] == ["evidence.tested_category"] * 3 + ["evidence.error_rate"]
+    fields = findings[0].fields
+    assert (fields["category"], fields["verdict"]) == ("A", SUPPORTED)
+    assert fields["cost"] - fields["elsewhere"] == pytest.approx(fields["difference"])
+    assert fields["likeness"] == pytest.approx(0.8)
+    assert fields["interval"].fields["low"] < fields["difference"] < fields["interval"].fields["high"]
+    assert fields["needed"] is None
+    assert fields["more"] is None
 
 
-def test_relabellings_that_keep_some_heads_are_inconclusive():
-    tests = random_tests(100, relabelled=100, as_specific=34, keeping=34)
-    assert (tests.fields["reaching"], tests.fields["exact"]) == (34, pytest.approx(35 / 101))
-    assert tests.fields["limit"].id == "evidence.some_keep_heads"
-    assert tests.fields["limit"].fields == {"apart": 66, "reaching": 0, "keeping": 34}
-    limit = random_tests(24, relabelled=24, as_specific=3, keeping=24).fields["limit"]
-    assert limit.id == "evidence.all_keep_heads"
+def test_the_error_rate_is_said_with_its_numbers(pair):
+    rate = verdict_findings(*pair)[-1].fields
+    assert (rate["n"], rate["tasks"], rate["units"]) == (200, 12, 12)
+    assert rate["rate"] == pair[0]["error_rate"]
+
+
+def test_the_tasks_that_would_be_needed_are_said_of_inconclusive_categories_alone(pair):
+    table, damage = copied(pair)
+    table["units_needed"][:] = 9.0
+    assert verdict_findings(table, damage)[0].fields["needed"] is None
+    table["causal_p"][:] = 0.2
+    first = verdict_findings(table, damage)[0].fields
+    assert (first["verdict"], first["needed"].fields) == (INCONCLUSIVE, {"n": 9, "n_own": 4})
+
+
+def test_fewer_than_twenty_labellings_are_one_sentence():
+    drawn = labellings(3, 3)
+    (finding,) = verdict_findings(*tables(drawn, by_agreement(drawn)))
+    assert finding.id == "evidence.few_labellings"
+    assert (finding.fields["n"], finding.fields["smallest"]) == (10, 0.1)
+
+
+def test_heads_that_matter_more_elsewhere_are_named(pair):
+    table, damage = copied(pair)
+    damage["damage"].loc[{"category": "A", "target": "C"}] = 0.9
+    (target,) = verdict_findings(table, damage)[0].fields["more"].fields["targets"]
+    assert target.fields == {"target": "C", "damage": 0.9}
+
+
+def test_the_rival_may_do_more_and_changes_no_verdict(pair):
+    table, damage = copied(pair)
+    for name, value in (("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1)):
+        damage[name].loc[{"category": "A"}] = value
+    finding = verdict_findings(table, damage)[0]
+    assert finding.fields["verdict"] == SUPPORTED
+    rival = finding.fields["rival"].fields
+    assert (rival["damage"], rival["interval"].fields) == (0.8, {"low": 0.1, "high": 0.3})
+    assert (rival["amount"].id, rival["amount"].fields) == ("evidence.less", {"amount": 0.2})
 
 
 @pytest.mark.parametrize(
-    ("keeping", "apart", "reaching", "kind"), [(31, 69, 3, "some_keep_heads"), (30, 70, 4, "contradiction")]
+    ("change", "reason"),
+    [
+        (lambda t: t.assign(task_category=("task", ["B"] * 12)), "no_task"),
+        (lambda t: t.assign(task_category=("task", ["A", *"BBBBBBBBBBB"])), "single_task"),
+        (lambda t: t.assign(unit_of_task=("task", np.zeros(12, dtype=int))), "one_block"),
+        (lambda t: t.assign(damaged=("task", np.zeros(12, dtype=bool))), "nothing_damaged"),
+        (lambda t: t, "no_rival"),
+    ],
 )
-def test_relabellings_without_its_heads_may_contradict_the_random_sets(keeping, apart, reaching, kind):
-    finding = finding_on_a(100, relabelled=100, as_specific=34, keeping=keeping)
-    limit = finding.fields["tests"].fields["limit"]
-    assert finding.fields["verdict"] == INCONCLUSIVE
-    assert limit.id == f"evidence.{kind}"
-    assert (limit.fields["apart"], limit.fields["reaching"]) == (apart, reaching)
-
-
-def test_heads_that_matter_more_elsewhere_are_named():
-    (target,) = finding_on_a(own=0.2, elsewhere=0.5).fields["more"].fields["targets"]
-    assert target.fields == {"target": "B", "damage": pytest.approx(0.5)}
-    for own, elsewhere in ((0.2, 0.21), (0.5, 0.2), (-0.3, -0.1), (-0.3, 0.01)):
-        assert finding_on_a(own=own, elsewhere=elsewhere).fields["more"] is None
-
-
-def test_few_random_sets_are_counted():
-    sets = random_tests(controls=18, reaching=18).fields["sets"].fields
-    assert (sets["reaching"], sets["n"], sets["p"], sets["few"].id) == (18, 18, 1.0, "evidence.too_few")
-    assert sets["missing"].fields["n"] == 18
-    assert random_tests(controls=0).fields["sets"].id == "evidence.no_sets"
-
-
-@pytest.mark.parametrize("n", [18, 1])
-def test_eighteen_relabellings_are_one_too_few(n):
-    tests = random_tests(100, relabelled=n, controls=100)
-    assert (tests.id, tests.fields["n"]) == ("evidence.few_relabellings", n)
-    assert tests.fields["missing"].fields == {"n": n, "n_requested": 100, "heads": None}
-
-
-def test_missing_sets_are_counted():
-    tests = random_tests(100, relabelled=63, controls=30).fields
-    assert (tests["missing"].fields["n"], tests["sets"].fields["missing"].fields["n"]) == (63, 30)
-
-
-def test_a_difference_that_is_not_told_from_zero_has_its_interval():
-    table = category_a(own=0.11, noise=1.0)
-    for name in ("specificity_p", "specificity_exact_p"):
-        table[name].loc[{"category": "A"}] = 0.05
-    limit = verdict_findings(table, n_requested=19)[0].fields["tests"].fields["limit"]
-    assert limit.id == "evidence.not_above_zero"
-    assert limit.fields["low"] < 0 < limit.fields["high"]
-
-
-@pytest.mark.parametrize(("matched", "kind"), [("thirds", "thirds_of_layers"), ("layers", "layers")])
-def test_sets_matched_by_thirds_are_marked(matched, kind):
-    assert random_tests(matched=matched).fields["sets"].fields["matched"].id == f"evidence.{kind}"
-
-
-def test_exclusive_heads_are_named_so():
-    first, second = verdict_findings(category_a(), n_requested=19, exclusive=True)
-    assert first.fields["heads"].id == "evidence.exclusive_heads"
-    assert second.fields["exclusive"].id == "evidence.by_exclusive"
-
-
-def test_a_shared_reason_is_given_once():
-    none = trial((), reason="the rule calls no head of it")
-    measured = {task: damage(task, task.upper(), lambda members: 0.5, [heads("L0H0")]) for task in ("a", "b")}
-    table = specificity({task: {"A": none, "B": none} for task in measured}, measured, categories=("A", "B"), seed=0)
-    (finding,) = verdict_findings(table, n_requested=19)
-    assert finding.fields["categories"] == ["A", "B"]
-    assert verdict_findings(table, n_requested=19, exclusive=True, beside=table) == []
-
-
-def test_the_same_heads_are_not_told_twice():
-    table = category_a()
-    (finding,) = verdict_findings(table, n_requested=19, exclusive=True, beside=table)
-    assert (finding.id, finding.fields) == ("evidence.same_heads", {"category": "A"})
-
-
-def test_the_rival_may_do_more_and_changes_no_verdict():
-    table = category_a()
-    for name, value in (
-        ("rival_damage", 0.8), ("advantage", -0.2), ("advantage_low", -0.3), ("advantage_high", -0.1),
-        ("rival_n_tasks", 1),
-    ):  # fmt: skip
-        table[name].loc[{"category": "A"}] = value
-    table["rival"] = ("category", ["B", ""])
-    finding = verdict_findings(table, n_requested=19)[0]
-    assert finding.fields["verdict"] == SUPPORTED
-    rival = finding.fields["rival"].fields
-    assert (rival["rival"], rival["damage"], rival["low"], rival["high"]) == ("B", 0.8, 0.1, 0.3)
-    assert (rival["amount"].id, rival["amount"].fields) == ("evidence.less", {"amount": 0.2})
-    assert rival["tasks"].id == "evidence.these_tasks"
-    table["rival_n_tasks"][:] = 0
-    some = verdict_findings(table, n_requested=19)[0].fields["rival"].fields["tasks"]
-    assert some.fields == {"n": 0, "n_own": 1}
-
-
-def test_tasks_without_heads_are_counted():
-    own, none = trial(["L0H0"]), trial((), reason="none")
-    measured = {
-        task: damage(task, task[0].upper(), lambda members: 0.5, [heads("L0H0")]) for task in ("a1", "a2", "b1")
-    }
-    designed = {task: {"A": none if task == "a2" else own, "B": none} for task in measured}
-    table = specificity(designed, measured, categories=("A", "B"), seed=0)
-    assert verdict_findings(table, n_requested=19)[0].fields["tasks"].fields == {"tasks": "1 of 2 tasks"}
-
-
-def test_verdicts_are_counted():
-    table = category_a().assign(verdict=verdicts)
-    assert [finding.fields["n"] for finding in multiplicity_findings(table)] == [1]
-    assert [finding.fields["n"] for finding in multiplicity_findings(table, table)] == [2]
-    assert multiplicity_findings(table.isel(category=[1])) == []
+def test_what_could_not_be_tested_has_its_reason(pair, change, reason):
+    table, damage = copied(pair)
+    table["causal"].loc[{"category": "A"}] = np.nan
+    finding = verdict_findings(change(table), damage)[0]
+    assert (finding.id, finding.fields["verdict"]) == ("evidence.untested", INCONCLUSIVE)
+    assert finding.fields["reason"].id == f"evidence.{reason}"
 
 
 def test_joint_damage_is_compared_with_the_sum_of_single_ones():

@@ -1,88 +1,130 @@
-"""Verdicts: one declared rule."""
+"""Verdicts: one declared rule, and its own error rate."""
 
+import numpy as np
 import pytest
-import xarray as xr
-from damages import category_a
-from hypothesis import given
-from hypothesis import strategies as st
+from damages import by_agreement, labellings, tables
 
 from headcats.evidence.verdicts import (
     INCONCLUSIVE,
-    LEAST_CONTROLS,
+    LEAST_LABELLINGS,
     NOT_SUPPORTED,
+    NOTABLE,
     SUPPORTED,
-    in_current_words,
+    damaged_more,
     verdict,
-    verdicts,
 )
 
 
-def verdict_on_a(**options) -> str:
-    return verdict(category_a(**options).sel(category="A"))
+@pytest.fixture(scope="module")
+def drawn():
+    return labellings(4, 4, 4)
 
 
-def test_supported():
-    assert verdicts(category_a()).values.tolist() == [SUPPORTED, INCONCLUSIVE]
+@pytest.fixture(scope="module")
+def supported(drawn):
+    return tables(drawn, by_agreement(drawn))
 
 
-def test_relabellings_that_keep_some_heads_are_inconclusive():
-    options = {"relabelled": 100, "as_specific": 34, "keeping": 34}
-    assert category_a(**options)["specificity_p"].sel(category="A") == 0.05
-    assert verdict_on_a(**options) == INCONCLUSIVE
+def changed(pair, **values):
+    """The verdict on A with some of its numbers replaced."""
+    row, damage = (table.sel(category="A").copy(deep=True) for table in pair)
+    for name, value in values.items():
+        for table in (row, damage):
+            if name in table:
+                table[name] = value
+    return verdict(row, damage)
 
 
-def test_relabellings_decide_against_it_where_disjoint_sets_do_not_speak_for_it():
-    assert verdict_on_a(relabelled=100, as_specific=34, controls=18) == NOT_SUPPORTED
-    assert verdict_on_a(relabelled=100, as_specific=34, controls=40, reaching=9) == NOT_SUPPORTED
+def test_supported(supported):
+    tested, _ = supported
+    assert tested["verdict"].values.tolist() == [SUPPORTED] * 3
+    # Relabellings that leave one category as it is reach its statistic.
+    assert (tested["signature_p"] <= 0.02).all()
+    assert (tested["causal_p"] <= 0.02).all()
 
 
-def test_disjoint_sets_count_where_there_are_enough():
-    assert verdict_on_a(controls=19, reaching=1) == NOT_SUPPORTED
-    assert verdict_on_a(controls=18, reaching=18) == SUPPORTED
+def test_both_tests_and_the_interval_are_needed(supported):
+    assert changed(supported) == SUPPORTED
+    assert changed(supported, signature_p=0.0501) == INCONCLUSIVE
+    assert changed(supported, causal_p=0.0501) == INCONCLUSIVE
+    assert changed(supported, specificity_low=-0.001) == INCONCLUSIVE
+    assert changed(supported, specificity_low=np.nan) == INCONCLUSIVE
+    assert changed(supported, signature_p=0.05, causal_p=0.05) == SUPPORTED
 
 
-@pytest.mark.parametrize("n", [18, 1])
-def test_eighteen_relabellings_are_one_too_few(n):
-    assert verdict_on_a(relabelled=n, controls=100) == INCONCLUSIVE
+def test_against_it_speak_a_statistic_below_zero_or_a_damage_of_nothing(supported):
+    assert changed(supported, signature=-0.1) == NOT_SUPPORTED
+    assert changed(supported, causal=0.0) == NOT_SUPPORTED
+    assert changed(supported, specificity_high=NOTABLE - 1e-6) == NOT_SUPPORTED
+    assert changed(supported, specificity_high=NOTABLE, specificity_low=-1.0) == INCONCLUSIVE
 
 
-def test_a_difference_that_is_not_told_from_zero_is_not_supported():
-    table = category_a(own=0.11, noise=1.0)
-    assert table["specificity_low"].sel(category="A") < 0
-    for name in ("specificity_p", "specificity_exact_p"):
-        table[name].loc[{"category": "A"}] = 0.05
-    assert verdict(table.sel(category="A")) == NOT_SUPPORTED
+@pytest.mark.parametrize("name", ["signature", "causal"])
+def test_nothing_is_said_where_nothing_was_tested(supported, name):
+    assert changed(supported, **{name: np.nan, "causal_p": 0.01}) == INCONCLUSIVE
 
 
-@given(*[st.integers(0, 60)] * 4)
-def test_the_rule_is_both_p_and_their_numbers(relabelled, as_specific, controls, reaching):
-    as_specific, reaching = min(as_specific, relabelled), min(reaching, controls)
-    table = category_a(relabelled=relabelled, as_specific=as_specific, controls=controls, reaching=reaching)
-    exact, p = (1 + as_specific) / (1 + relabelled), (1 + reaching) / (1 + controls)
-    enough = controls >= LEAST_CONTROLS
-    if relabelled < LEAST_CONTROLS:
-        expected = INCONCLUSIVE
-    elif enough and p > 0.05:
-        expected = NOT_SUPPORTED
-    elif exact <= 0.05:
-        expected = SUPPORTED
-    else:
-        expected = INCONCLUSIVE if enough else NOT_SUPPORTED
-    assert verdict(table.sel(category="A")) == expected
+def test_nineteen_labellings_are_one_too_few():
+    for n, expected in ((LEAST_LABELLINGS - 2, INCONCLUSIVE), (LEAST_LABELLINGS - 1, SUPPORTED)):
+        drawn = labellings(4, 4, 4, n=n)
+        tested, _ = tables(drawn, by_agreement(drawn))
+        assert tested["smallest_p"] == 1 / (n + 1)
+        assert set(tested["verdict"].values.tolist()) == {expected}
 
 
-def test_older_files_are_read_in_current_words():
-    reading = "A stands: 0.60.\nB does not stand: 0.\nC cannot be decided by heads.\n(`stands` or `does not stand`)"
-    stored = xr.Dataset(
-        {"verdict": ("category", ["stands", "does not stand", "cannot be decided", SUPPORTED])},
-        attrs={"reading": reading},
-    )
-    table = in_current_words(stored)
-    assert table["verdict"].values.tolist() == [SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE, SUPPORTED]
-    first, second, third, last = table.attrs["reading"].splitlines()
-    assert first == "A: supported: 0.60."
-    assert second.startswith("B: not supported")
-    assert third.startswith("C: inconclusive by")
-    assert "stand" not in last
-    assert in_current_words(table).identical(table)
-    assert in_current_words(xr.Dataset(attrs={"kind": "other"})).attrs == {"kind": "other"}
+def test_the_error_rate_is_that_of_the_relabellings_among_themselves(supported, drawn):
+    tested, _ = supported
+    assert tested["error_rate"] == tested["turn_supported"].mean() <= 0.05
+    # A relabelling with the largest maximum by both tests is supported in its turn.
+    alike = by_agreement(drawn)[0]
+    cosines = 0.8 * (drawn.labels[7][:, None] == drawn.labels[7])
+    damages = np.tile(alike * 0 + 0.1, (len(drawn.labels), 1, 1))
+    damages[7] += 0.5 * drawn.members[7]
+    other, _ = tables(drawn, damages, cosines)
+    assert other["turn_supported"].values.nonzero()[0].tolist() == [6]
+    assert other["error_rate"] == 1 / 200
+
+
+def test_the_number_of_tasks_that_would_be_needed(drawn):
+    noisy = np.random.default_rng(3).normal(0.3, 0.1, (12, 3)) + 0.05 * drawn.members[0]
+    wide, _ = tables(drawn, np.tile(noisy, (201, 1, 1)))
+    row = wide.sel(category="A")
+    values = row["unit_causal"].values[row["unit_category"].values == "A"]
+    reach = 2.128045 + 0.841621  # of .05 / 3 and of .8
+    expected = np.ceil((reach * values.std(ddof=1) / values.mean()) ** 2)
+    assert row["causal_p"] > 0.05
+    assert values.mean() > 0
+    assert row["units_needed"] == max(expected, 5)
+
+
+def test_no_number_of_tasks_helps_a_statistic_that_points_the_other_way(supported, drawn):
+    assert supported[0]["units_needed"].isnull().all()
+    against, _ = tables(drawn, by_agreement(drawn, own=0.05, elsewhere=0.3))
+    assert against["verdict"].values.tolist() == [NOT_SUPPORTED] * 3
+    assert against["units_needed"].isnull().all()
+
+
+def test_heads_that_matter_more_elsewhere_are_named(supported):
+    table = supported[1].copy(deep=True)
+    assert damaged_more(table, "A") == []
+    for own, elsewhere, named in (
+        (0.2, 0.5, True), (0.2, 0.21, False), (0.5, 0.2, False), (-0.3, -0.1, False), (-0.3, 0.01, False),
+    ):  # fmt: skip
+        table["damage"].loc[{"category": "A"}] = [own, elsewhere, -1.0]
+        assert damaged_more(table, "A") == damaged_more(table.sel(category="A"), "A") == ["B"] * named
+
+
+def test_one_category_or_two_tasks_are_inconclusive():
+    for sizes in ((4,), (1, 1), (3, 0)):
+        drawn = labellings(*sizes)
+        tested, _ = tables(drawn, np.full((1, sum(sizes), len(sizes)), 0.3))
+        assert tested["smallest_p"] == 1.0
+        assert set(tested["verdict"].values.tolist()) == {INCONCLUSIVE}
+        assert np.isnan(tested["error_rate"])
+
+
+def test_tasks_that_lost_all_their_damage_are_no_verdict(drawn):
+    tested, _ = tables(drawn, np.full((201, 12, 3), np.nan))
+    assert tested["verdict"].values.tolist() == [INCONCLUSIVE] * 3
+    assert tested["causal"].isnull().all()
+    assert tested["error_rate"] == 0

@@ -134,6 +134,9 @@ OF_RESULTS = {
     "method_agreement": "hc.evidence.method_agreement(hc.evidence.method_scores(results))",
     "layer_profile": "hc.categorize(hc.score(results))",
     "set_counts": "hc.overlap(hc.categorize(hc.score(results)))",
+    "relabelled_tasks": (
+        'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
+    ),
     "ablation_curves": 'hc.run_evidence(model, results)["curves"], or xarray.load_dataset("DIR/evidence/curves.nc")',
 }
 

@@ -54,16 +54,16 @@ def test_every_identifier_has_a_template():
          "removal of a wrong one.")),
         ("caution.unfinished", {"tasks": list("abcdefghij")},
          "The run was stopped before it came to a, b, c, d, e, f, g, h and 2 more: the same command goes on with it."),
-        ("evidence.untested", {"categories": ["a", "b", "c"], "verdict": "inconclusive", "reason": "of it",
-                               "exclusive": line("evidence.by_exclusive")},
-         "a, b and c: inconclusive by heads in no other category, each because of it."),
+        ("evidence.untested", {"category": "a", "verdict": "inconclusive",
+                               "reason": line("evidence.single_task", task="t")},
+         "a: inconclusive because it cannot be tested apart from its only task, t."),
+        ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},
+         ("Of 200 relabellings of these 40 tasks (19 that do not share words), 0.5% had a supported category: so often "
+         "the procedure supports labels that mean nothing.")),
         ("evidence.redundancy", {"category": "a", "summed": 0.001, "joint": 0.22,
                                  "comparison": line("evidence.far_more")},
          ("a: ablating its heads one at a time costs 0.001 of the gap in sum, all at once 0.22: far more, a sign that "
          "they stand in for each other.")),
-        ("evidence.few_relabellings", {"n": 1, "alpha": 0.05,
-                                       "missing": line("evidence.only", n=1, n_requested=19, heads=None)},
-         "with 1 relabelling within layers p cannot fall to 0.05; only 1 of the 19 asked for exist"),
         ("validation.scored", {"usable": 1, "n": 2}, "1 of 2 tasks can be scored."),
     ],
 )  # fmt: skip

@@ -12,7 +12,6 @@ import xarray as xr
 
 from headcats.categories.reading import EVIDENCE, EVIDENCE_TABLES, Reading
 from headcats.errors import StorageError
-from headcats.evidence.verdicts import in_current_words
 from headcats.results.folder import read_table, slug, table_bytes
 from headcats.results.whole_file import write_whole
 
@@ -67,7 +66,7 @@ def _lacking(test: Path) -> list[str]:
 
 def _tree(test: Path) -> xr.DataTree:
     again = f"`headcats evidence {test.parent}`"
-    nodes = {f"/{name}": in_current_words(read_table(test / f"{name}.nc", again=again)) for name in EVIDENCE_TABLES}
+    nodes = {f"/{name}": read_table(test / f"{name}.nc", again=again) for name in EVIDENCE_TABLES}
     tree = xr.DataTree.from_dict(nodes)
     tree.attrs = {name: nodes["/specificity"].attrs[name] for name in ("reading", "options", "left_out")}
     return tree

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
-from headcats.evidence.verdicts import LEAST_CONTROLS, damaged_more, tasks_with_heads
+from headcats.evidence.verdicts import damaged_more
 from headcats.results.finding import (
     Finding,
     Table,
@@ -24,7 +24,6 @@ from headcats.results.finding import (
 
 # Direct and total effects below this share of the gap are not listed.
 _LEAST = 0.001
-_LINES = ["damage", "95 %", "random 95 %", "p (sets)", "exact p (n)"]
 _SIDES = ("own", "other")
 
 
@@ -32,66 +31,57 @@ def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
     """What `hc.run_evidence` returns: how heads were tested, the tables of each test, what they say, the verdicts."""
     options = json.loads(evidence.attrs["options"])
     nodes = {name: node.to_dataset() for name, node in evidence.children.items()}
-    tested = {name: nodes[name] for name in ("specificity", "exclusive")}
-    matchings = "+".join(text for data in tested.values() for text in data["matched"].values.tolist())
     yield paragraph(
         "evidence.tested",
         effect=line("evidence.task_specific") if options["effect"] == "task_specific" else None,
-        thirds=line("evidence.thirds") if "thirds" in matchings.split("+") else None,
-        **{name: options[name] for name in ("method", "metric", "rule", "positions", "n_prompts")},
+        **{name: options[name] for name in ("method", "metric", "positions", "n_prompts")},
     )
-    if _any_heads(nodes["specificity"]):
-        yield from _tables(nodes, tested)
+    if (nodes["specificity"]["heads"] != "").any():
+        yield from _tables(nodes)
     else:
         yield paragraph("evidence.no_heads")
     yield paragraph("evidence.reading")
     for text in evidence.attrs["reading"].splitlines():
         yield item("evidence.statement", text=text)
+    yield _verdicts(nodes)
+
+
+def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
     rows = [
         [
             name,
-            *(data["verdict"].sel(category=name).item() for data in tested.values()),
+            row["verdict"].item(),
+            number_text(row["signature_difference"]),
+            number_text(row["signature_p"], 3),
+            share_text(nodes["specificity"]["specificity"].sel(category=name).item()),
+            number_text(row["causal_p"], 3),
             ", ".join(damaged_more(nodes["specificity"], name)),
         ]
-        for name in nodes["specificity"]["category"].values.tolist()
+        for name, row in by_category(nodes["relabelling"])
     ]
-    columns = ["category", "by its heads", "by those in no other category", "its heads damage more"]
-    yield table("evidence.verdicts", columns, rows)
+    columns = ["category", "verdict", "likeness", "p", "specificity", "p ", "its heads damage more"]
+    return table("evidence.verdicts", columns, rows, numeric=columns[2:6])
 
 
-def _any_heads(data: xr.Dataset) -> bool:
-    return bool((data["heads"] != "").any())
-
-
-def _tables(nodes: dict[str, xr.Dataset], tested: dict[str, xr.Dataset]) -> Iterator[Finding]:
-    yield paragraph("evidence.columns", least=LEAST_CONTROLS)
-    for name, data in tested.items():
-        if not _any_heads(data):
-            yield paragraph("evidence.exclusive_none")
-        elif name == "exclusive" and data["heads"].equals(nodes["specificity"]["heads"]):
-            yield paragraph("evidence.exclusive_same")
-        else:
-            yield _matrix(f"evidence.{name}", data)
-            yield _tested(data)
-            if (data["rival"] != "").any():
-                yield _rivals(data)
+def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
+    yield paragraph("evidence.columns")
+    yield _matrix(nodes["specificity"])
+    yield _tested(nodes["specificity"])
+    if (nodes["specificity"]["rival"] != "").any():
+        yield _rivals(nodes["specificity"])
     yield _contrasts(nodes["contrasts"])
     yield from _curves(nodes["curves"])
     yield from _self_repair(nodes["self_repair"])
 
 
-def _matrix(id: str, data: xr.Dataset) -> Table:
+def _matrix(data: xr.Dataset) -> Table:
     targets = data["target"].values.tolist()
     rows = []
     for name, row in by_category(data):
-        if not _any_heads(row):
-            rows.append([name, "no heads", *[""] * (len(targets) + 1), row["verdict"].item()])
-            continue
-        cells = [_cell(row.sel(target=target), "", tasks_with_heads(row, target)) for target in targets]
-        parts = [[name], _LINES, *cells, _cell(row, "specificity_"), [row["verdict"].item()]]
-        # One row of the table per line, so that a line that has to be folded does not shift the others.
-        rows += [list(texts) for texts in itertools.zip_longest(*parts, fillvalue="")]
-    return table(id, ["heads of", "", *targets, "specificity", "verdict"], rows)
+        cells = [_cell(row.sel(target=target), "damage") for target in targets]
+        cells.append(_cell(row, "specificity", "specificity_"))
+        rows += [[name, *(cell[0] for cell in cells)], ["", *(cell[1] for cell in cells)]]
+    return table("evidence.specificity", ["heads of", *targets, "specificity"], rows)
 
 
 def _tested(data: xr.Dataset) -> Table:
@@ -107,26 +97,15 @@ def _rivals(data: xr.Dataset) -> Table:
     for name, row in by_category(data):
         if rival := row["rival"].item():
             damage, more = row["rival_damage"].item(), row["advantage"].item()
-            n, bounds = str(int(row["rival_n_tasks"])), _ends(row, "advantage_")
-            rows.append([name, n, share_text(damage + more), rival, share_text(damage), share_text(more), bounds])
-    columns = ["tasks of", "n", "by own heads", "rival", "by the rival's", "difference", "95 %"]
-    return table("evidence.rivals", columns, rows, numeric=("n", "by own heads", "by the rival's", "difference"))
+            shares = [share_text(value) for value in (damage + more, damage, more)]
+            rows.append([name, shares[0], rival, *shares[1:], _ends(row, "advantage_")])
+    columns = ["tasks of", "by own heads", "rival", "by the rival's", "difference", "95 %"]
+    return table("evidence.rivals", columns, rows, numeric=("by own heads", "by the rival's", "difference"))
 
 
-def _cell(cell: xr.Dataset, prefix: str, tasks: str = "") -> list[str]:
-    """One text for each of `_LINES`."""
-    value = cell[prefix.rstrip("_") or "damage"].item()
-    if not np.isfinite(value):
-        return ["-"]
-    lines = [
-        f"{share_text(value)}{f' (on {tasks})' if tasks else ''}",
-        _ends(cell, prefix),
-        _ends(cell, f"{prefix}control_"),
-        f"{number_text(cell[f'{prefix}p'], 3)} ({int(cell[f'{prefix}n_controls'])})",
-    ]
-    if prefix:
-        lines.append(f"{number_text(cell['specificity_exact_p'], 3)} ({int(cell['n_relabelled'])})")
-    return lines
+def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:
+    """A value and its interval."""
+    return (share_text(cell[name].item()), _ends(cell, ends)) if np.isfinite(cell[name].item()) else ("-", "")
 
 
 def _contrasts(data: xr.Dataset) -> Table:
@@ -144,14 +123,12 @@ def _contrasts(data: xr.Dataset) -> Table:
                 f"{share_text(cell['own'].item())} ({cell['own_prompts'].item()})",
                 f"{share_text(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
                 share_text(cell["difference"].item()),
-                _ends(cell, "control_"),
-                number_text(cell["p"], 3),
                 share_text(cell["interaction"].item()),
                 cell["note"].item() or tasks if shared_prompts else str(line("evidence.no_shared_prompt")),
             ]
         )
-    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "random", "p*", "both", "tasks"]
-    return table("evidence.contrasts", columns, rows, numeric=columns[2:8])
+    columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "both", "tasks"]
+    return table("evidence.contrasts", columns, rows, numeric=columns[2:6])
 
 
 def _curves(data: xr.Dataset) -> Iterator[Finding]:
@@ -163,10 +140,11 @@ def _curves(data: xr.Dataset) -> Iterator[Finding]:
             steps = [side.isel(k=place) for side in sides]
             counts = [int(step["n_tasks"]) for step in steps]
             if sum(counts):
-                cells = [(share_text(step["damage"].item()), _range(step["random"].values)) for step in steps]
+                own, others = (share_text(step["damage"].item()) for step in steps)
                 mark = "*" if counts != all_tasks else ""
-                rows.append([name, f"{k}{mark}", *cells[0], str(counts[0]), *cells[1], str(counts[1])])
-    columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "random ", "n "]
+                random = _range(steps[0]["random"].values)
+                rows.append([name, f"{k}{mark}", own, random, str(counts[0]), others, str(counts[1])])
+    columns = ["heads of", "heads", "own tasks", "random", "n", "other categories", "n "]
     yield table("evidence.curves", columns, rows, numeric=columns[1:])
     if any(row[1].endswith("*") for row in rows):
         yield line("evidence.fewer_tasks")

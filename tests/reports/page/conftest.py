@@ -23,7 +23,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", HeadcatsWarning)
         hc.run(model, suite=counting_suite(), methods=METHODS, n_prompts=12, n_demos=2, out=home / "results")
-        hc.run_evidence(model, home / "results", n_prompts=4, controls=8)
+        hc.run_evidence(model, home / "results", n_prompts=4, relabellings=19)
     return home / "results"
 
 

@@ -117,9 +117,11 @@ def test_evidence_is_shown_where_it_is_saved_and_named_where_it_is_not(page: Pat
     assert "Verdicts" in with_it
     assert "headcats evidence" not in with_it
     assert "ablation_curves_own_0" in page.read_text(encoding="utf-8")
-    # The evidence that is saved is on other categories.
-    other = section(written(copied, min_tasks=1), "evidence")
-    assert f"headcats evidence {copied.as_posix()} --min-tasks 1" in other
+    # Neither rule nor min_tasks choose what is tested.
+    assert "Verdicts" in section(written(copied, min_tasks=1), "evidence")
+    # The evidence that is saved is by other scores.
+    other = section(written(copied, method="mean_ablation"), "evidence")
+    assert f"headcats evidence {copied.as_posix()} --method mean_ablation@all" in other
     assert sentence("evidence.other_choice", name="the default") in other
     assert sentence("evidence.helping_only") in section(written(copied, sign="suppressing"), "evidence")
     shutil.rmtree(copied / "evidence")

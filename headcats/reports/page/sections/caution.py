@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 
-from headcats.evidence.verdicts import LEAST_CONTROLS
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Facts, Folded, Part, section
 from headcats.results.declaration import approximation_label, controls_of
@@ -83,5 +82,3 @@ def _of_map(material: Material) -> Iterator[Finding]:
         yield note("caution.undecided", n=undecided, total=total)
     if material.evidence and (left_out := json.loads(material.evidence[0].attrs["left_out"])):
         yield note("caution.left_out", tasks=list(left_out))
-    if min(material.run.manifest.model.heads, default=0) < LEAST_CONTROLS + 1:
-        yield note("caution.few_heads", least=LEAST_CONTROLS + 1)

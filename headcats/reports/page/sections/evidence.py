@@ -12,7 +12,7 @@ from headcats.reports.page.parts import Code, Drawn, Folded, Part, section
 from headcats.reports.page.saved import robustness_folder, saved_robustness
 from headcats.reports.text.agreement import agreement_findings, half_findings, replicate_findings
 from headcats.reports.text.evidence import evidence_findings
-from headcats.results.finding import Finding, line, note
+from headcats.results.finding import line, note
 
 
 @section("Evidence: are the categories real?")
@@ -28,8 +28,8 @@ def evidence(material: Material) -> Iterator[Part]:
         if material.reading.sign == "suppressing":
             yield line("evidence.helping_only")
         else:
-            command = material.command("evidence", "method", "metric", "effect", "rule", "min-tasks")
-            yield from _missing(material, command, line("evidence.not_judged"), line("evidence.missing"))
+            yield line("evidence.missing")
+            yield Code(material.command("evidence", "method", "metric", "effect"))
     for folder, files in material.incomplete_evidence.items():
         yield note("evidence.incomplete", folder=folder, files=files)
     for place, (folder, tree) in enumerate(material.other_evidence.items()):
@@ -45,7 +45,9 @@ def robustness(material: Material) -> Iterator[Part]:
     saved = material.folder and saved_robustness(material.folder, robustness_folder(material.reading))
     if not saved:
         command = material.command("compare", "rule", "min-tasks", "sign")
-        yield from _missing(material, command, line("robustness.not_judged"), line("robustness.missing"))
+        yield line("robustness.not_judged" if material.not_judged else "robustness.missing")
+        if not material.not_judged:
+            yield Code(command)
         return
     yield from agreement_findings(saved.agreement, saved.left_out)
     yield from replicate_findings(saved.members, sign=material.reading.sign)
@@ -53,17 +55,15 @@ def robustness(material: Material) -> Iterator[Part]:
         yield from half_findings(saved.halves, title=str(saved.halves.attrs["title"]))
 
 
-def _missing(material: Material, command: str, not_judged: Finding, missing: Finding) -> Iterator[Part]:
-    if material.not_judged:
-        yield not_judged
-    else:
-        yield missing
-        yield Code(command)
-
-
 def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
-    """The curves, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
-    curves = tree["curves"].to_dataset().assign_attrs(categories=categories)  # for the colours of the suite
+    """The figures, how heads were tested, the verdicts and what the numbers say; the numbers themselves folded."""
+    # With the colours of the suite.
+    relabelling, curves = (
+        tree[name].to_dataset().assign_attrs(categories=categories) for name in ("relabelling", "curves")
+    )
+    if relabelling.sizes["relabelling"]:
+        figure = lookup("figure", "relabelled_tasks")(relabelling)
+        yield Drawn(f"relabelled_tasks_{name}", figure, line("evidence.relabelled_figure"))
     if bool(curves["damage"].notnull().any()):
         figure = lookup("figure", "ablation_curves")(curves)
         yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))

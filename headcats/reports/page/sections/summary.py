@@ -6,7 +6,7 @@ import xarray as xr
 
 from headcats.categories.membership import head_table
 from headcats.errors import pluralize
-from headcats.evidence.verdicts import SUPPORTED, damaged_more
+from headcats.evidence.verdicts import LEAST_LABELLINGS, SUPPORTED, damaged_more
 from headcats.reports.page.material import Material
 from headcats.reports.page.parts import Part, section
 from headcats.results.finding import Finding, by_category, first_names, item, line
@@ -65,18 +65,18 @@ def _heads(material: Material) -> Iterator[Finding]:
 
 
 def _verdicts(material: Material) -> Iterator[Finding]:
-    specificity, exclusive = (material.evidence[0][name].to_dataset() for name in ("specificity", "exclusive"))
-    yield line("summary.tested")
-    for category, row in by_category(specificity):
-        verdict, by_exclusive = (tests["verdict"].item() for tests in (row, exclusive.sel(category=category)))
-        targets = damaged_more(specificity, category)
+    relabelling, specificity = (material.evidence[0][name].to_dataset() for name in ("relabelling", "specificity"))
+    rate, n = relabelling["error_rate"].item(), relabelling.sizes["relabelling"]
+    shown = line("summary.error_rate", rate=rate, n=n) if n + 1 >= LEAST_LABELLINGS else None
+    yield line("summary.tested", rate=shown)
+    for category, row in by_category(relabelling):
+        verdict, targets = row["verdict"].item(), damaged_more(specificity, category)
         but = "though" if verdict == SUPPORTED else "and"
         yield item(
             "summary.verdict",
             category=category,
             verdict=verdict,
             damage=line("summary.damages_more", but=but, targets=targets) if targets else None,
-            exclusive=line("summary.exclusive", verdict=by_exclusive) if by_exclusive != verdict else None,
         )
 
 

@@ -1,0 +1,88 @@
+"""The tasks of a finished run with other labels: real effects, real joint ablations, headcats' own verdicts."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import headcats as hc
+from headcats.categories.reading import Reading, resolve_tested
+from headcats.errors import DataError
+from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling
+from headcats.evidence.damage import measure_damage
+from headcats.evidence.held_out import Options, labelled_study
+from headcats.evidence.signature import similarity
+from headcats.evidence.specificity import is_damaged, specificity
+from headcats.evidence.verdicts import ALPHA, SUPPORTED, relabelling_table
+from headcats.results.run_results import RunResults
+from headcats.study.evidence_run import held_out_prompts, scores_of_halves
+from headcats.study.restore import restored_model, restored_study
+from headcats.sweeps.tree import HeadSet
+
+PROMPTS = 16
+
+
+class Bench:
+    """A finished run whose damages are measured once for every set of heads that any partition needs."""
+
+    def __init__(self, folder: Path, *, relabellings: int, seed: int) -> None:
+        run = RunResults(hc.load(folder))
+        self.options = Options(relabellings=relabellings, seed=seed)
+        self.model = restored_model(run.manifest, run.manifest.model.name)
+        self.halves = scores_of_halves(run, resolve_tested(Reading.parse(), run), seed=seed)
+        tasks = self.halves[0]["task"].values.tolist()
+        self.held = held_out_prompts(self.model, run, restored_study(run.manifest), tasks, n_prompts=PROMPTS, seed=seed)
+        self.categories = [entry["name"] for entry in json.loads(self.halves[0].attrs["categories"])]
+        self.damages: dict[str, dict[HeadSet, float]] = {task: {} for task in self.held.batches}
+
+    def verdicts(self, rng: np.random.Generator) -> dict[str, Any]:
+        """What `evidence` says of a random partition; categories keep their sizes."""
+        tasks = list(self.held.batches)
+        names = rng.permutation([self.held.category_of[task] for task in tasks])
+        held = type(self.held)(
+            self.held.batches,
+            {**self.held.category_of, **dict(zip(tasks, names.tolist(), strict=True))},
+            self.held.items,
+            self.held.reference,
+        )
+        study = labelled_study(held, self.halves, self.categories, self.options)
+        damages, heads = [], {}
+        for task, (sets, which) in zip(
+            study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True
+        ):
+            self._measure(task, sets)
+            damages.append(damage_by_labelling(np.array([self.damages[task][heads] for heads in sets]), sets, which))
+            heads[task] = {name: sets[which[0, place]] for place, name in enumerate(self.categories)}
+        damage = np.stack(damages, axis=1)
+        damage[:, ~is_damaged(damage)] = np.nan
+        table = specificity(damage, study.labellings, heads, {}, categories=self.categories)
+        tested = relabelling_table(
+            similarity(*study.effects), damage, study.labellings, tasks=study.tasks, specificity=table
+        )
+        return {
+            "supported": (tested["verdict"] == SUPPORTED).values.tolist(),
+            "signature": (tested["signature_p"] <= ALPHA).values.tolist(),
+            "causal": (tested["causal_p"] <= ALPHA).values.tolist(),
+            "error_rate": tested["error_rate"].item(),
+        }
+
+    def _measure(self, task: str, sets: list[HeadSet]) -> None:
+        known = self.damages[task]
+        new = [heads for heads in sets if heads not in known]
+        if not new:
+            return
+        try:
+            measured = measure_damage(
+                self.model,
+                self.held.batches[task],
+                new,
+                category="",
+                reference=self.held.reference,
+                positions=self.options.positions,
+                seed=self.options.seed,
+            )
+        except DataError:
+            known |= dict.fromkeys(new, float("nan"))
+        else:
+            known |= dict(zip(new, measured.shares(new).tolist(), strict=True))

@@ -1,0 +1,86 @@
+"""The heads of a category that are tested on a task: those with the largest effect beyond other categories.
+
+They are chosen without the task.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headcats.evidence.relabelling import Labellings, mean_over
+from headcats.models.head import Head
+from headcats.sweeps.tree import HeadSet
+
+TESTED_HEADS = 4
+
+Effects = Float[np.ndarray, "task head"]
+
+
+def specific_effects(
+    effects: Effects, members: Float[np.ndarray, "labelling task category"]
+) -> Float[np.ndarray, "labelling category head"]:
+    """Mean effect on a category's tasks minus the mean over the other categories of their mean effects.
+
+    NaN for a category without tasks, or where no other category has one.
+    """
+    return minus_other_categories(mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members))
+
+
+def minus_other_categories(means: Float[np.ndarray, "*row category cell"]) -> Float[np.ndarray, "*row category cell"]:
+    """Every category's value minus the mean over the other categories that have one; NaN where none has."""
+    has = ~np.isnan(means)
+    values = np.where(has, means, 0.0)
+    n_others = has.sum(axis=-2, keepdims=True) - has
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return means - (values.sum(axis=-2, keepdims=True) - values) / np.where(n_others > 0, n_others, np.nan)
+
+
+def most_specific(
+    specific: Float[np.ndarray, "*row head"], layers: Int[np.ndarray, " head"]
+) -> Int[np.ndarray, "*row place"]:
+    """Places of the 4 heads with the largest values, the largest first, at most half of any layer (but one).
+
+    -1 where no head is left, and for rows without numbers.
+    """
+    left = np.where(np.isnan(specific), -np.inf, specific)
+    most = {layer: max(1, int((layers == layer).sum()) // 2) for layer in layers.tolist()}
+    taken = {layer: np.zeros(left.shape[:-1], dtype=int) for layer in most}
+    places = []
+    for _ in range(TESTED_HEADS):
+        best = left.argmax(axis=-1)
+        value = np.take_along_axis(left, best[..., None], axis=-1)[..., 0]
+        places.append(np.where(np.isfinite(value), best, -1))
+        np.put_along_axis(left, best[..., None], -np.inf, axis=-1)
+        for layer in most:
+            taken[layer] += layers[best] == layer
+            left[(taken[layer] >= most[layer])[..., None] & (layers == layer)] = -np.inf
+    return np.stack(places, axis=-1)
+
+
+def chosen_sets(
+    effects: Effects, labellings: Labellings, heads: Sequence[Head]
+) -> list[tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]]:
+    """Sets of heads that any labelling picks, task by task, and which of them each labelling and category picks.
+
+    Heads are chosen on the tasks of other units, so never on the task itself, nor on tasks of its category that share
+    its words. The empty set stands where a category has no such task.
+    """
+    layers = np.array([head.layer for head in heads])
+    members = labellings.members
+    chosen = []
+    for task in range(len(effects)):
+        others = labellings.units != labellings.units[task]
+        specific = specific_effects(effects[others], members[:, others])
+        places = np.sort(most_specific(specific, layers), axis=-1)
+        distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)
+        sets = [tuple(heads[place] for place in row if place >= 0) for row in distinct.tolist()]
+        chosen.append((sets, which.reshape(places.shape[:-1])))
+    return chosen
+
+
+def damage_by_labelling(
+    damage: Float[np.ndarray, " set"], sets: Sequence[HeadSet], which: Int[np.ndarray, "labelling category"]
+) -> Float[np.ndarray, "labelling category"]:
+    """Damage to one task by the set that each labelling picks for each category; NaN for the empty set."""
+    return np.where([bool(members) for members in sets], damage, np.nan)[which]

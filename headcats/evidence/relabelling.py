@@ -1,0 +1,146 @@
+"""Other labels for the same tasks: what a verdict on categories is measured against.
+
+If categories mean nothing, any label could have been any other task's. Tasks that ask about the same words are alike
+for that reason alone, so blocks of them keep their labels together; docs/relabelling.md derives the test.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from headcats.statistics.random_streams import stream
+
+SHARED_WORDS = 1 / 3
+"""Share of its query items from which on a task is linked with another one, for the task with fewer items."""
+# Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Labellings:
+    """Labels of tasks, and others that are as likely if labels mean nothing.
+
+    Attributes:
+        labels: Category of every task, as a place in the list of categories; the true labels come first. No two rows
+            divide the tasks alike.
+        units: Number of the unit of every task: what counts as one replicate. A block of one category is a unit; of a
+            block with several categories every task is.
+        possible: Number of ways to divide the tasks that could have been drawn, the true one among them.
+        n_categories: Length of the list of categories.
+    """
+
+    labels: Int[np.ndarray, "labelling task"]
+    units: Int[np.ndarray, " task"]
+    possible: int
+    n_categories: int
+
+    @property
+    def members(self) -> Float[np.ndarray, "labelling task category"]:
+        """1 where a task has the label."""
+        return _indicators(self.labels, self.n_categories)
+
+    @property
+    def unit_labels(self) -> Int[np.ndarray, "labelling unit"]:
+        """Labels of the units."""
+        return self.labels[:, np.unique(self.units, return_index=True)[1]]
+
+    @property
+    def unit_members(self) -> Float[np.ndarray, "labelling unit category"]:
+        """1 where a unit has the label."""
+        return _indicators(self.unit_labels, self.n_categories)
+
+    @property
+    def tasks_of_units(self) -> Float[np.ndarray, "task unit"]:
+        """1 where a task belongs to a unit."""
+        return _indicators(self.units, int(self.units.max(initial=-1)) + 1)
+
+
+def vocabulary_blocks(items: Sequence[Collection[str]]) -> Int[np.ndarray, " task"]:
+    """Number of each task's block, from the query items of every task: blocks are tasks linked by shared words.
+
+    Two tasks are linked if they share at least a third of the items of the one with fewer; chains of links are one
+    block.
+    """
+    words = [set(of_task) for of_task in items]
+    blocks = np.arange(len(words))
+    for task, first in enumerate(words):
+        for other, second in enumerate(words[:task]):
+            fewer = min(len(first), len(second))
+            if fewer and len(first & second) >= SHARED_WORDS * fewer:
+                blocks[blocks == blocks[task]] = blocks[other]
+    return np.unique(blocks, return_inverse=True)[1]
+
+
+def draw_labellings(
+    labels: Int[np.ndarray, " task"], blocks: Int[np.ndarray, " task"], *, n_categories: int, n: int, seed: int
+) -> Labellings:
+    """The labels of some tasks and up to `n` others, drawn without repetition.
+
+    A block with several categories exchanges labels between its tasks. Blocks of one category exchange theirs as
+    wholes. So the same blocks have several categories in every labelling.
+    """
+    groups = [np.flatnonzero(blocks == block) for block in range(blocks.max(initial=-1) + 1)]
+    pure = [group for group in groups if len(set(labels[group].tolist())) == 1]
+    mixed = [group for group in groups if len(set(labels[group].tolist())) > 1]
+    parts = [labels[[group[0] for group in pure]], *(labels[group] for group in mixed)]
+    counts = np.array([np.bincount(part, minlength=n_categories) for part in parts if len(part)], dtype=int)
+    # Categories with the same numbers of blocks and tasks can trade names, which divides the tasks as before.
+    alike = Counter(map(tuple, counts.T.tolist())) if len(counts) else Counter()
+    names = math.prod(math.factorial(number) for profile, number in alike.items() if any(profile))
+    possible = math.prod(_arrangements(row) for row in counts.tolist()) // names
+    draws = stream(seed, *map(str, labels.tolist()), "relabelling tasks")
+    drawn = {_division(labels): labels}
+    while len(drawn) < min(n + 1, possible):
+        new = labels.copy()
+        for group, label in zip(pure, draws.permutation(parts[0]), strict=True):
+            new[group] = label
+        for group in mixed:
+            new[group] = draws.permutation(labels[group])
+        drawn.setdefault(_division(new), new)
+    units = blocks * len(labels)
+    for group in mixed:
+        units[group] += np.arange(len(group))
+    units = np.unique(units, return_inverse=True)[1]
+    return Labellings(np.stack(list(drawn.values())), units, possible, n_categories)
+
+
+def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:
+    """For every labelling and category, the share of labellings with a category whose statistic is as large.
+
+    One-sided; the labelling itself counts as one of them. NaN without a statistic.
+    """
+    reaching = (maxima(statistic)[:, None, None] >= statistic - _TIE).sum(axis=0)
+    return np.where(np.isnan(statistic), np.nan, reaching / max(1, len(statistic)))
+
+
+def maxima(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, " labelling"]:
+    """The largest statistic of every labelling; -inf where no category has one."""
+    return np.where(np.isnan(statistic), -np.inf, statistic).max(axis=1, initial=-np.inf)
+
+
+def mean_over(
+    values: Float[np.ndarray, "*row task cell"], groups: Float[np.ndarray, "*row task group"]
+) -> Float[np.ndarray, "*row group cell"]:
+    """Mean over the tasks of every group; NaN do not count, and are the mean where there is nothing else."""
+    counted = ~np.isnan(values)
+    sums = np.einsum("...tg,...tc->...gc", groups, np.where(counted, values, 0.0), optimize=True)
+    with np.errstate(invalid="ignore"):
+        return sums / np.einsum("...tg,...tc->...gc", groups, counted.astype(float), optimize=True)
+
+
+def _indicators(labels: Int[np.ndarray, "*cell"], n: int) -> Float[np.ndarray, "*cell label"]:
+    return (labels[..., None] == np.arange(n)).astype(float)
+
+
+def _division(labels: Int[np.ndarray, " task"]) -> tuple[int, ...]:
+    """The same for labels that differ by the names of categories alone."""
+    first = {label: place for place, label in enumerate(dict.fromkeys(labels.tolist()))}
+    return tuple(first[label] for label in labels.tolist())
+
+
+def _arrangements(counts: Sequence[int]) -> int:
+    return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))

@@ -1,0 +1,150 @@
+"""How large the statistics of the categories are beside those that relabelled tasks give."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import xarray as xr
+
+from headcats.errors import DataError
+from headcats.figures.colours import HATCH, TEXT, UNCLASSIFIED, named_palette, suite_colours
+from headcats.figures.figure import figure
+from headcats.figures.panels.axes import Axis, scale_over
+from headcats.figures.panels.grid import PanelGrid
+from headcats.figures.panels.layout import Panel, Plot
+from headcats.figures.panels.text import escaped, hover
+from headcats.figures.tables import require
+
+_TESTS = {"signature": "Signature: alike effects", "causal": "Ablation: damage of its own"}
+_VARIABLES: dict[str, tuple[str, ...]] = {
+    **{f"{test}{part}": ("category",) for test in _TESTS for part in ("", "_p")},
+    **{f"{test}_maximum": ("relabelling",) for test in _TESTS},
+    "verdict": ("category",),
+    "turn_supported": ("relabelling",),
+}
+_LEVEL = 0.95
+RELABELLED = "relabelled"
+_HEIGHT, _CELL = 260, 70  # pixels
+_SPREAD = 0.38  # of the dots, in cells
+
+
+@figure
+def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", title: str | None = None) -> PanelGrid:
+    """Both statistics of every category beside the largest ones that relabelled tasks have in any category.
+
+    One panel per test. First column: a dot for every relabelling, at the largest statistic of any of its categories;
+    dark where the procedure would have called one of them supported. Dotted line: 5 % of these lie above it. Then the
+    true labels of each category, in its colour: filled where the category is supported.
+
+    Args:
+        relabelling: As `hc.run_evidence(...)["relabelling"]` holds it, or `evidence/relabelling.nc` of a results
+            folder: `signature, signature_p, causal, causal_p, verdict (category)`, `signature_maximum, causal_maximum,
+            turn_supported (relabelling)`. 1 to 8 categories; colours come from the attribute `categories` where there
+            is one, otherwise they are those that a suite gives them.
+        palette: As in `overlap_map`.
+        title: Written above the panels.
+
+    Returns:
+        The figure. `hc.figures.data(fig)` has one row per test and dot: `test` ("signature", "causal"), `label` (the
+        category, or "relabelled"), `statistic`, `p` (family-wise; NaN for relabelled tasks), `supported`.
+
+    Raises:
+        DataError: a variable or dimension is missing, or no category.
+        UnknownNameError: unknown palette.
+
+    Example:
+        >>> import xarray as xr
+        >>> import headcats as hc
+        >>> relabelling = xr.load_dataset("results/mini-icl/evidence/relabelling.nc")
+        >>> fig = hc.figures.relabelled_tasks(relabelling)
+        >>> sorted(set(hc.figures.data(fig).test))
+        ['causal', 'signature']
+    """
+    table = 'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
+    require(relabelling, _VARIABLES, figure="relabelled_tasks", table=table, counted=False)
+    if not relabelling.sizes["category"]:
+        raise DataError(f"relabelled_tasks expects at least one category; got none. Pass {table}.")
+    colours = named_palette(palette, suite_colours(relabelling)).categories
+    frame = _frame(relabelling.sel(category=list(colours)))
+    x = Axis("place", 1 + len(colours), labels=[RELABELLED, *colours], slanted=True)
+    panels = []
+    for test, name in _TESTS.items():
+        rows = frame[frame["test"] == test]
+        y = scale_over(rows["statistic"].min(), rows["statistic"].max(), "statistic", default=(-1.0, 1.0))
+        traces = [_relabelled(rows), _critical(rows, x.n), _categories(rows, colours)]
+        panels.append(Panel(name, [Plot(x, y, (_CELL * x.n, _HEIGHT), traces)]))
+    return PanelGrid(panels, frame, title, _caption(relabelling))
+
+
+def _frame(relabelling: xr.Dataset) -> pd.DataFrame:
+    names = [str(name) for name in relabelling["category"].values]
+    parts = []
+    for test in _TESTS:
+        maxima = relabelling[f"{test}_maximum"].to_numpy()
+        drawn = {"label": RELABELLED, "statistic": maxima, "p": math.nan, "supported": relabelling["turn_supported"]}
+        observed = {
+            "label": names,
+            "statistic": relabelling[test].to_numpy(),
+            "p": relabelling[f"{test}_p"].to_numpy(),
+            "supported": (relabelling["verdict"] == "supported").to_numpy(),
+        }
+        parts += [pd.DataFrame({"test": test} | columns) for columns in (drawn, observed)]
+    return pd.concat(parts, ignore_index=True).astype({"supported": bool})
+
+
+def _relabelled(rows: pd.DataFrame) -> go.Scatter | None:
+    drawn = rows[(rows["label"] == RELABELLED) & np.isfinite(rows["statistic"])]
+    if not len(drawn):
+        return None
+    said = np.where(drawn["supported"], "would have had a supported category", "no category would have been supported")
+    template = "<b>relabelled tasks</b>, largest statistic %{statistic:.3f}<br>%{said}"
+    return go.Scatter(
+        x=np.linspace(-_SPREAD, _SPREAD, len(drawn)),
+        y=drawn["statistic"].to_numpy(),
+        mode="markers",
+        marker={"size": 5, "color": [TEXT if supported else UNCLASSIFIED for supported in drawn["supported"]]},
+        name="relabelled tasks",
+        **hover(template, drawn.assign(said=said), y="statistic"),
+    )
+
+
+def _critical(rows: pd.DataFrame, n: int) -> go.Scatter | None:
+    drawn = rows.loc[(rows["label"] == RELABELLED) & np.isfinite(rows["statistic"]), "statistic"]
+    if not len(drawn):
+        return None
+    level = float(np.quantile(drawn, _LEVEL))
+    line = {"color": HATCH, "width": 1, "dash": "dot"}
+    return go.Scatter(x=[-0.5, n - 0.5], y=[level, level], mode="lines", line=line, name="5 % above", hoverinfo="skip")
+
+
+def _categories(rows: pd.DataFrame, colours: dict[str, str]) -> go.Scatter | None:
+    observed = rows[(rows["label"] != RELABELLED) & np.isfinite(rows["statistic"])]
+    if not len(observed):
+        return None
+    places = {name: place for place, name in enumerate(colours, start=1)}
+    template = "<b>%{label}</b>, true labels<br>statistic %{statistic:.3f}, family-wise p %{p:.3g}"
+    return go.Scatter(
+        x=[places[name] for name in observed["label"]],
+        y=observed["statistic"].to_numpy(),
+        mode="markers",
+        marker={
+            "size": 13,
+            "symbol": ["diamond" if supported else "diamond-open" for supported in observed["supported"]],
+            "color": [colours[name] for name in observed["label"]],
+            "line": {"width": 2},
+        },
+        name="true labels",
+        cliponaxis=False,
+        **hover(template, observed.assign(label=[escaped(name) for name in observed["label"]]), y="statistic"),
+    )
+
+
+def _caption(relabelling: xr.Dataset) -> list[str]:
+    n, turns = relabelling.sizes["relabelling"], int(relabelling["turn_supported"].sum())
+    return [
+        f"dots: largest statistic of any category in each of {n} relabellings of the tasks",
+        "dotted: 5 % of them lie above",
+        "◆ true labels, supported; ◇ not",
+        f"dark dots: {turns} of {n} relabellings would have had a supported category",
+    ]

@@ -1,0 +1,51 @@
+"""Worlds of labels: what is planted, and what is counted."""
+
+import numpy as np
+import pytest
+import recovery
+from recovery_parts import labels, session
+from recovery_parts.label_worlds import NULL, PARTLY, POWER, LabelStudy, verdicts
+
+STUDY = LabelStudy(relabellings=99)
+
+
+def test_own_heads_are_supported_and_identical_tasks_are_not():
+    own = verdicts("three heads of its own, .1", STUDY, np.random.default_rng(1))
+    assert sum(own["supported"]) >= 3
+    same = verdicts("identical tasks", STUDY, np.random.default_rng(1))
+    assert not any(same["supported"])
+    assert 0 <= same["error_rate"] <= 0.05
+
+
+def test_worlds_hold_what_they_name():
+    own = POWER["three heads of its own, .1"](STUDY.labels, np.random.default_rng(0)).reshape(4, 5, 48)
+    assert ((own == 0.1).all(axis=1).sum(axis=1) == 3).all()
+    assert ((own > 0).any(axis=1).sum(axis=0) <= 1).all()
+    fragile = NULL["fragility by category, 1 2 4 8, weakest .05 of .2"](STUDY.labels, np.random.default_rng(0))
+    np.testing.assert_allclose(fragile[[5, 10, 15]].sum(axis=1) / fragile[0].sum(), [2, 4, 8])
+    assert all(world(STUDY.labels, np.random.default_rng(0)).shape == (20, 48) for world in (NULL | PARTLY).values())
+
+
+def test_shares_are_counted_by_what_is_claimed():
+    found = [
+        {"supported": [True, False], "signature": [True, True], "causal": [True, False], "error_rate": 0.0},
+        {"supported": [False, False], "signature": [True, False], "causal": [False, False], "error_rate": 0.02},
+    ]
+    rows = {claim: labels._row("w", claim, found) for claim in ("any category", "of the categories")}
+    assert rows["any category"]["supported"] == 0.5
+    assert rows["any category"]["signature"] == 1.0
+    assert rows["of the categories"]["supported"] == 0.25
+    assert labels._row("w", "the category without", found)["signature"] == 0.5
+    assert rows["any category"]["error_rate"] == 0.01
+
+
+def test_partitions_need_a_results_folder():
+    with pytest.raises(SystemExit, match="--results"):
+        session.run(recovery.options(["--work", "partitions", "--quick"]))
+
+
+@pytest.mark.ci
+def test_the_work_prints_every_world(capsys):
+    session.run(recovery.options(["--work", "labels", "--quick", "--repetitions", "1", "--processes", "1"]))
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in (NULL | POWER | PARTLY))

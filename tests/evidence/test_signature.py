@@ -1,0 +1,85 @@
+"""Signature: alike effects within categories, without what all tasks share."""
+
+import numpy as np
+import pytest
+from damages import labellings
+
+from headcats.evidence.relabelling import draw_labellings, family_wise_p
+from headcats.evidence.signature import between_units, contrast, similarity, unit_contrasts
+
+
+def planted(own: float, *, fragility=(1.0, 1.0, 1.0, 1.0), noise: float = 0.04, seed: int = 0):
+    """Effects on both halves: six heads serve all tasks, three more each category."""
+    draws = np.random.default_rng(seed)
+    true = np.repeat(np.arange(4), 5)
+    effects = np.zeros((20, 48))
+    effects[:, :6] = draws.uniform(0.1, 0.3, 6)
+    for category in range(4):
+        effects[np.ix_(true == category, range(10 + 3 * category, 13 + 3 * category))] = own
+    effects *= np.array(fragility)[true][:, None]
+    return [effects + draws.normal(0, noise, effects.shape) for _ in range(2)]
+
+
+def p_values(halves):
+    drawn = labellings(5, 5, 5, 5)
+    return family_wise_p(contrast(similarity(*halves), drawn)[1])[0]
+
+
+def test_own_heads_are_seen_beside_generic_ones():
+    assert (p_values(planted(0.1)) <= 0.05).all()
+    assert not (p_values(planted(0.0)) <= 0.05).any()
+
+
+def test_fragile_tasks_are_not_alike_for_being_fragile():
+    """Cosines of whole rows call the most fragile category in each of these studies."""
+    called = [(p_values(planted(0.0, fragility=(0.25, 0.5, 1, 2), seed=seed)) <= 0.05).any() for seed in range(12)]
+    assert sum(called) <= 2
+
+
+def test_similarity_is_symmetric_and_knows_no_units():
+    first, second = planted(0.1)
+    found = similarity(first, second)
+    np.testing.assert_allclose(found, found.T)
+    np.testing.assert_allclose(found, similarity(second, first))
+    np.testing.assert_allclose(found, similarity(first * 7, second * np.linspace(1, 9, 20)[:, None]))
+    assert (abs(found) <= 1 + 1e-12).all()
+
+
+def test_a_row_of_zeros_is_like_nothing():
+    first, second = planted(0.1)
+    first[3] = second[3] = 0
+    assert (similarity(first, second)[3] == 0).all()
+    assert (similarity(first * 0, second * 0) == 0).all()
+
+
+def test_contrast_by_hand():
+    """Two units of A, three of B."""
+    cosines = np.zeros((5, 5))
+    cosines[0, 1] = cosines[1, 0] = 0.9
+    cosines[2:, 2:] = 0.3
+    cosines[0, 4] = cosines[4, 0] = 0.6
+    np.fill_diagonal(cosines, 1.0)  # takes no part
+    drawn = labellings(2, 3)
+    between = between_units(cosines, drawn)
+    difference, statistic = contrast(between, drawn)
+    np.testing.assert_allclose(difference[0], [0.9 - 0.1, 0.3 - 0.1])
+    np.testing.assert_allclose(statistic[0], difference[0] / np.sqrt([1 + 1 / 6, 1 / 3 + 1 / 6]))
+    np.testing.assert_allclose(unit_contrasts(between, drawn), [0.9 - 0.2, 0.9, 0.3, 0.3, 0.3 - 0.3])
+
+
+def test_a_block_of_one_category_is_one_unit():
+    labels, blocks = np.array([0, 0, 0, 1, 1]), np.array([0, 0, 1, 2, 3])
+    drawn = draw_labellings(labels, blocks, n_categories=2, n=100, seed=0)
+    cosines = np.arange(25.0).reshape(5, 5) / 25
+    between = between_units(cosines + cosines.T, drawn)
+    assert between.shape == (4, 4)
+    assert between[0, 1] == pytest.approx(np.mean([cosines[0, 2] + cosines[2, 0], cosines[1, 2] + cosines[2, 1]]))
+    assert np.isnan(np.diagonal(between)).all()
+
+
+def test_a_category_of_one_unit_has_no_pair():
+    difference, statistic = contrast(between_units(np.ones((4, 4)), labellings(1, 3)), labellings(1, 3))
+    assert np.isnan(difference[0, 0])
+    assert np.isnan(statistic[0, 0])
+    assert statistic[0, 1] == 0
+    assert np.isnan(contrast(between_units(np.ones((3, 3)), labellings(3)), labellings(3))[1]).all()
