@@ -356,7 +356,7 @@ def test_run_prints_heads_and_writes_map_and_results(headcats, model_folder, tmp
     assert "3 of 4 tasks" in done.text
     assert "shifted: " in done.text
     assert "denoising_patch at" in done.text
-    assert "1 of 2 1 0.0 L0H0" in done.rows
+    assert "2 of 2 1 0.0 L0H0" in done.rows
     shown = folder.relative_to(tmp_path)
     assert f"{shown}/overlap_map.html" in done.text
     assert f"map {shown} --csv" in done.text
@@ -496,7 +496,7 @@ def test_a_control_is_called_one(headcats, model_folder):
 
 
 def test_a_run_with_too_few_prompts_writes_its_map(headcats, model_folder, tmp_path):
-    few = [*QUICK[:2], "--n-prompts", 4, "--n-demos", 2, "--methods", "denoising_patch", "--no-views"]
+    few = [*QUICK[:2], "--n-prompts", 3, "--n-demos", 2, "--methods", "denoising_patch", "--no-views"]
     done = headcats("run", "--model", model_folder, *few, "--out", "r")
     assert done.code == 0, done.err
     assert "No head" in done.text
