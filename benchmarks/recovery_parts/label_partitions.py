@@ -9,11 +9,12 @@ import numpy as np
 import headcats as hc
 from headcats.categories.reading import Reading, resolve_tested
 from headcats.errors import DataError
+from headcats.evidence.causal import is_damaged
 from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling
 from headcats.evidence.damage import measure_damage
 from headcats.evidence.held_out import Options, labelled_study
 from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import is_damaged, specificity
+from headcats.evidence.specificity import specificity
 from headcats.evidence.verdicts import ALPHA, SUPPORTED, relabelling_table
 from headcats.results.run_results import RunResults
 from headcats.study.evidence_run import held_out_prompts, scores_of_halves

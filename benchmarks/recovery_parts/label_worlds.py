@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from headcats.evidence.causal import is_damaged
 from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling
 from headcats.evidence.relabelling import draw_labellings
 from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import is_damaged, specificity
+from headcats.evidence.specificity import specificity
 from headcats.evidence.verdicts import ALPHA, SUPPORTED, relabelling_table
 from headcats.models.head import Head
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from headcats.evidence.relabelling import Labellings, mean_over
+from headcats.evidence.relabelling import Labellings, mean_over, minus_other_categories
 from headcats.models.head import Head
 from headcats.sweeps.tree import HeadSet
 
@@ -25,15 +25,6 @@ def specific_effects(
     NaN for a category without tasks, or where no other category has one.
     """
     return minus_other_categories(mean_over(np.broadcast_to(effects, (len(members), *effects.shape)), members))
-
-
-def minus_other_categories(means: Float[np.ndarray, "*row category cell"]) -> Float[np.ndarray, "*row category cell"]:
-    """Every category's value minus the mean over the other categories that have one; NaN where none has."""
-    has = ~np.isnan(means)
-    values = np.where(has, means, 0.0)
-    n_others = has.sum(axis=-2, keepdims=True) - has
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return means - (values.sum(axis=-2, keepdims=True) - values) / np.where(n_others > 0, n_others, np.nan)
 
 
 def most_specific(

@@ -12,12 +12,13 @@ from jaxtyping import Float
 
 from headcats.errors import DataError, format_duration, pluralize
 from headcats.evidence import contrasts, curves, self_repair
+from headcats.evidence.causal import DAMAGED, is_damaged
 from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
 from headcats.evidence.relabelling import Labellings, draw_labellings, vocabulary_blocks
 from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import DAMAGED, is_damaged, specificity
+from headcats.evidence.specificity import specificity
 from headcats.evidence.verdicts import relabelling_table
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head

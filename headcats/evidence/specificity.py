@@ -1,8 +1,4 @@
-"""Causal test: do a category's heads damage its own tasks more than the tasks of other categories?
-
-On every task, sets of heads that were chosen without it are ablated. A labelling of the tasks says which of these sets
-is whose, so the damage by all sets that any labelling picks is measured once. docs/relabelling.md derives the test.
-"""
+"""Damage by every category's heads to the tasks of every category, with the true labels."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -10,66 +6,15 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.special import stdtrit
 
-from headcats.evidence.chosen_heads import minus_other_categories
+from headcats.evidence.causal import Damages, unit_damage
 from headcats.evidence.damage import TaskDamage
-from headcats.evidence.relabelling import Labellings, mean_over
+from headcats.evidence.relabelling import Labellings
 from headcats.sweeps.tree import HeadSet
 
-DAMAGED = 0.05
-"""Share of the gap that at least one set has to damage a task by; other tasks tell nothing apart and take no part."""
-
 _SPECIFICITY = ("specificity", "specificity_low", "specificity_high")
-
-Damages = Float[np.ndarray, "labelling task category"]
-
-
-def is_damaged(damage: Damages) -> Bool[np.ndarray, " task"]:
-    """Whether any set that any labelling picks damages a task notably."""
-    largest = np.where(np.isnan(damage), -np.inf, damage).max(axis=(0, 2), initial=-np.inf)
-    return largest >= DAMAGED
-
-
-def relative_damage(damage: Damages) -> Damages:
-    """Damage in units of its root mean square over all sets and labellings, task by task.
-
-    A task that every set damages twice as much counts the same, so a category whose tasks break easily gains nothing.
-    """
-    numbers = ~np.isnan(damage)
-    squares = np.where(numbers, damage, 0.0) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.sqrt(squares.sum(axis=(0, 2)) / numbers.sum(axis=(0, 2)))
-        return np.where(numbers & (size[:, None] == 0), 0.0, damage / size[:, None])
-
-
-def unit_damage(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling unit category"]:
-    """Mean damage over the tasks of every unit; NaN without a number."""
-    return mean_over(
-        damage, np.broadcast_to(labellings.tasks_of_units, (len(damage), *labellings.tasks_of_units.shape))
-    )
-
-
-def causal_statistic(damage: Damages, labellings: Labellings) -> Float[np.ndarray, "labelling category"]:
-    """Damage by a category's heads on its own tasks minus the mean over the other categories of that on theirs.
-
-    In relative damage, a mean over units, and times the root of the number of the category's units, so that categories
-    of different sizes compare. Tasks that do not count are NaN in `damage`. NaN for a category without heads here or
-    elsewhere.
-    """
-    by_unit, members = unit_damage(relative_damage(damage), labellings), labellings.unit_members
-    own_minus_others = np.diagonal(minus_other_categories(mean_over(by_unit, members)), 0, 1, 2)
-    n_own = np.einsum("luc,luc->lc", members, (~np.isnan(by_unit)).astype(float))
-    return own_minus_others * np.sqrt(n_own)
-
-
-def unit_specificity(damage: Damages, labellings: Labellings) -> Float[np.ndarray, " unit"]:
-    """Of every unit, relative damage by its true category's heads minus what they do on average to other categories."""
-    by_unit, labels = unit_damage(relative_damage(damage), labellings)[0], labellings.unit_labels[0]
-    cells = mean_over(by_unit, labellings.unit_members[0])
-    elsewhere = np.diagonal(cells) - np.diagonal(minus_other_categories(cells))
-    return by_unit[np.arange(len(labels)), labels] - elsewhere[labels]
 
 
 def specificity(

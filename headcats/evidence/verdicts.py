@@ -13,9 +13,9 @@ import xarray as xr
 from jaxtyping import Bool, Float
 from scipy.special import ndtri
 
+from headcats.evidence.causal import causal_statistic, unit_specificity
 from headcats.evidence.relabelling import Labellings, family_wise_p, maxima
 from headcats.evidence.signature import between_units, contrast, unit_contrasts
-from headcats.evidence.specificity import causal_statistic, unit_specificity
 from headcats.results.finding import by_category
 
 ALPHA = 0.05

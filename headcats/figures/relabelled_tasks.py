@@ -60,6 +60,10 @@ def relabelled_tasks(relabelling: xr.Dataset, *, palette: str = "headcats", titl
         >>> fig = hc.figures.relabelled_tasks(relabelling)
         >>> sorted(set(hc.figures.data(fig).test))
         ['causal', 'signature']
+
+    References:
+        Westfall & Young (1993), Resampling-Based Multiple Testing, for the largest statistics; the figure is headcats'
+        own.
     """
     table = 'hc.run_evidence(model, results)["relabelling"], or xarray.load_dataset("DIR/evidence/relabelling.nc")'
     require(relabelling, _VARIABLES, figure="relabelled_tasks", table=table, counted=False)

@@ -8,11 +8,10 @@ from headcats.evidence.chosen_heads import (
     TESTED_HEADS,
     chosen_sets,
     damage_by_labelling,
-    minus_other_categories,
     most_specific,
     specific_effects,
 )
-from headcats.evidence.relabelling import draw_labellings
+from headcats.evidence.relabelling import draw_labellings, minus_other_categories
 from headcats.models.head import Head
 
 LAYERS = np.repeat(np.arange(3), 4)

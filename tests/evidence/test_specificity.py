@@ -5,16 +5,9 @@ import pytest
 from damages import by_agreement, damage, heads, labellings
 from scipy import stats
 
+from headcats.evidence.causal import causal_statistic, is_damaged, relative_damage, unit_damage, unit_specificity
 from headcats.evidence.relabelling import draw_labellings, family_wise_p
-from headcats.evidence.specificity import (
-    causal_statistic,
-    is_damaged,
-    relative_damage,
-    specificity,
-    t_contrast,
-    unit_damage,
-    unit_specificity,
-)
+from headcats.evidence.specificity import specificity, t_contrast
 
 
 def table_of(values, *sizes, measured=None):

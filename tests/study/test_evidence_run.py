@@ -64,8 +64,9 @@ def test_every_node_is_saved_as_it_is_returned(evidence):
 def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):
     found, _ = evidence
     table = found["specificity"]
-    assert all("L0H0" in names.split() for names in table["heads"].sel(category="Knowledge").values.tolist())
-    assert (table["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
+    # Without Linguistic's only task there is no other category to be specific against, so no heads for it.
+    tested = table["heads"].sel(category="Knowledge").values.tolist()
+    assert ["L0H0" in names.split() for names in tested] == [True, True, False]
     assert set(found["relabelling"]["verdict"].values.tolist()) == {"inconclusive"}
     assert found.attrs["reading"].startswith("Only")
 
@@ -117,7 +118,7 @@ def test_another_method_can_choose_the_heads(model, finished):
 def test_all_positions(model, finished):
     found = run_evidence(model, hc.load(finished), positions="all", **QUICK)
     assert json.loads(found.attrs["options"])["positions"] == "all"
-    assert (found["specificity"]["damage"].sel(category="Knowledge", target=["Knowledge", "Linguistic"]) > 0.02).all()
+    assert found["specificity"]["damage"].sel(category="Knowledge", target="Knowledge") > 0.02
 
 
 # ------------------------------------------------------------------------------------------------------- bad input

@@ -49,7 +49,7 @@ tasks += [finished("c", "two", "w42", "w43"), finished("d", "two", "w43", "w40")
 mine = hc.make_suite(tasks, name="mine")
 """
 METHODS = [f"{name}@last" for name in default_methods()]
-QUICK = {"n_prompts": 8, "controls": 5}
+QUICK = {"n_prompts": 8, "relabellings": 19}
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,8 @@ def test_evidence_and_views_find_a_suite_of_this_process_again(model, own, tmp_p
         assert RunResults(results[name]).manifest.suite_source == ""
         evidence = hc.run_evidence(model, results[name], **QUICK)
         assert json.loads(evidence.attrs["left_out"]) == {}
-        assert evidence["specificity"]["damage"].sel(category="one", target=["one", "two"]).notnull().all()
+        assert (evidence["specificity"]["heads"].sel(category=["one", "two"]) != "").any()
+        assert evidence["specificity"]["gap"].notnull().all()
     assert hc.write_views(model, tmp_path / "suite", heads=1, prompts=1).views
     by_name = run(model, "counting", n_demos=2)
     assert RunResults(by_name).manifest.suite_mark == ""  # its suite is the registered one, whatever was given
@@ -168,9 +169,9 @@ def test_the_command_line_takes_and_finds_it(model_folder, own, tmp_path, monkey
     folder = tmp_path / "results" / f"{model_folder.name}-mine"
     assert RunResults(hc.load(folder)).manifest.plan.min_accuracy == 0.25
     monkeypatch.chdir("/")
-    command("evidence", folder, *model, "--n-prompts", 8, "--controls", 5)
+    command("evidence", folder, *model, "--n-prompts", 8, "--relabellings", 19)
     moved = own.rename(tmp_path / "moved.py")
-    command("evidence", folder, *model, "--suite", f"{moved}:mine", "--n-prompts", 8, "--controls", 6)
+    command("evidence", folder, *model, "--suite", f"{moved}:mine", "--n-prompts", 8, "--relabellings", 20)
     command("views", folder, *model, "--suite", f"{moved}:mine", "--heads", 1, "--prompts", 1)
     assert (folder / "evidence" / "specificity.nc").exists()
     assert (folder / "views" / "one.html").exists()

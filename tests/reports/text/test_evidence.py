@@ -79,8 +79,10 @@ def test_steps_on_fewer_tasks_are_marked(evidence):
 
 
 def test_heads_that_do_nothing_are_counted_not_listed(evidence):
-    assert "evidence.small" not in findings(evidence)
     table = table_of(evidence, "self_repair")
+    for name in ("total", "direct"):
+        table[name][:] = 0.1
+    assert "evidence.small" not in findings(evidence, self_repair=table)
     for name, value in (("total", 0.0004), ("direct", -0.0004)):
         table[name].loc[{"category": "Knowledge", "place": 0}] = value
     said = findings(evidence, self_repair=table)
