@@ -55,8 +55,8 @@ def map_command(
     `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
     `probability`, `skewed`, `approximation`, and over the category's tasks `mean_effect`, its intervals
     `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`, `new_task_high` for a new one, and
-    `task_sd`, the spread between tasks); `shared` (heads in exactly `k` categories: `observed`, the bounds `observed_least` and
-    `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
+    `task_sd`, the spread between tasks); `shared` (heads in exactly `k` categories: `observed`, the bounds
+    `observed_least` and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
     `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
     `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation,
     `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
