@@ -49,18 +49,19 @@ def map_command(
     - `headcats map results/mini-icl --effect task_specific --sign suppressing`
     - `headcats map results/mini-icl --json`
 
-    Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged` (why
-    the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
+    Keys of `--json`: `method`, `positions`, `metric`, `effect`, `rule`, `min_tasks`, `sign`, `model`; `not_judged`
+    (why the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
     `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`); `heads` (`head`,
     `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
     `probability`, `skewed`, `approximation`, and over the category's tasks `mean_effect`, its intervals
     `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`, `new_task_high` for a new one, and
     `task_sd`, the spread between tasks); `shared` (heads in exactly `k` categories: `observed`, the bounds
-    `observed_least` and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`, `p_within_layers`);
-    `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`, `jaccard_high` and the bounds
-    `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`; `files`. Of ov_relation,
-    `categories` count `relations` and name those `skipped`, and `relations` lists each (`pairs`, `null`, `threshold`,
-    `heads`, `largest_score`). `files` has `map` null where the folder cannot be written.
+    `observed_least` and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`,
+    `p_within_layers`); `overlap` (`jaccard` of `category` and `other`, with the interval `jaccard_low`,
+    `jaccard_high` and the bounds `jaccard_least`, `jaccard_most`); `reach` (what the data can show); `sentences`;
+    `files`. Of ov_relation, `categories` count `relations` and name those `skipped`, and `relations` lists each
+    (`pairs`, `null`, `threshold`, `heads`, `largest_score`). `files` has `map` null where the folder cannot be
+    written.
     """
     reading = Reading.parse(
         method=method, positions=positions, metric=metric, effect=effect, rule=rule, min_tasks=min_tasks, sign=sign
