@@ -40,4 +40,4 @@ def partial_conjunction(
         variance = variance + np.maximum(0.0, between[order[:, None], order[None, :]].sum(axis=(0, 1)))
     with np.errstate(divide="ignore"):
         stouffer = stats.norm.sf(stats.norm.isf(largest).sum(axis=0) / np.sqrt(variance))
-    return np.minimum(1.0, np.minimum(stouffer / STOUFFER, simes / SIMES))
+    return np.asarray(np.minimum(1.0, np.minimum(stouffer / STOUFFER, simes / SIMES)))
