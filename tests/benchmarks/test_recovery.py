@@ -65,7 +65,7 @@ def test_a_curve_shows_each_point_once_and_the_rules_are_all_there(capsys):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--work", "nul"], r"no work 'nul'; there are: null, \w"),
+        (["--work", "nul"], r"no work 'nul'; there are: claims, \w"),
         (["--write", "no/page.md"], "there is no file"),
         (["--json", "no/all.json"], "there is no folder"),
         (["--processes", "0"], "whole numbers from 1 on"),

@@ -173,7 +173,7 @@ def test_tasks_without_numbers_or_in_one_half_alone_are_left_out_by_name(planted
 
 
 def test_tasks_that_nothing_damages_take_no_part_and_are_said(planted, monkeypatch):
-    monkeypatch.setattr("headcats.evidence.specificity.DAMAGED", 2.0)
+    monkeypatch.setattr("headcats.evidence.causal.DAMAGED", 2.0)
     evidence = examine(*planted, options=QUICK)
     assert not evidence["relabelling"]["damaged"].any()
     assert evidence["specificity"]["damage"].isnull().all()
