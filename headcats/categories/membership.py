@@ -224,9 +224,7 @@ def _thin_evidence(tasks: dict[str, list[str]], needed: dict[str, int], min_task
             f"{category} ({tasks[category][0]})" for category in needed if counts[category] == 1
         ],
         "min_tasks=1 makes a head a member through any single task: an OR over many tasks saturates": [
-            f"{category} ({counts[category]} tasks)"
-            for category, r in needed.items()
-            if r == 1 and counts[category] > 1
+            f"{category} ({n} tasks)" for category, n in counts.items() if n > 1 and min_tasks == 1
         ],
     }
 

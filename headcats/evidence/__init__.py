@@ -1,5 +1,5 @@
-"""What speaks for a category: its heads, chosen on some prompts, are ablated on others, beside random heads; and what
-its heads depend on: protocols, prompts, models.
+"""What speaks for a category: its tasks beside relabelled ones, by the effects of heads and by ablating them on fresh
+prompts; and what its heads depend on: protocols, prompts, models.
 
 Loaded at first use, so that comparing saved results needs no torch.
 """

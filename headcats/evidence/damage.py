@@ -69,14 +69,12 @@ def measure_damage(
     category: str,
     reference: Reference,
     positions: str,
-    seed: int = 0,
 ) -> TaskDamage:
     """Ablate every set of heads on a task's prompts, its heads all at once, each to its mean over reference prompts.
 
     Reference prompts usually are those of the whole suite, so that task information is removed. Prompts with a token
-    role that they lack are left out, unless that is most of them. `batches`: one per prompt length; `seed`: of the
-    bootstrap of the gap. A DataError for no prompts, roles without reference, or no clear gap between clean and
-    corrupted prompts.
+    role that they lack are left out, unless that is most of them. `batches`: one per prompt length. A DataError for
+    no prompts, roles without reference, or no clear gap between clean and corrupted prompts.
     """
     ordered = sorted({tuple(sorted(heads)) for heads in sets if heads})
     task = next((batch.task for batch in batches), "")

@@ -52,16 +52,15 @@ def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
 
 def _why_untested(row: xr.Dataset) -> Finding:
     """Why a category has no signature, or no causal statistic."""
-    own = row["task_category"].values == row["category"].item()
-    if not own.any():
+    of_category = row["task_category"].values == row["category"].item()
+    if not of_category.any():
         return line("evidence.no_task")
-    if own.sum() == 1:
-        return line("evidence.single_task", task=row["task"].values[own][0])
-    if len(set(row["unit_of_task"].values[own].tolist())) == 1:
+    if of_category.sum() == 1:
+        return line("evidence.single_task", task=row["task"].values[of_category][0])
+    if len(set(row["unit_of_task"].values[of_category].tolist())) == 1:
         return line("evidence.one_block")
-    return line(
-        "evidence.nothing_damaged" if own.all() or not row["damaged"].values[own].any() else "evidence.no_rival"
-    )
+    damaged = not of_category.all() and row["damaged"].values[of_category].any()
+    return line("evidence.no_rival" if damaged else "evidence.nothing_damaged")
 
 
 def redundancy_findings(table: xr.Dataset) -> list[Finding]:

@@ -230,7 +230,6 @@ def _measured(
                 category=held.category_of[task],
                 reference=held.reference,
                 positions=options.positions,
-                seed=options.seed,
             )
         except DataError as error:
             left_out[task] = str(error).rstrip(".")

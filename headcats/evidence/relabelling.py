@@ -132,6 +132,15 @@ def mean_over(
         return sums / np.einsum("...tg,...tc->...gc", groups, counted.astype(float), optimize=True)
 
 
+def minus_other_categories(means: Float[np.ndarray, "*row category cell"]) -> Float[np.ndarray, "*row category cell"]:
+    """Every category's value minus the mean over the other categories that have one; NaN where none has."""
+    has = ~np.isnan(means)
+    values = np.where(has, means, 0.0)
+    n_others = has.sum(axis=-2, keepdims=True) - has
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return means - (values.sum(axis=-2, keepdims=True) - values) / np.where(n_others > 0, n_others, np.nan)
+
+
 def _indicators(labels: Int[np.ndarray, "*cell"], n: int) -> Float[np.ndarray, "*cell label"]:
     return (labels[..., None] == np.arange(n)).astype(float)
 
@@ -144,12 +153,3 @@ def _division(labels: Int[np.ndarray, " task"]) -> tuple[int, ...]:
 
 def _arrangements(counts: Sequence[int]) -> int:
     return math.factorial(sum(counts)) // math.prod(map(math.factorial, counts))
-
-
-def minus_other_categories(means: Float[np.ndarray, "*row category cell"]) -> Float[np.ndarray, "*row category cell"]:
-    """Every category's value minus the mean over the other categories that have one; NaN where none has."""
-    has = ~np.isnan(means)
-    values = np.where(has, means, 0.0)
-    n_others = has.sum(axis=-2, keepdims=True) - has
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return means - (values.sum(axis=-2, keepdims=True) - values) / np.where(n_others > 0, n_others, np.nan)

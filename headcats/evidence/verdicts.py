@@ -111,9 +111,9 @@ def _units_needed(row: xr.Dataset, n_categories: int) -> float:
     """
     needed, reach = [], ndtri(1 - ALPHA / n_categories) + ndtri(_POWER)
     for name in TESTS:
-        own = row[f"unit_{name}"].values[row["unit_category"].values == row["category"].item()]
-        values = own[~np.isnan(own)]
+        values = row[f"unit_{name}"].values[row["unit_category"].values == row["category"].item()]
+        values = values[~np.isnan(values)]
         if row[f"{name}_p"].item() > ALPHA and len(values) > 1 and values.mean() > 0:
             n = math.ceil((reach * values.std(ddof=1) / values.mean()) ** 2)
-            needed.append(max(n, len(own) + 1))
+            needed.append(max(n, len(values) + 1))
     return float(max(needed, default=math.nan))

@@ -101,15 +101,16 @@ def _relabelled(rows: pd.DataFrame) -> go.Scatter | None:
     drawn = rows[(rows["label"] == RELABELLED) & np.isfinite(rows["statistic"])]
     if not len(drawn):
         return None
-    said = np.where(drawn["supported"], "would have had a supported category", "no category would have been supported")
-    template = "<b>relabelled tasks</b>, largest statistic %{statistic:.3f}<br>%{said}"
+    outcomes = "would have had a supported category", "no category would have been supported"
+    meaning = np.where(drawn["supported"], *outcomes)
+    template = "<b>relabelled tasks</b>, largest statistic %{statistic:.3f}<br>%{meaning}"
     return go.Scatter(
         x=np.linspace(-_SPREAD, _SPREAD, len(drawn)),
         y=drawn["statistic"].to_numpy(),
         mode="markers",
         marker={"size": 5, "color": [TEXT if supported else UNCLASSIFIED for supported in drawn["supported"]]},
         name="relabelled tasks",
-        **hover(template, drawn.assign(said=said), y="statistic"),
+        **hover(template, drawn.assign(meaning=meaning), y="statistic"),
     )
 
 

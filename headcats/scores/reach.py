@@ -6,6 +6,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from headcats.statistics.multiplicity import discoveries_needed, items_for
+from headcats.statistics.pooled_null import critical_value
 from headcats.statistics.task import Estimate
 
 POWER = 0.8
@@ -29,18 +30,17 @@ def detectable(scores: xr.Dataset, *, tests: int, alpha: float) -> Float[np.ndar
     """
     errors = scores["standard_error"].transpose("task", "layer", "head").values.reshape(scores.sizes["task"], -1)
     level = np.maximum(alpha / max(tests, 1), scores["smallest_p"].values) / 2
-    found = np.full(len(errors), np.nan)
+    smallest = np.full(len(errors), np.nan)
     for row, (error, n_items) in enumerate(zip(errors, scores["n_items"].values.tolist(), strict=True)):
         finite = error[np.isfinite(error)]
         if len(finite) and n_items > 1:
-            place = np.searchsorted(
-                scores["rank"].values, level[row] * (scores.attrs["null_draws"] + 1) - 1, side="right"
+            critical = critical_value(
+                level[row], scores["null_t"].values[row], scores["rank"].values, scores.attrs["null_draws"]
             )
-            critical = scores["null_t"].values[row, max(0, place - 1)]
             median = float(np.median(finite))
             width = median + scores.attrs["error_floor"]
-            found[row] = width * critical + median * stats.t.isf(1 - POWER, n_items - 1) if width > 0 else 0.0
-    return found
+            smallest[row] = width * critical + median * stats.t.isf(1 - POWER, n_items - 1) if width > 0 else 0.0
+    return smallest
 
 
 def above(effects: Float[np.ndarray, " task"], min_effect: float) -> Float[np.ndarray, " task"]:

@@ -56,10 +56,9 @@ class PooledNull:
         self, task: str, effect: Float[np.ndarray, " head"], standard_error: Float[np.ndarray, " head"]
     ) -> tuple[Float[np.ndarray, " head"], Float[np.ndarray, " head"]]:
         """95 % studentized interval of effects on a task."""
-        width, ends = standard_error + self.floor, self.statistic[task]
-        tail = (1 - CONFIDENCE) / 2
-        high = ends[np.searchsorted(self.rank, tail * (self.draws + 1) - 1, side="right") - 1]
-        low = ends[np.searchsorted(self.rank, (1 - tail) * (self.draws + 1) - 1, side="left")]
+        width, null, tail = standard_error + self.floor, self.statistic[task], (1 - CONFIDENCE) / 2
+        high = critical_value(tail, null, self.rank, self.draws)
+        low = -critical_value(tail, -null[::-1], self.rank, self.draws)
         return effect - width * high, effect - width * low
 
 
@@ -88,8 +87,7 @@ def pooled_null(scatter: Mapping[str, Float[np.ndarray, "item head"]], *, seed: 
         if len(values) < 2 or not varied.shape[1]:
             continue
         rng = stream(seed, task, "pooled null")
-        own = _statistics(varied, [len(values)], floor, draws=KEPT_DRAWS, rng=rng)[0]
-        kept[task][:, errors[task] > 0] = own
+        (kept[task][:, errors[task] > 0],) = _statistics(varied, [len(values)], floor, draws=KEPT_DRAWS, rng=rng)
         of_levels = _statistics(varied, list(drawn), floor, draws=per_head, rng=rng)
         for level, draws_of_level in zip(drawn, of_levels, strict=True):
             drawn[level].append(draws_of_level.ravel())
@@ -120,6 +118,14 @@ def rank_p(
     """
     above = np.append(rank, draws)[np.searchsorted(-null, -statistic, side="right")]
     return np.where(np.isnan(statistic), np.nan, (1 + above) / (1 + draws))
+
+
+def critical_value(
+    p_value: float, null: Float[np.ndarray, " rank"], rank: Int[np.ndarray, " rank"], draws: int
+) -> float:
+    """The kept draw above which `rank_p` is at most `p_value`, or the largest one."""
+    place = int(np.searchsorted(rank, p_value * (1 + draws) - 1, side="right")) - 1
+    return float(null[max(0, place)])
 
 
 def _kept_ranks(draws: int) -> Int[np.ndarray, " rank"]:

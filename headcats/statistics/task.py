@@ -106,7 +106,7 @@ def estimate(prompts: PromptEffects, *, task: str, seed: int) -> Estimate:
         scatter[:, finite] = ((sums - (effects.mean(axis=0) / gap) * gap_sums[:, None]) / gap_sums.sum())[:, finite]
         same_sign[finite] = (np.sign(sums) == np.sign(raw)).mean(axis=0)[finite]
         if len(items) > 1:
-            weights = item_weights([np.arange(len(items))], draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
+            weights = item_weights(len(items), draws=RESAMPLES, rng=stream(seed, task, "bootstrap"))
             gap_draws = weights @ gap_sums
             resampled[:, finite] = ((weights @ sums) / np.where(gap_draws > 0, gap_draws, np.nan)[:, None])[:, finite]
             skewness = _skewness(scatter)

@@ -51,8 +51,9 @@ def run_evidence(
     effect beyond other categories), and ablated jointly, to their mean over reference prompts of the whole suite, on
     fresh prompts about the other half of the items. Do they damage their category's tasks more than others? Damage =
     drop of the answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. A category is
-    supported if both are larger than all but 5 % of the largest ones of relabelled tasks (family-wise p); not supported
-    if either is at most 0, or the 95 % interval of the damage is below .02; else inconclusive. The rule has no knob;
+    supported if both are larger than all but 5 % of the largest ones of relabelled tasks (family-wise p) and the 95 %
+    interval of the difference in damage is above 0; not supported if either is at most 0, or that interval below .02;
+    else inconclusive. The rule has no knob;
     docs/relabelling.md derives it. All of this holds for these tasks, templates and distractor tasks.
 
     Args:

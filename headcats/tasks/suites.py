@@ -168,17 +168,17 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
 
 
 def _own_suite(source: str) -> Suite:
-    found, full_source = load_object(source)
-    if callable(found) and not isinstance(found, Task):
-        found = found()
-    if not isinstance(found, Suite | Task | list | tuple):
+    loaded, full_source = load_object(source)
+    if callable(loaded) and not isinstance(loaded, Task):
+        loaded = loaded()
+    if not isinstance(loaded, Suite | Task | list | tuple):
         raise DataError(
             f"{source} must be a suite (hc.make_suite), a task, a list of tasks, or a function without arguments that "
-            f"returns one of these; got {found!r:.80}."
+            f"returns one of these; got {loaded!r:.80}."
         )
-    if not isinstance(found, Suite):
-        found = make_suite([found] if isinstance(found, Task) else found, name=source.rpartition(":")[2])
-    return replace(found, source=full_source)
+    if not isinstance(loaded, Suite):
+        loaded = make_suite([loaded] if isinstance(loaded, Task) else loaded, name=source.rpartition(":")[2])
+    return replace(loaded, source=full_source)
 
 
 _given: dict[str, Suite] = {}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from headcats.errors import DataError
-from headcats.statistics.bootstrap import item_groups, item_weights
+from headcats.statistics.bootstrap import item_weights
 from headcats.statistics.multiplicity import benjamini_hochberg, discoveries_needed, items_for, smallest_p
 from headcats.statistics.random_streams import stream
 from headcats.statistics.task import RESAMPLES, PromptEffects, estimate, intervals, mean_interval, reliability
@@ -57,21 +57,9 @@ def test_skewness_is_that_of_items() -> None:
     assert skewness[1] < -2
 
 
-def test_groups_of_items() -> None:
-    def groups(item: str, distractor: str) -> list[list[int]]:
-        cluster = np.unique(list(item), return_inverse=True)[1]
-        return [group.tolist() for group in item_groups(cluster, np.array(list(distractor)))]
-
-    assert groups("abcd", "xyxy") == [[0, 2], [1, 3]]
-    assert groups("aabb", "xyxy") == [[0, 1]]
-    assert groups("aabbcd", "xyxyzw") == [[0, 1], [2, 3]]  # items alone in their group are pooled
-    assert groups("aabbc", "xyxyz") == [[0, 1, 2]]  # a last single one joins the largest group
-    assert groups("a", "x") == [[0]]
-
-
 @pytest.mark.parametrize("m", [2, 4, 9])
 def test_weights_keep_totals_and_the_variance_of_a_mean(m: int) -> None:
-    weights = item_weights([np.arange(m)], draws=100_000, rng=stream(0, "weights"))
+    weights = item_weights(m, draws=100_000, rng=stream(0, "weights"))
     np.testing.assert_allclose(weights.sum(axis=1), m)
     values = np.random.default_rng(m).normal(size=m)
     np.testing.assert_allclose((weights @ values / m).var(), values.var(ddof=1) / m, rtol=0.03)

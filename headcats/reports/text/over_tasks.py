@@ -20,13 +20,13 @@ def differing_heads(scores: xr.Dataset) -> Iterator[Finding]:
     names = tested["category"].values.tolist()
     pairs = [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
     counts = {(first, second): tested["n_different"].sel(category=first, other=second) for first, second in pairs}
-    found = [
+    differing = [
         line("map.differing_pair", category=first, other=second, n=int(n))
         for (first, second), n in counts.items()
         if n > 0
     ]
-    if found:
-        yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=found)
+    if differing:
+        yield paragraph("map.different", alpha=tested.attrs["alpha"], pairs=differing)
 
 
 def difference_table(scores: xr.Dataset) -> Iterator[Finding]:
@@ -76,7 +76,7 @@ def _cell(pair: xr.Dataset, alpha: float) -> str:
     """Such as "4: L1H2 +0.312, L0H3 -0.201, L2H2 +0.113 and 1 more"; "-" where nothing can be tested."""
     if pair["n_different"].isnull():
         return "-"
-    found = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
-    largest = found.reindex(found.abs().sort_values(ascending=False).index)
+    differences = pair[["difference"]].where(pair["q_value"] <= alpha).to_dataframe()["difference"].dropna()
+    largest = differences.reindex(differences.abs().sort_values(ascending=False).index)
     heads = [f"L{layer}H{head} {value:+.3f}" for (layer, head), value in largest.items()]
     return f"{len(heads)}: {first_names(heads, _NAMED)}" if heads else "0"
