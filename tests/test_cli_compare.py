@@ -186,14 +186,14 @@ def test_different_models_compare_their_structure():
     said = compare("a", "b", "--csv", "sizes.csv")
     assert "weights_hash w v" in said
     assert "structure is compared" in said
-    assert "Knowledge b 1 0.07 2.00 1.00" in said
+    assert "Knowledge b 1 0 0.07 2.00 1.00" in said
     assert "Algorithmic and Knowledge 1.00 (0.12) 1.00 (0.07)" in said
     assert "between a and b: - over" in said
     assert pd.read_csv("sizes.csv")["size"].tolist() == [1, 1, 1, 1]
     assert ", helping heads)" in said
     said = compare("a", "b", "--sign", "suppressing")
     assert ", suppressing heads)" in said
-    assert "Knowledge b 0 0.00" in said
+    assert "Knowledge b 0 0 0.00" in said
 
 
 def test_categories_that_nobody_scored_are_not_empty_ones():

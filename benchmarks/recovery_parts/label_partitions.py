@@ -81,7 +81,6 @@ class Bench:
                 category="",
                 reference=self.held.reference,
                 positions=self.options.positions,
-                seed=self.options.seed,
             )
         except DataError:
             known |= dict.fromkeys(new, float("nan"))

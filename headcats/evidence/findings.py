@@ -121,7 +121,8 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         for target in damaged_more(damage, name)
     ]
     outcome, needed = verdict(row, damage), row["units_needed"].item()
-    n_own = int((row["unit_category"] == name).sum())
+    own = row["unit_category"].values == name
+    n_own = min(int(np.isfinite(row[f"unit_{test}"].values[own]).sum()) for test in TESTS)
     return line(
         "evidence.tested_category",
         category=name,

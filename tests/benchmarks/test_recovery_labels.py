@@ -1,10 +1,16 @@
 """Worlds of labels: what is planted, and what is counted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import recovery
 from recovery_parts import labels, session
+from recovery_parts.label_partitions import PROMPTS, Bench
 from recovery_parts.label_worlds import NULL, PARTLY, POWER, LabelStudy, verdicts
+
+import headcats as hc
+from headcats.evidence.verdicts import ALPHA, SUPPORTED
 
 STUDY = LabelStudy(relabellings=99)
 
@@ -42,6 +48,26 @@ def test_shares_are_counted_by_what_is_claimed():
 def test_partitions_need_a_results_folder():
     with pytest.raises(SystemExit, match="--results"):
         session.run(recovery.options(["--work", "partitions", "--quick"]))
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
+def test_dealt_to_their_own_categories_tasks_have_the_verdicts_of_evidence(tmp_path):
+    tasks = ["list_first", "list_last", "next_letter", "successor", "english_french", "english_german", "english_spanish"]
+    model = hc.load_model("mini")
+    hc.run(model, suite=tasks, methods=["denoising_patch"], n_prompts=32, out=tmp_path)
+    bench = Bench(tmp_path, relabellings=39, seed=0)
+    as_they_are = bench.verdicts(SimpleNamespace(permutation=np.asarray))
+    found = hc.run_evidence(model, tmp_path, n_prompts=PROMPTS, relabellings=39)["relabelling"]
+    assert as_they_are["supported"] == (found["verdict"] == SUPPORTED).values.tolist()
+    for test in ("signature", "causal"):
+        assert as_they_are[test] == (found[f"{test}_p"] <= ALPHA).values.tolist()
+    assert as_they_are["error_rate"] == found["error_rate"]
+    sets = {task: len(known) for task, known in bench.damages.items()}
+    assert bench.verdicts(SimpleNamespace(permutation=np.asarray)) == as_they_are
+    assert {task: len(known) for task, known in bench.damages.items()} == sets, "nothing is measured twice"
+    dealt = bench.verdicts(np.random.default_rng(0))
+    assert dealt.keys() == as_they_are.keys()
 
 
 @pytest.mark.ci

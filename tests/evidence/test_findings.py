@@ -44,6 +44,8 @@ def test_the_tasks_that_would_be_needed_are_said_of_inconclusive_categories_alon
     table["causal_p"][:] = 0.2
     first = verdict_findings(table, damage)[0].fields
     assert (first["verdict"], first["needed"].fields) == (INCONCLUSIVE, {"n": 9, "n_own": 4})
+    table["unit_causal"][0] = np.nan
+    assert verdict_findings(table, damage)[0].fields["needed"].fields["n_own"] == 3, "a task that nothing damages"
 
 
 def test_fewer_than_twenty_labellings_are_one_sentence():

@@ -9,7 +9,9 @@ import xarray as xr
 from headcats.categories.argument_checks import OVERLAP, check_named
 from headcats.errors import DataError
 from headcats.results.declaration import approximation_label
-from headcats.statistics.agreement import chance_jaccard, jaccards
+from headcats.statistics.agreement import chance_jaccard
+
+_COUNTS = ("size", "undecided", "in_k", "in_k_least", "in_k_most")
 
 
 def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
@@ -23,10 +25,11 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         overlaps: Name of a model -> what `hc.overlap` returns, all made by one protocol and of one sign.
 
     Returns:
-        `size, share, mean_layer, depth (model, category)`: heads in the category, their share of the model's scored
-        heads, the mean of their layers, and that mean from 0 (first layer) to 1 (last). `n_heads (model)`; `in_k,
-        share_k, expected_k (model, k)`: heads in exactly k categories; `jaccard, expected (model, category, other)`:
-        within a model. `correlation, n_pairs (model, other_model)`: Pearson correlation over pairs of categories of
+        `size, share, undecided, mean_layer, depth (model, category)`: heads in the category, their share of the model's
+        scored heads, undecided heads, the mean of the members' layers, and that mean from 0 (first layer) to 1 (last).
+        `n_heads (model)`; `in_k, share_k, expected_k (model, k)`: heads in exactly k categories; `jaccard, expected
+        (model, category, other)`: within a model. Undecided heads count as out; `in_k_least, in_k_most, jaccard_least,
+        jaccard_most` are the bounds of `hc.overlap`. `correlation, n_pairs (model, other_model)`: Pearson correlation over pairs of categories of
         their Jaccard indices, NaN below 3 pairs or where one is constant; on few pairs (6 for 4 categories) it says
         little alone. Categories without numbers are NaN (sizes 0). Coordinate `approximation (model)`: "" where effects
         are exact. Attributes: the protocol, and `sign`.
@@ -56,7 +59,7 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
     categories = list(dict.fromkeys(str(name) for overlap in overlaps.values() for name in overlap["category"].values))
     per_model = [_structure(overlap).reindex(category=categories, other=categories) for overlap in overlaps.values()]
     table = xr.concat(per_model, dim=pd.Index(names, name="model"), join="outer")
-    for name in ("size", "in_k"):
+    for name in _COUNTS:
         table[name] = table[name].fillna(0).astype(np.int64)
     upper = np.triu_indices(len(categories), k=1)
     shared = [matrix[upper] for matrix in table["jaccard"].transpose("model", "category", "other").values]
@@ -104,23 +107,25 @@ def _structure(overlap: xr.Dataset) -> xr.Dataset:
     weight = member.sum(axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_layer, mean_depth = (weight @ layers / sizes, weight @ depth / sizes)
-    flat = member.reshape(len(categories), -1)
     expected = [[chance_jaccard(i, j, heads=n_heads) for j in sizes.tolist()] for i in sizes.tolist()]
     has_both = np.outer(has_scores, has_scores)
-    ks = overlap["k"].values
-    in_k = (member.sum(axis=0)[exists] == ks[:, None]).sum(axis=1)
+    bounded = {
+        f"{name}{end}": overlap[f"{of_overlap}{end}"]
+        for name, of_overlap in (("in_k", "observed"), ("jaccard", "jaccard"))
+        for end in ("", "_least", "_most")
+    }
     return xr.Dataset(
         {
+            **bounded,
             "size": ("category", sizes),
+            "undecided": overlap["undecided"].sum(("layer", "head")),
             "share": ("category", np.where(has_scores, sizes / max(1, n_heads), np.nan)),
             "mean_layer": ("category", mean_layer),
             "depth": ("category", mean_depth),
             "n_heads": n_heads,
-            "in_k": ("k", in_k),
-            "share_k": ("k", in_k / max(1, n_heads)),
-            "expected_k": ("k", overlap["expected"].values / max(1, n_heads)),
-            "jaccard": (("category", "other"), np.where(has_both, jaccards(flat), np.nan)),
+            "share_k": overlap["observed"] / max(1, n_heads),
+            "expected_k": overlap["expected"] / max(1, n_heads),
             "expected": (("category", "other"), np.where(has_both, expected, np.nan)),
         },
-        coords={"category": categories, "other": categories, "k": ks},
+        coords={"category": categories, "other": categories, "k": overlap["k"].values},
     )

@@ -10,7 +10,7 @@ import xarray as xr
 
 from headcats.evidence.comparison.method_agreement import disagreements
 from headcats.reports.text.agreement import approximation_findings
-from headcats.results.finding import Finding, Table, first_names, line, number_text, paragraph, table
+from headcats.results.finding import Finding, Table, bounds_text, first_names, line, number_text, paragraph, table
 from headcats.results.run_results import RunResults
 
 NAMED_HEADS = 3
@@ -112,23 +112,32 @@ def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
     for category, model in itertools.product(categories, models):
         cell = structure.sel(category=category, model=model)
         size = number_text(cell["size"] if np.isfinite(cell["share"]) else None, 0)
-        rows.append([category, model, size, *(number_text(cell[name]) for name in ("share", "mean_layer", "depth"))])
-    columns = ["category", "model", "heads", "share of heads", "mean layer", "depth (0 first, 1 last)"]
+        undecided = str(int(cell["undecided"]))
+        numbers = [number_text(cell[name]) for name in ("share", "mean_layer", "depth")]
+        rows.append([category, model, size, undecided, *numbers])
+    columns = ["category", "model", "heads", "undecided", "share of heads", "mean layer", "depth (0 first, 1 last)"]
     yield table("structure.categories", columns, rows, numeric=columns[2:])
     rows = []
     for model in models:
         cells = [structure.sel(model=model, k=k) for k in structure["k"].values]
         counts = [
-            f"{int(cell['in_k'])}: {number_text(cell['share_k'])} ({number_text(cell['expected_k'])})" for cell in cells
+            f"{int(cell['in_k'])}{bounds_text(cell, 'in_k', 0)}: {number_text(cell['share_k'])} "
+            f"({number_text(cell['expected_k'])})"
+            for cell in cells
         ]
         rows.append([model, str(int(structure["n_heads"].sel(model=model))), *counts])
-    yield table("structure.counts", ["model", "heads", *(f"in exactly {k}" for k in structure["k"].values)], rows)
+    bounds = line("map.or_settled") if structure["undecided"].any() else None
+    columns = ["model", "heads", *(f"in exactly {k}" for k in structure["k"].values)]
+    yield table("structure.counts", columns, rows, bounds=bounds)
     rows = []
     for first, second in itertools.combinations(categories, 2):
         cells = [structure.sel(model=model, category=first, other=second) for model in models]
-        texts = [f"{number_text(cell['jaccard'])} ({number_text(cell['expected'])})" for cell in cells]
+        texts = [
+            f"{number_text(cell['jaccard'])}{bounds_text(cell, 'jaccard', 2)} ({number_text(cell['expected'])})"
+            for cell in cells
+        ]
         rows.append([f"{first} and {second}", *texts])
-    yield table("structure.jaccard", ["", *models], rows, numeric=models)
+    yield table("structure.jaccard", ["", *models], rows, numeric=models, bounds=bounds)
     for first, second in itertools.combinations(models, 2):
         cell = structure.sel(model=first, other_model=second)
         yield line(

@@ -13,6 +13,7 @@ from headcats.errors import DataError, pluralize
 from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
+    bounds_text,
     Finding,
     by_category,
     interval_text,
@@ -114,7 +115,7 @@ def count_findings(shared: xr.Dataset) -> Iterator[Finding]:
     counts = []
     for k in shared["k"].values.tolist():
         of_k = shared.sel(k=k)
-        observed = f"{int(of_k['observed'])}{_bounds(of_k, 'observed', 0)}"
+        observed = f"{int(of_k['observed'])}{bounds_text(of_k, 'observed', 0)}"
         chance = (number_text(of_k[name], n) for name, n in digits.items())
         counts.append([pluralize(k, "category", "categories"), observed, *chance])
     columns = ["heads in exactly", "observed", "expected by chance", "p", "expected within layers", "p within layers"]
@@ -131,16 +132,10 @@ def _jaccard(shared: xr.Dataset) -> Iterator[Finding]:
     rows = []
     for place, (name, row) in enumerate(by_category(shared)):
         pairs = [row.sel(other=column) for column in names[:place]]
-        cells = [with_interval(pair, "jaccard") + _bounds(pair, "jaccard", 2) for pair in pairs]
+        cells = [with_interval(pair, "jaccard") + bounds_text(pair, "jaccard", 2) for pair in pairs]
         rows.append([name, *cells, *[""] * (len(names) - 1 - place)])
-    bounds = line("map.jaccard_bounds") if shared["undecided"].any() else None
+    bounds = line("map.or_settled") if shared["undecided"].any() else None
     yield table("map.jaccard", ["", *names[:-1]], rows[1:], numeric=names, bounds=bounds)
-
-
-def _bounds(cell: xr.Dataset, name: str, digits: int) -> str:
-    """What settling undecided heads could make of a number, in brackets; "" where it cannot change."""
-    least, most = (cell[f"{name}_{end}"] for end in ("least", "most"))
-    return f" [{interval_text(least, most, digits)}]" if least < most else ""
 
 
 def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator[Finding]:
@@ -167,7 +162,7 @@ def _equal_tasks(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterator
     means = []
     for k in equal["k"].values.tolist():
         of_k = equal.sel(k=k)
-        means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=_bounds(of_k, "observed", 1), k=k))
+        means.append(line("map.heads_in_k", n=float(of_k["observed"]), bounds=bounds_text(of_k, "observed", 1), k=k))
     yield line("map.equal_tasks_mean", means=means)
     if min_tasks != "half":
         yield line("map.equal_tasks_needed", min_tasks=min_tasks, n=n_tasks)

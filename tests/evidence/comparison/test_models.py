@@ -11,8 +11,8 @@ from headcats.errors import DataError
 ATTRS = {"method": "denoising_patch", "positions": "last", "metric": "logit_diff", "rule": "fdr()"}
 
 
-def overlap_of(member: object, *, exists: object = True, **attrs: str) -> xr.Dataset:
-    """Overlap of `member (category, layer, head)`."""
+def overlap_of(member: object, *, exists: object = True, sign: str = "helping", **attrs: str) -> xr.Dataset:
+    """Overlap of `member (category, layer, head)`: 1 in, 0 undecided, -1 out."""
     member = np.asarray(member, dtype=np.int8)
     effect = np.where(np.broadcast_to(exists, member.shape), member / 2, np.nan)
     members = xr.Dataset(
@@ -24,15 +24,12 @@ def overlap_of(member: object, *, exists: object = True, **attrs: str) -> xr.Dat
         },
         attrs=ATTRS | attrs,
     )
-    members["suppressing"] = members["member"] * 0
-    members["suppressing_effect"] = -members["effect"]
-    counts = (member == 1).sum(axis=0)
-    ks = np.arange(1, len(member) + 1)
-    return members.assign_coords(k=ks).assign(expected=("k", [float((counts == k).sum()) / 2 for k in ks]))
+    members["suppressing"], members["suppressing_effect"] = members["member"], -members["effect"]
+    return hc.overlap(members, sign=sign, draws=20)
 
 
 def members(shape: tuple[int, int], cells: list[list[tuple[int, int]]]) -> np.ndarray:
-    found = np.zeros((len(cells), *shape), dtype=np.int8)
+    found = np.full((len(cells), *shape), -1, dtype=np.int8)
     for row, chosen in enumerate(cells):
         for layer, head in chosen:
             found[row, layer, head] = 1
@@ -43,7 +40,8 @@ CELLS = [[(0, 0), (1, 0)], [(1, 0), (2, 1)], [(1, 0)], []]
 
 
 def test_numbers_by_hand():
-    found = hc.evidence.category_structure({"small": overlap_of(members((3, 4), CELLS))}).sel(model="small")
+    overlap = overlap_of(members((3, 4), CELLS))
+    found = hc.evidence.category_structure({"small": overlap}).sel(model="small")
     assert found["size"].values.tolist() == [2, 2, 1, 0]
     np.testing.assert_allclose(found["share"], [2 / 12, 2 / 12, 1 / 12, 0])
     np.testing.assert_allclose(found["mean_layer"], [0.5, 1.5, 1, np.nan])
@@ -51,7 +49,7 @@ def test_numbers_by_hand():
     assert found["n_heads"] == 12
     assert found["in_k"].values.tolist() == [2, 0, 1, 0]
     np.testing.assert_allclose(found["share_k"], [2 / 12, 0, 1 / 12, 0])
-    np.testing.assert_allclose(found["expected_k"], [1 / 12, 0, 0.5 / 12, 0])
+    np.testing.assert_allclose(found["expected_k"], overlap["expected"] / 12)
     between = found["jaccard"].sel(category=NAMES[0])
     np.testing.assert_allclose(between, [1, 1 / 3, 1 / 2, 0])
     assert np.isnan(found["jaccard"].sel(category=NAMES[3], other=NAMES[3]))
@@ -116,7 +114,13 @@ def test_models_are_compared_under_one_protocol_and_approximations_are_marked():
     ]
 
 
-def test_real_overlaps_are_taken():
-    data = overlap_of(members((3, 4), CELLS)).drop_vars(["expected", "k"])
-    found = hc.evidence.category_structure({"a": hc.overlap(data, draws=20)})
-    assert found["in_k"].values.tolist() == [[2, 0, 1, 0]]
+def test_undecided_heads_bound_the_counts():
+    unsure = members((3, 4), CELLS)
+    unsure[3, 1, 0] = 0
+    found = hc.evidence.category_structure({"a": overlap_of(unsure)}).sel(model="a")
+    assert found["undecided"].values.tolist() == [0, 0, 0, 1]
+    assert found["in_k"].values.tolist() == [2, 0, 1, 0]
+    assert found["in_k_least"].values.tolist() == [2, 0, 0, 0]
+    assert found["in_k_most"].values.tolist() == [2, 0, 1, 1]
+    bounds = [found[f"jaccard_{end}"].sel(category=NAMES[0], other=NAMES[3]).item() for end in ("least", "most")]
+    assert bounds == [0, 0.5]
