@@ -29,10 +29,10 @@ def category_structure(overlaps: Mapping[str, xr.Dataset]) -> xr.Dataset:
         scored heads, undecided heads, the mean of the members' layers, and that mean from 0 (first layer) to 1 (last).
         `n_heads (model)`; `in_k, share_k, expected_k (model, k)`: heads in exactly k categories; `jaccard, expected
         (model, category, other)`: within a model. Undecided heads count as out; `in_k_least, in_k_most, jaccard_least,
-        jaccard_most` are the bounds of `hc.overlap`. `correlation, n_pairs (model, other_model)`: Pearson correlation over pairs of categories of
-        their Jaccard indices, NaN below 3 pairs or where one is constant; on few pairs (6 for 4 categories) it says
-        little alone. Categories without numbers are NaN (sizes 0). Coordinate `approximation (model)`: "" where effects
-        are exact. Attributes: the protocol, and `sign`.
+        jaccard_most` are the bounds of `hc.overlap`. `correlation, n_pairs (model, other_model)`: Pearson correlation
+        over pairs of categories of their Jaccard indices, NaN below 3 pairs or where one is constant; on few pairs (6
+        for 4 categories) it says little alone. Categories without numbers are NaN (sizes 0). Coordinate `approximation
+        (model)`: "" where effects are exact. Attributes: the protocol, and `sign`.
 
     Raises:
         DataError: No overlaps, or overlaps that differ in method, positions, metric, rule, effect or sign.

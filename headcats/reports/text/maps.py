@@ -13,10 +13,9 @@ from headcats.errors import DataError, pluralize
 from headcats.reports.text.over_tasks import differing_heads
 from headcats.results.declaration import approximation_label, controls_of
 from headcats.results.finding import (
-    bounds_text,
     Finding,
+    bounds_text,
     by_category,
-    interval_text,
     line,
     note,
     number_text,
