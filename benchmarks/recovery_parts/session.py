@@ -194,6 +194,7 @@ def _facts(chosen: argparse.Namespace, work: str) -> list[str]:
     versions = [f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "xarray")]
     words = [f"python benchmarks/recovery.py --work {work} --seed {chosen.seed}"]
     words += [f"--repetitions {chosen.repetitions}"] * bool(chosen.repetitions) + ["--quick"] * chosen.quick
+    words += ["--results DIR"] * bool(chosen.results and work in ("claims", "partitions"))
     facts = [
         ", ".join([f"Python {platform.python_version()}", *versions, f"headcats {headcats.__version__}"]),
         f"`{' '.join(words)}`",

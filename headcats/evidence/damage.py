@@ -89,7 +89,7 @@ def measure_damage(
         gaps.append(clean - corrupted)
         drops.append(clean[:, None] - ablated)
     if not gaps:
-        raise DataError("it has no held-out prompts")
+        raise DataError("there are no held-out prompts")
     items = tuple(item for batch in used for item in batch.items)
     distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)
     gap = np.concatenate(gaps)
@@ -97,7 +97,7 @@ def measure_damage(
     if not low > 0:
         interval = "unknown with a single query item" if np.isnan(low) else f"95 % interval from {low:.2f}"
         raise DataError(
-            f"its held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
+            f"the held-out prompts show no clear gap between clean and corrupted ({METRIC} {mean:.2f}, {interval})"
         )
     columns = {heads: place for place, heads in enumerate(ordered)}
     return TaskDamage(task, category, np.concatenate(drops), gap, items, distractor_tasks, columns)

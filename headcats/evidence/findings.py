@@ -122,6 +122,7 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
     ]
     outcome, needed = verdict(row, damage), row["units_needed"].item()
     own = row["unit_category"].values == name
+    relative = float(np.nanmean(row["unit_causal"].values[own]))
     n_own = min(int(np.isfinite(row[f"unit_{test}"].values[own]).sum()) for test in TESTS)
     return line(
         "evidence.tested_category",
@@ -134,6 +135,7 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         difference=difference,
         interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
         causal_p=row["causal_p"].item(),
+        relative=None if difference * relative > 0 else line("evidence.relative", amount=relative),
         needed=line("evidence.units_needed", n=int(needed), n_own=n_own)
         if outcome == INCONCLUSIVE and np.isfinite(needed)
         else None,

@@ -23,7 +23,7 @@ from headcats.evidence.verdicts import relabelling_table
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
-from headcats.results.finding import Finding, line
+from headcats.results.finding import Finding, first_names, line
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 
@@ -143,7 +143,10 @@ def examine(
     findings = [
         *_findings(nodes, options),
         *([line("evidence.undamaged", tasks=undamaged, n=len(undamaged), least=DAMAGED)] if undamaged else []),
-        *(line("evidence.task_not_tested", task=task, reason=reason) for task, reason in left_out.items()),
+        *(
+            line("evidence.tasks_not_tested", tasks=tasks, n=len(tasks), reason=reason)
+            for reason, tasks in _by_reason(left_out).items()
+        ),
         *notes.values(),
     ]
     root = xr.Dataset(
@@ -165,12 +168,12 @@ def labelled_study(
     grids = [half["effect"].transpose("task", "layer", "head").sel(task=common).values for half in halves]
     exists = ~np.isnan(grids[0]).all(axis=0)
     rows = [grid[:, exists] for grid in grids]
-    left_out = {task: "all of its query items are in one half" for task in scored if task not in common}
+    left_out = {task: "all query items are in one half" for task in scored if task not in common}
     for task, *effects in zip(common, *rows, strict=True):
-        if any(np.isnan(row).any() for row in effects):
-            left_out[task] = "the effects of its heads are unknown on half of its query items"
+        if any(np.isnan(row).any() or not row.size for row in effects):
+            left_out[task] = "the effects of heads are unknown on half of the query items"
         elif not all(row.any() for row in effects):
-            left_out[task] = "no head has any effect on half of its query items"
+            left_out[task] = "no head has any effect on half of the query items"
     tasks = [task for task in common if task not in left_out]
     if not tasks:
         raise DataError(_nothing_tested(left_out))
@@ -211,8 +214,13 @@ def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
 
 
 def _nothing_tested(left_out: Mapping[str, str]) -> str:
-    reasons = "; ".join(f"{task}: {reason}" for task, reason in left_out.items()) or "no task was scored"
+    grouped = _by_reason(left_out).items()
+    reasons = "; ".join(f"{first_names(tasks, 8)}: {reason}" for reason, tasks in grouped) or "no task was scored"
     return f"No task can be tested on held-out prompts ({reasons})."
+
+
+def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
+    return {reason: [task for task in left_out if left_out[task] == reason] for reason in left_out.values()}
 
 
 def _measured(

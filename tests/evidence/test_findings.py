@@ -116,3 +116,10 @@ def test_damages_below_zero_are_no_sign_of_anything(joint, summed):
         coords={"category": ["A"]},
     )  # fmt: skip
     assert redundancy_findings(table)[0].fields["comparison"].id == "evidence.about_the_sum"
+
+
+def test_a_difference_that_weighing_tasks_alike_reverses_is_said(pair):
+    table, damage = copied(pair)
+    assert verdict_findings(table, damage)[0].fields["relative"] is None
+    table["unit_causal"] *= -1
+    assert verdict_findings(table, damage)[0].fields["relative"].fields["amount"] == -pair[0]["unit_causal"][:4].mean()

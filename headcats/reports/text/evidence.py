@@ -69,7 +69,8 @@ def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:
     yield _tested(nodes["specificity"])
     if (nodes["specificity"]["rival"] != "").any():
         yield _rivals(nodes["specificity"])
-    yield _contrasts(nodes["contrasts"])
+    if (contrasts := _contrasts(nodes["contrasts"])).rows:
+        yield contrasts
     yield from _curves(nodes["curves"])
     yield from _self_repair(nodes["self_repair"])
 
@@ -111,11 +112,10 @@ def _cell(cell: xr.Dataset, name: str, ends: str = "") -> tuple[str, str]:
 def _contrasts(data: xr.Dataset) -> Table:
     rows = []
     for (first, row), second in itertools.product(by_category(data), data["other"].values.tolist()):
-        if first == second:
-            continue
         cell = row.sel(other=second)
+        if first == second or not any(cell[f"{side}_prompts"].item() for side in _SIDES):
+            continue
         tasks = " against ".join(first_names(cell[f"{side}_tasks"].item().split(","), 3) for side in _SIDES)
-        shared_prompts = any(cell[f"{side}_prompts"].item() for side in _SIDES)
         rows.append(
             [
                 first,
@@ -124,7 +124,7 @@ def _contrasts(data: xr.Dataset) -> Table:
                 f"{share_text(cell['elsewhere'].item())} ({cell['other_prompts'].item()})",
                 share_text(cell["difference"].item()),
                 share_text(cell["interaction"].item()),
-                cell["note"].item() or tasks if shared_prompts else str(line("evidence.no_shared_prompt")),
+                cell["note"].item() or tasks,
             ]
         )
     columns = ["heads of", "other", "own (prompts)", "other's (prompts)", "difference", "both", "tasks"]
