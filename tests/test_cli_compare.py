@@ -221,7 +221,7 @@ def test_categories_that_nobody_scored_are_not_empty_ones():
     assert listed["heads_second"].isna().tolist() == [False] * 3 + [True, False, False]
     assert listed["both"].isna().tolist() == [False] * 3 + [True] * 3
     write(Path("c"), {"denoising_patch@last": A}, tasks=half, weights="v")
-    assert "Knowledge c - - - -" in compare("b", "c")
+    assert "Knowledge c - - - - -" in compare("b", "c")
 
 
 @pytest.mark.parametrize(

@@ -111,10 +111,9 @@ def structure_findings(structure: xr.Dataset) -> Iterator[Finding]:
     rows = []
     for category, model in itertools.product(categories, models):
         cell = structure.sel(category=category, model=model)
-        size = number_text(cell["size"] if np.isfinite(cell["share"]) else None, 0)
-        undecided = str(int(cell["undecided"]))
+        counts = [number_text(cell[name] if np.isfinite(cell["share"]) else None, 0) for name in ("size", "undecided")]
         numbers = [number_text(cell[name]) for name in ("share", "mean_layer", "depth")]
-        rows.append([category, model, size, undecided, *numbers])
+        rows.append([category, model, *counts, *numbers])
     columns = ["category", "model", "heads", "undecided", "share of heads", "mean layer", "depth (0 first, 1 last)"]
     yield table("structure.categories", columns, rows, numeric=columns[2:])
     rows = []
