@@ -1,12 +1,14 @@
 """Damage of sets of heads to a task: joint ablation on held-out prompts, measured in log-probability."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from headcats.errors import DataError
+from headcats.errors import DataError, format_duration, pluralize
 from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
@@ -18,6 +20,8 @@ from headcats.sweeps.reference import Reference, UncoveredRoles
 from headcats.sweeps.runs import BaseRuns
 from headcats.sweeps.tree import HeadSet, grow
 
+_log = logging.getLogger("headcats")
+_PROBED_SETS = 32
 _TO_THE_MEAN = Intervention("mean", "clean", lambda sources: sources.mean, positions="all", uses_reference=True)
 METRIC = "log_prob"
 
@@ -101,6 +105,69 @@ def measure_damage(
         )
     columns = {heads: place for place, heads in enumerate(ordered)}
     return TaskDamage(task, category, np.concatenate(drops), gap, items, distractor_tasks, columns)
+
+
+def measure_tasks(
+    model: HookedModel,
+    batches: Mapping[str, Sequence[PromptBatch]],
+    sets: Mapping[str, Collection[HeadSet]],
+    *,
+    category_of: Mapping[str, str],
+    reference: Reference,
+    positions: str,
+) -> tuple[dict[str, TaskDamage], dict[str, str]]:
+    """Task -> damage by its sets, and task -> why it cannot be measured."""
+    measured: dict[str, TaskDamage] = {}
+    left_out: dict[str, str] = {}
+    for task, task_sets in sets.items():
+        try:
+            measured[task] = measure_damage(
+                model,
+                batches[task],
+                task_sets,
+                category=category_of[task],
+                reference=reference,
+                positions=positions,
+            )
+        except DataError as error:
+            left_out[task] = str(error).rstrip(".")
+    return measured, left_out
+
+
+def log_expected_time(
+    model: HookedModel,
+    batches: Mapping[str, Sequence[PromptBatch]],
+    sets: Mapping[str, Collection[HeadSet]],
+    *,
+    reference: Reference,
+    positions: str,
+) -> None:
+    """Log the time that `measure_tasks` will take, estimated from a few of its ablations."""
+    blocks = {
+        task: blocks_needed(batches[task], task_sets, positions=positions, n_layers=model.n_layers)
+        for task, task_sets in sets.items()
+    }
+    task = next((task for task in sets if blocks[task]), None)
+    if task is None:
+        return
+    few = sorted(sets[task])[:: max(1, len(sets[task]) // _PROBED_SETS)]
+    probe = batches[task][:1]
+    seconds = 0.0
+    try:
+        # The first time also pays for checks and the means of the reference, which later tasks share.
+        for _ in range(2):
+            started = time.monotonic()
+            measure_damage(model, probe, few, category="", reference=reference, positions=positions)
+            seconds = time.monotonic() - started
+    except DataError:
+        return
+    probed = blocks_needed(probe, few, positions=positions, n_layers=model.n_layers)
+    _log.info(
+        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
+        format_duration(seconds * sum(blocks.values()) / probed),
+        pluralize(sum(map(len, sets.values())), "ablation"),
+        positions,
+    )
 
 
 def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, positions: str, n_layers: int) -> int:

@@ -1,8 +1,6 @@
 """The test of categories on held-out prompts: every ablation it needs in one pass, and what they show."""
 
 import json
-import logging
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
@@ -10,11 +8,11 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from headcats.errors import DataError, format_duration, pluralize
+from headcats.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
 from headcats.evidence.causal import DAMAGED, is_damaged
 from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling, most_specific, specific_effects
-from headcats.evidence.damage import TaskDamage, blocks_needed, measure_damage
+from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
 from headcats.evidence.relabelling import Labellings, draw_labellings, vocabulary_blocks
 from headcats.evidence.signature import similarity
@@ -27,8 +25,6 @@ from headcats.results.finding import Finding, first_names, line
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
 
-_log = logging.getLogger("headcats")
-_PROBED_SETS = 32
 Heads = dict[str, dict[str, HeadSet]]
 """Task -> category -> heads of the category, chosen without the task."""
 
@@ -110,9 +106,18 @@ def examine(
         | self_repair.sets_of(described.get(held.category_of[task], ()))
         for task in study.tasks
     }
-    _log_expected_time(model, held, sets, options)
-    measured, not_measured = _measured(model, held, sets, options)
+    log_expected_time(model, held.batches, sets, reference=held.reference, positions=options.positions)
+    measured, not_measured = measure_tasks(
+        model,
+        held.batches,
+        sets,
+        category_of=held.category_of,
+        reference=held.reference,
+        positions=options.positions,
+    )
     left_out = study.left_out | not_measured
+    if not measured:
+        raise DataError(_nothing_tested(left_out))
     damage = np.stack(
         [
             damage_by_labelling(measured[task].shares(task_sets), task_sets, which)
@@ -221,58 +226,6 @@ def _nothing_tested(left_out: Mapping[str, str]) -> str:
 
 def _by_reason(left_out: Mapping[str, str]) -> dict[str, list[str]]:
     return {reason: [task for task in left_out if left_out[task] == reason] for reason in left_out.values()}
-
-
-def _measured(
-    model: HookedModel, held: HeldOut, sets: Mapping[str, set[HeadSet]], options: Options
-) -> tuple[dict[str, TaskDamage], dict[str, str]]:
-    """Task -> damage by its sets, and task -> why it cannot be tested."""
-    measured: dict[str, TaskDamage] = {}
-    left_out: dict[str, str] = {}
-    for task, task_sets in sets.items():
-        try:
-            measured[task] = measure_damage(
-                model,
-                held.batches[task],
-                task_sets,
-                category=held.category_of[task],
-                reference=held.reference,
-                positions=options.positions,
-            )
-        except DataError as error:
-            left_out[task] = str(error).rstrip(".")
-    if not measured:
-        raise DataError(_nothing_tested(left_out))
-    return measured, left_out
-
-
-def _log_expected_time(model: HookedModel, held: HeldOut, sets: Mapping[str, set[HeadSet]], options: Options) -> None:
-    """Log the time that the ablations will take, estimated from a few of them."""
-    blocks = {
-        task: blocks_needed(held.batches[task], task_sets, positions=options.positions, n_layers=model.n_layers)
-        for task, task_sets in sets.items()
-    }
-    task = next((task for task in sets if blocks[task]), None)
-    if task is None:
-        return
-    few = sorted(sets[task])[:: max(1, len(sets[task]) // _PROBED_SETS)]
-    probe = held.batches[task][:1]
-    seconds = 0.0
-    try:
-        # The first time also pays for checks and the means of the reference, which later tasks share.
-        for _ in range(2):
-            started = time.monotonic()
-            measure_damage(model, probe, few, category="", reference=held.reference, positions=options.positions)
-            seconds = time.monotonic() - started
-    except DataError:
-        return
-    probed = blocks_needed(probe, few, positions=options.positions, n_layers=model.n_layers)
-    _log.info(
-        "Time: at most about %s for %s (sets of heads x tasks) at positions '%s', estimated from a few of them.",
-        format_duration(seconds * sum(blocks.values()) / probed),
-        pluralize(sum(map(len, sets.values())), "ablation"),
-        options.positions,
-    )
 
 
 def _direct_effects(
