@@ -1,6 +1,7 @@
 """The tasks of a finished run with other labels: real effects, real joint ablations, headcats' own verdicts."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,11 @@ import numpy as np
 import headcats as hc
 from headcats.categories.reading import Reading, resolve_tested
 from headcats.errors import DataError
-from headcats.evidence.causal import is_damaged
-from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling
+from headcats.evidence.category_test import tested_categories
+from headcats.evidence.chosen_heads import chosen_sets
 from headcats.evidence.damage import measure_damage
 from headcats.evidence.held_out import Options, labelled_study
-from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import specificity
-from headcats.evidence.verdicts import ALPHA, SUPPORTED, relabelling_table
+from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.results.run_results import RunResults
 from headcats.study.evidence_run import held_out_prompts, scores_of_halves
 from headcats.study.restore import restored_model, restored_study
@@ -41,28 +40,18 @@ class Bench:
         """What `evidence` says of a random partition; categories keep their sizes."""
         tasks = list(self.held.batches)
         names = rng.permutation([self.held.category_of[task] for task in tasks])
-        held = type(self.held)(
-            self.held.batches,
-            {**self.held.category_of, **dict(zip(tasks, names.tolist(), strict=True))},
-            self.held.items,
-            self.held.reference,
-        )
-        study = labelled_study(held, self.halves, self.categories, self.options)
-        damages, heads = [], {}
-        for task, (sets, which) in zip(
-            study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True
-        ):
+        category_of = {**self.held.category_of, **dict(zip(tasks, names.tolist(), strict=True))}
+        study = labelled_study(replace(self.held, category_of=category_of), self.halves, self.categories, self.options)
+        chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
+        for task, (sets, _) in chosen.items():
             self._measure(task, sets)
-            damages.append(damage_by_labelling(np.array([self.damages[task][heads] for heads in sets]), sets, which))
-            heads[task] = {name: sets[which[0, place]] for place, name in enumerate(self.categories)}
-        damage = np.stack(damages, axis=1)
-        damage[:, ~is_damaged(damage)] = np.nan
-        table = specificity(damage, study.labellings, heads, {}, categories=self.categories)
-        tested = relabelling_table(
-            similarity(*study.effects), damage, study.labellings, tasks=study.tasks, specificity=table
+        shares = {task: np.array([self.damages[task][heads] for heads in sets]) for task, (sets, _) in chosen.items()}
+        tested, _ = tested_categories(
+            study.effects, study.labellings, chosen, shares, categories=self.categories, measured={}
         )
         return {
             "supported": (tested["verdict"] == SUPPORTED).values.tolist(),
+            "not_supported": (tested["verdict"] == NOT_SUPPORTED).values.tolist(),
             "signature": (tested["signature_p"] <= ALPHA).values.tolist(),
             "causal": (tested["causal_p"] <= ALPHA).values.tolist(),
             "error_rate": tested["error_rate"].item(),

@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from headcats.evidence.causal import is_damaged
-from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling
-from headcats.evidence.relabelling import draw_labellings
-from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import specificity
-from headcats.evidence.verdicts import ALPHA, SUPPORTED, relabelling_table
+from headcats.evidence.category_test import tested_categories
+from headcats.evidence.chosen_heads import chosen_sets
+from headcats.evidence.relabelling import draw_labellings, shared_words
+from headcats.evidence.verdicts import ALPHA, NOT_SUPPORTED, SUPPORTED
 from headcats.models.head import Head
 
 Effects = Float[np.ndarray, "task head"]
@@ -74,6 +72,34 @@ def _by_task(effects: Effects, rng: np.random.Generator, spread: float) -> Effec
     return effects * np.exp(rng.normal(0, spread, len(effects)))[:, None]
 
 
+def _vocabularies(study: LabelStudy) -> tuple[list[set[str]], np.ndarray]:
+    """Query items of every task, and the number of its vocabulary: two tasks of a category about the same 30 words.
+
+    The first task of every vocabulary takes a third of its words from the one before.
+    """
+    items, numbers = [], []
+    for _ in CATEGORIES:
+        for task in range(study.tasks):
+            new = task % 2 == 0
+            number = numbers[-1] + new if numbers else 0
+            words = {f"{number} {word}" for word in range(30)}
+            if new and number:
+                words = {f"{number} {word}" for word in range(20)} | {f"{number - 1} {word}" for word in range(10)}
+            items.append(words)
+            numbers.append(number)
+    return items, np.array(numbers)
+
+
+def _by_words(labels: np.ndarray, rng: np.random.Generator) -> Effects:
+    """Generic heads, and three heads of .1 for every vocabulary."""
+    _, vocabulary = _vocabularies(LabelStudy(tasks=len(labels) // len(CATEGORIES)))
+    effects, order = _generic(labels, rng), rng.permutation(len(HEADS))
+    for number in set(vocabulary.tolist()):
+        effects[np.ix_(vocabulary == number, order[3 * number : 3 * number + 3])] += 0.1
+    return effects
+
+
+WORDS = "heads of their own for words, which one or two tasks ask about"
 CEILING = "three categories at the ceiling"
 """Their tasks react fifty times less to everything, noise among it."""
 World = Callable[[np.ndarray, np.random.Generator], Effects]
@@ -93,10 +119,12 @@ NULL: dict[str, World] = {
         _generic(labels, rng) * np.exp(rng.normal(0, 0.5, (len(labels), len(HEADS)))), labels
     ),
     CEILING: _generic,
+    WORDS: _by_words,
 }
 """Name -> effects of a world in which the labels mean nothing, or nothing but how easily tasks break."""
 POWER: dict[str, World] = {
     "three heads of its own, .1": _own_heads,
+    "three heads of its own, .05": lambda labels, rng: _own_heads(labels, rng, effect=0.05),
     "the same among generic heads": lambda labels, rng: _generic(labels, rng) + _own_heads(labels, rng),
     "the same, fragility by task": lambda labels, rng: _by_task(
         _generic(labels, rng) + _own_heads(labels, rng), rng, 0.5
@@ -121,23 +149,21 @@ def verdicts(name: str, study: LabelStudy, rng: np.random.Generator) -> dict[str
     chosen_on, matched, ablated = (reacts * (true + rng.normal(0, noise, true.shape)) for _ in range(3))
     labellings = draw_labellings(
         labels,
-        np.arange(len(labels)),
+        shared_words(_vocabularies(study)[0]) if name == WORDS else np.eye(len(labels)),
         n_categories=len(CATEGORIES),
         n=study.relabellings,
         seed=int(rng.integers(2**31)),
     )
-    damages, heads = [], {}
-    for task, (sets, which) in enumerate(chosen_sets(chosen_on, labellings, HEADS)):
-        places = [[HEADS.index(head) for head in members] for members in sets]
-        sums = np.array([ablated[task, members].sum() for members in places])
-        damages.append(damage_by_labelling(sums, sets, which))
-        heads[f"task{task}"] = {name: sets[which[0, place]] for place, name in enumerate(CATEGORIES)}
-    damage = np.stack(damages, axis=1)
-    damage[:, ~is_damaged(damage)] = np.nan
-    table = specificity(damage, labellings, heads, {}, categories=CATEGORIES)
-    tested = relabelling_table(similarity(chosen_on, matched), damage, labellings, tasks=list(heads), specificity=table)
+    tasks = [f"task{place}" for place in range(len(labels))]
+    chosen = dict(zip(tasks, chosen_sets(chosen_on, labellings, HEADS), strict=True))
+    shares = {
+        task: np.array([ablated[place, [HEADS.index(head) for head in members]].sum() for members in sets])
+        for place, (task, (sets, _)) in enumerate(chosen.items())
+    }
+    tested, _ = tested_categories((chosen_on, matched), labellings, chosen, shares, categories=CATEGORIES, measured={})
     return {
         "supported": (tested["verdict"] == SUPPORTED).values.tolist(),
+        "not_supported": (tested["verdict"] == NOT_SUPPORTED).values.tolist(),
         "signature": (tested["signature_p"] <= ALPHA).values.tolist(),
         "causal": (tested["causal_p"] <= ALPHA).values.tolist(),
         "error_rate": tested["error_rate"].item(),

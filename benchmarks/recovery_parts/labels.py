@@ -51,12 +51,23 @@ def _row(world: str, claim: str, found: list[dict[str, Any]]) -> dict[str, Any]:
         calls = np.array([study[name] for study in found])
         counted = {"any category": calls.any(axis=1), "the category without": calls[:, -1]}.get(claim, calls.ravel())
         row[name], row[f"{name}_interval"] = float(counted.mean()), wilson(int(counted.sum()), len(counted))
+    row["not_supported"] = float(np.mean([study["not_supported"] for study in found]))
     row["error_rate"] = float(np.mean([study["error_rate"] for study in found]))
     return row
 
 
 def _table(rows: list[dict[str, Any]], title: str) -> Table:
-    columns = ("world", "claim", "studies", "supported", "95 % interval", "signature alone", "causal alone", "own rate")
+    columns = (
+        "world",
+        "claim",
+        "studies",
+        "supported",
+        "95 % interval",
+        "signature alone",
+        "causal alone",
+        "not supported",
+        "own rate",
+    )
     cells = [
         (
             row["world"],
@@ -66,13 +77,15 @@ def _table(rows: list[dict[str, Any]], title: str) -> Table:
             "{:.3f} to {:.3f}".format(*row["supported_interval"]),
             f"{row['signature']:.3f}",
             f"{row['causal']:.3f}",
+            f"{row['not_supported']:.3f}",
             f"{row['error_rate']:.3f}",
         )
         for row in rows
     ]
     note = (
         "Share of studies in which any category is supported, of categories that are, or of studies in which the one "
-        "category without heads of its own is. Alone: the same if one family-wise p of at most .05 were enough. Own "
-        "rate: what `evidence` prints as its error rate, mean over studies. Wilson intervals."
+        "category without heads of its own is. Alone: the same if one family-wise p of at most .05 were enough. Not "
+        "supported: share of all categories with that verdict. Own rate: what `evidence` prints as its error rate, "
+        "mean over studies. Wilson intervals."
     )
     return Table(title, columns, cells, note)

@@ -54,14 +54,14 @@ def chosen_sets(
 ) -> list[tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]]:
     """Sets of heads that any labelling picks, task by task, and which of them each labelling and category picks.
 
-    Heads are chosen on the tasks of other units, so never on the task itself, nor on tasks of its category that share
-    its words. The empty set stands where a category has no such task.
+    Heads are chosen on comparable tasks, so never on the task itself, nor on tasks of its category that share its
+    words. The empty set stands where a category has no such task.
     """
     layers = np.array([head.layer for head in heads])
     members = labellings.members
     chosen = []
     for task in range(len(effects)):
-        others = labellings.units != labellings.units[task]
+        others = labellings.comparable[task]
         specific = specific_effects(effects[others], members[:, others])
         places = np.sort(most_specific(specific, layers), axis=-1)
         distinct, which = np.unique(places.reshape(-1, places.shape[-1]), axis=0, return_inverse=True)

@@ -10,23 +10,18 @@ from jaxtyping import Float
 
 from headcats.errors import DataError
 from headcats.evidence import contrasts, curves, self_repair
-from headcats.evidence.causal import DAMAGED, is_damaged
-from headcats.evidence.chosen_heads import chosen_sets, damage_by_labelling, most_specific, specific_effects
+from headcats.evidence.category_test import Heads, heads_of_labels, tested_categories
+from headcats.evidence.causal import DAMAGED
+from headcats.evidence.chosen_heads import chosen_sets, most_specific, specific_effects
 from headcats.evidence.damage import TaskDamage, log_expected_time, measure_tasks
 from headcats.evidence.findings import contrast_findings, redundancy_findings, verdict_findings
-from headcats.evidence.relabelling import Labellings, draw_labellings, vocabulary_blocks
-from headcats.evidence.signature import similarity
-from headcats.evidence.specificity import specificity
-from headcats.evidence.verdicts import relabelling_table
+from headcats.evidence.relabelling import Labellings, draw_labellings, shared_words
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
 from headcats.results.finding import Finding, first_names, line
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.tree import HeadSet
-
-Heads = dict[str, dict[str, HeadSet]]
-"""Task -> category -> heads of the category, chosen without the task."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +88,6 @@ def examine(
     categories = [entry["name"] for entry in json.loads(halves[0].attrs["categories"])]
     study = labelled_study(held, halves, categories, options)
     chosen = dict(zip(study.tasks, chosen_sets(study.effects[0], study.labellings, study.heads), strict=True))
-    heads: Heads = {
-        task: {name: sets[which[0, place]] for place, name in enumerate(categories)}
-        for task, (sets, which) in chosen.items()
-    }
     described = _described_heads(study, categories)
     ordered = _ordered_heads(study, categories)
     sequences = curves.sequences(ordered, model.n_heads, category_of=held.category_of, seed=options.seed)
@@ -118,28 +109,15 @@ def examine(
     left_out = study.left_out | not_measured
     if not measured:
         raise DataError(_nothing_tested(left_out))
-    damage = np.stack(
-        [
-            damage_by_labelling(measured[task].shares(task_sets), task_sets, which)
-            if task in measured
-            else np.full(which.shape, np.nan)
-            for task, (task_sets, which) in chosen.items()
-        ],
-        axis=1,
+    shares = {task: measured[task].shares(chosen[task][0]) for task in measured}
+    tested, table = tested_categories(
+        study.effects, study.labellings, chosen, shares, categories=categories, measured=measured
     )
-    has_numbers, damaged = ~np.isnan(damage).all(axis=(0, 2)), is_damaged(damage)
-    damage[:, ~damaged] = np.nan
-    undamaged = [task for task, kept in zip(study.tasks, damaged | ~has_numbers, strict=True) if not kept]
+    undamaged = [task for task in measured if not tested["damaged"].sel(task=task)]
     direct, notes = _direct_effects(model, held, measured, described)
-    table = specificity(damage, study.labellings, heads, measured, categories=categories)
+    heads = heads_of_labels(chosen, categories)
     nodes = {
-        "relabelling": relabelling_table(
-            similarity(*study.effects),
-            damage,
-            study.labellings,
-            tasks=study.tasks,
-            specificity=table,
-        ).assign(damaged=("task", damaged)),
+        "relabelling": tested,
         "specificity": table,
         "contrasts": contrasts.contrasts(heads, measured, categories=categories, category_of=held.category_of),
         "curves": curves.curves(sequences, measured, categories=categories),
@@ -185,12 +163,12 @@ def labelled_study(
     kept = [task in tasks for task in common]
     layers, numbers = halves[0]["layer"].values, halves[0]["head"].values
     labels = np.array([categories.index(held.category_of[task]) for task in tasks])
-    blocks = vocabulary_blocks([held.items[task] for task in tasks])
+    shared = shared_words([held.items[task] for task in tasks])
     return LabelledStudy(
         tasks,
         [Head(int(layers[layer]), int(numbers[head])) for layer, head in np.argwhere(exists)],
         (rows[0][kept], rows[1][kept]),
-        draw_labellings(labels, blocks, n_categories=len(categories), n=options.relabellings, seed=options.seed),
+        draw_labellings(labels, shared, n_categories=len(categories), n=options.relabellings, seed=options.seed),
         left_out,
     )
 
@@ -208,8 +186,7 @@ def _described_heads(study: LabelledStudy, categories: list[str]) -> dict[str, H
 def _ordered_heads(study: LabelledStudy, categories: list[str]) -> Heads:
     """Heads with a category-specific effect above 0, the largest first; for every task chosen without it."""
     ordered: Heads = {}
-    for task, unit in zip(study.tasks, study.labellings.units.tolist(), strict=True):
-        others = study.labellings.units != unit
+    for task, others in zip(study.tasks, study.labellings.comparable, strict=True):
         specific = specific_effects(study.effects[0][others], study.labellings.members[:1, others])[0]
         ordered[task] = {
             name: tuple(study.heads[place] for place in np.argsort(-row)[: curves.MOST_HEADS] if row[place] > 0)

@@ -10,12 +10,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
+from scipy.sparse.csgraph import connected_components
 
 from headcats.statistics.random_streams import stream
 
 SHARED_WORDS = 1 / 3
 """Share of its query items from which on a task is linked with another one, for the task with fewer items."""
+EVEN = 2 / 3
+"""In a block, no pair of tasks shares less than this part of what the pair with most shares."""
 # Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
 _TIE = 1e-9
 
@@ -29,12 +32,15 @@ class Labellings:
             divide the tasks alike.
         units: Number of the unit of every task: what counts as one replicate. A block of one category is a unit; of a
             block with several categories every task is.
+        comparable: Whether one task may say something about the other: not within a unit, nor where tasks of different
+            blocks are linked by shared words.
         possible: Number of ways to divide the tasks that could have been drawn, the true one among them.
         n_categories: Length of the list of categories.
     """
 
     labels: Int[np.ndarray, "labelling task"]
     units: Int[np.ndarray, " task"]
+    comparable: Bool[np.ndarray, "task task"]
     possible: int
     n_categories: int
 
@@ -59,30 +65,49 @@ class Labellings:
         return _indicators(self.units, int(self.units.max(initial=-1)) + 1)
 
 
-def vocabulary_blocks(items: Sequence[Collection[str]]) -> Int[np.ndarray, " task"]:
-    """Number of each task's block, from the query items of every task: blocks are tasks linked by shared words.
+def shared_words(items: Sequence[Collection[str]]) -> Float[np.ndarray, "task task"]:
+    """Share of the query items of one task that another one has, too: of the task with fewer items, 0 to 1."""
+    words = [set(of_task) for of_task in items]
+    return np.array(
+        [[len(one & other) / max(1, min(len(one), len(other))) for other in words] for one in words]
+    ).reshape(len(words), len(words))
+
+
+def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray, " task"]:
+    """Number of each task's block: tasks that share words, each with each about alike.
 
     Two tasks are linked if they share at least a third of the items of the one with fewer; chains of links are one
-    block.
+    group. Where a pair of a group shares less than two thirds of what another pair does, links are asked for more words
+    until the group falls apart, and so on with its parts. Labels play no part.
     """
-    words = [set(of_task) for of_task in items]
-    blocks = np.arange(len(words))
-    for task, first in enumerate(words):
-        for other, second in enumerate(words[:task]):
-            fewer = min(len(first), len(second))
-            if fewer and len(first & second) >= SHARED_WORDS * fewer:
-                blocks[blocks == blocks[task]] = blocks[other]
-    return np.unique(blocks, return_inverse=True)[1]
+    blocks = np.zeros(len(shared), dtype=int)
+    groups = [(np.arange(len(shared)), SHARED_WORDS)]
+    n_blocks = 0
+    while groups:
+        tasks, least = groups.pop()
+        within = shared[np.ix_(tasks, tasks)]
+        n_parts, part = connected_components(within >= least, directed=False)
+        pairs = within[np.triu_indices(len(tasks), k=1)]
+        if n_parts > 1:
+            groups += [(tasks[part == number], least) for number in range(n_parts)]
+        elif len(pairs) and pairs.min() < EVEN * pairs.max():
+            groups.append((tasks, pairs[pairs > least].min(initial=np.inf)))
+        else:
+            blocks[tasks] = n_blocks
+            n_blocks += 1
+    _, first, numbers = np.unique(blocks, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[numbers]
 
 
 def draw_labellings(
-    labels: Int[np.ndarray, " task"], blocks: Int[np.ndarray, " task"], *, n_categories: int, n: int, seed: int
+    labels: Int[np.ndarray, " task"], shared: Float[np.ndarray, "task task"], *, n_categories: int, n: int, seed: int
 ) -> Labellings:
-    """The labels of some tasks and up to `n` others, drawn without repetition.
+    """The labels of some tasks and up to `n` others, drawn without repetition; `shared` as in `shared_words`.
 
     A block with several categories exchanges labels between its tasks. Blocks of one category exchange theirs as
     wholes. So the same blocks have several categories in every labelling.
     """
+    blocks = vocabulary_blocks(shared)
     groups = [np.flatnonzero(blocks == block) for block in range(blocks.max(initial=-1) + 1)]
     pure = [group for group in groups if len(set(labels[group].tolist())) == 1]
     mixed = [group for group in groups if len(set(labels[group].tolist())) > 1]
@@ -105,7 +130,9 @@ def draw_labellings(
     for group in mixed:
         units[group] += np.arange(len(group))
     units = np.unique(units, return_inverse=True)[1]
-    return Labellings(np.stack(list(drawn.values())), units, possible, n_categories)
+    linked = (shared >= SHARED_WORDS) & (blocks[:, None] != blocks)
+    comparable = (units[:, None] != units) & ~linked
+    return Labellings(np.stack(list(drawn.values())), units, comparable, possible, n_categories)
 
 
 def family_wise_p(statistic: Float[np.ndarray, "labelling category"]) -> Float[np.ndarray, "labelling category"]:

@@ -36,11 +36,11 @@ def similarity(first: Rows, second: Rows) -> Float[np.ndarray, "task task"]:
 
 
 def between_units(cosines: Float[np.ndarray, "task task"], labellings: Labellings) -> Float[np.ndarray, "unit unit"]:
-    """Mean cosine of the tasks of two units; NaN for a unit with itself."""
-    tasks = labellings.tasks_of_units
-    means = mean_over(mean_over(cosines, tasks).T, tasks)
-    np.fill_diagonal(means, np.nan)
-    return means
+    """Mean cosine of the comparable tasks of two units; NaN where there are none, and for a unit with itself."""
+    units = labellings.tasks_of_units
+    comparable = labellings.comparable.astype(float)
+    with np.errstate(invalid="ignore"):
+        return (units.T @ (cosines * comparable) @ units) / (units.T @ comparable @ units)
 
 
 def contrast(
@@ -51,13 +51,15 @@ def contrast(
     The statistic is scaled by the numbers of pairs, so that categories of different sizes compare. NaN where a category
     has no pair of either kind.
     """
-    members, cosines = labellings.unit_members, np.nan_to_num(between)
-    n_own = members.sum(axis=1)
-    n_within, n_across = n_own * (n_own - 1) / 2, n_own * (members.shape[1] - n_own)
-    of_members = np.einsum("luc,uv->lvc", members, cosines, optimize=True)
+    members = labellings.unit_members
+    sums, counts = (
+        np.einsum("luc,uv->lvc", members, pairs, optimize=True)
+        for pairs in (np.nan_to_num(between), (~np.isnan(between)).astype(float))
+    )
+    n_within, n_across = (counts * members).sum(axis=1) / 2, (counts * (1 - members)).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        within = (of_members * members).sum(axis=1) / 2 / n_within
-        difference = within - (of_members * (1 - members)).sum(axis=1) / n_across
+        within = (sums * members).sum(axis=1) / 2 / n_within
+        difference = within - (sums * (1 - members)).sum(axis=1) / n_across
         return difference, difference / np.sqrt(1 / n_within + 1 / n_across)
 
 

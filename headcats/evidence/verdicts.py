@@ -2,8 +2,8 @@
 
 A category is supported if both its signature and its causal statistic are larger than all but 5 % of the largest ones
 that relabelled tasks have in any category (family-wise p <= .05), and the 95 % interval of its specificity is above 0.
-It is not supported if either statistic is at most 0, or if that interval lies below what would be notable. Everything
-else is inconclusive, also where fewer than 20 labellings exist, since then no p could reach .05.
+It is not supported if that interval lies below what would be notable. Everything else is inconclusive, also where fewer
+than 20 labellings exist, since then no p could reach .05.
 """
 
 import math
@@ -11,7 +11,7 @@ import math
 import numpy as np
 import xarray as xr
 from jaxtyping import Bool, Float
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 from headcats.evidence.causal import causal_statistic, unit_specificity
 from headcats.evidence.relabelling import Labellings, family_wise_p, maxima
@@ -25,7 +25,7 @@ FAR, NOTABLE = 1.5, 0.02
 """Damages that differ by less than NOTABLE of the gap count as alike."""
 SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
 TESTS = ("signature", "causal")
-_POWER = 0.8
+_POWER, _MOST_UNITS = 0.8, 10_000
 
 
 def relabelling_table(
@@ -84,9 +84,10 @@ def verdict(row: xr.Dataset, damage: xr.Dataset) -> str:
     statistics = [row[name].item() for name in TESTS]
     if row.sizes["relabelling"] + 1 < LEAST_LABELLINGS or np.isnan(statistics).any():
         return INCONCLUSIVE
-    if min(statistics) <= 0 or damage["specificity_high"].item() < NOTABLE:
+    if damage["specificity_high"].item() < NOTABLE:
         return NOT_SUPPORTED
-    passed = max(row[f"{name}_p"].item() for name in TESTS) <= ALPHA and damage["specificity_low"].item() > 0
+    larger_p = max(row[f"{name}_p"].item() for name in TESTS)
+    passed = larger_p <= ALPHA and min(statistics) > 0 and damage["specificity_low"].item() > 0
     return SUPPORTED if passed else INCONCLUSIVE
 
 
@@ -104,16 +105,18 @@ def _supported_in_turn(*statistics: Float[np.ndarray, "labelling category"]) -> 
 
 
 def _units_needed(row: xr.Dataset, n_categories: int) -> float:
-    """Units with which a one-sided test would find what the weaker statistic shows with 80 % probability.
+    """Units with which a one-sided t test would find what the weaker statistic shows, with 80 % probability.
 
     At a level of .05 divided by the number of categories, from mean and standard deviation over the category's
-    units; NaN where no p is above .05, or no mean above 0.
+    units; a rough guide. NaN where no p is above .05, or no mean above 0.
     """
-    needed, reach = [], ndtri(1 - ALPHA / n_categories) + ndtri(_POWER)
+    needed = []
     for name in TESTS:
         values = row[f"unit_{name}"].values[row["unit_category"].values == row["category"].item()]
         values = values[~np.isnan(values)]
         if row[f"{name}_p"].item() > ALPHA and len(values) > 1 and values.mean() > 0:
-            n = math.ceil((reach * values.std(ddof=1) / values.mean()) ** 2)
-            needed.append(max(n, len(values) + 1))
+            n = np.arange(len(values) + 1, _MOST_UNITS)
+            reach = stdtrit(n - 1, 1 - ALPHA / n_categories) + stdtrit(n - 1, _POWER)
+            enough = np.sqrt(n) * values.mean() >= reach * values.std(ddof=1)
+            needed.append(n[enough.argmax()] if enough.any() else math.inf)
     return float(max(needed, default=math.nan))

@@ -8,7 +8,14 @@ from damages import labellings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headcats.evidence.relabelling import draw_labellings, family_wise_p, maxima, mean_over, vocabulary_blocks
+from headcats.evidence.relabelling import (
+    draw_labellings,
+    family_wise_p,
+    maxima,
+    mean_over,
+    shared_words,
+    vocabulary_blocks,
+)
 
 
 def divisions(labels):
@@ -18,14 +25,37 @@ def divisions(labels):
 
 def draw(labels, blocks, n=1000, seed=0):
     labels, blocks = np.array(labels), np.array(blocks)
-    return draw_labellings(labels, blocks, n_categories=int(labels.max()) + 1, n=n, seed=seed)
+    return draw_labellings(
+        labels, np.equal.outer(blocks, blocks) * 1.0, n_categories=int(labels.max()) + 1, n=n, seed=seed
+    )
+
+
+def blocks(*texts):
+    return vocabulary_blocks(shared_words([set(text) for text in texts])).tolist()
 
 
 def test_tasks_are_linked_by_a_third_of_the_items_of_the_smaller_one():
-    items = ["abcdefghi", "abc", "ihgx", "xyz", "pqr", ""]
-    assert vocabulary_blocks([set(text) for text in items]).tolist() == [0, 0, 0, 0, 1, 2]
-    assert vocabulary_blocks([set("abcdef"), set("abxyzuvw")]).tolist() == [0, 0]
-    assert vocabulary_blocks([set("abcdefg"), set("abxyzuvw")]).tolist() == [0, 1]
+    assert blocks("abcdef", "abxyzuvw") == [0, 0]
+    assert blocks("abcdefg", "abxyzuvw") == [0, 1]
+    assert blocks("abc", "", "bca", "xyz") == [0, 1, 0, 2]
+
+
+def test_a_chain_of_links_falls_apart_into_blocks_that_share_words_alike():
+    assert blocks("abcdef", "abcdef", "efghij", "ghijkl", "ghijkl") == [0, 0, 1, 1, 1]
+    assert blocks("abc", "cde", "efg") == [0, 1, 2]  # each link is as weak as the other
+    assert blocks("abcdef", "abcdgh", "abghef") == [0, 0, 0]
+
+
+def test_linked_tasks_of_different_blocks_are_not_compared():
+    shared = shared_words([set(text) for text in ("abcdef", "abcdef", "efghij", "ghijkl")])
+    drawn = draw_labellings(np.array([0, 1, 0, 1]), shared, n_categories=2, n=10, seed=0)
+    assert drawn.units.tolist() == [0, 1, 2, 3]  # both blocks have two categories
+    assert drawn.comparable.tolist() == [
+        [False, True, False, True],
+        [True, False, False, True],
+        [False, False, False, True],
+        [True, True, True, False],
+    ]
 
 
 def test_without_shared_words_every_division_can_be_drawn_once():
