@@ -86,7 +86,7 @@ def test_words_that_tasks_share_are_not_what_a_category_is_supported_by():
     items, vocabulary = label_worlds._vocabularies(study)
     assert vocabulary_blocks(shared_words(items)).tolist() == vocabulary.tolist()
     found = [verdicts(label_worlds.WORDS, study, np.random.default_rng(seed)) for seed in range(8)]
-    assert sum(any(study["supported"]) for study in found) <= 1
+    assert sum(any(study["signature"]) for study in found) <= 1
 
 
 @pytest.mark.ci
