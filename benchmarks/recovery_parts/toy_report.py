@@ -30,8 +30,8 @@ _SETTING = (
     "of redundant pairs are not counted. "
 )
 _READING = (
-    "– where nothing was called. An effect of 0.05 is called with `min_effect=0.05` by chance only: its interval has "
-    "to lie above it. The upper tenth of 32 heads is three per task, and five or six serve each task."
+    "– where nothing was called. An effect of 0.05 is called with `min_effect=0.05` by chance only. "
+    "The upper tenth of 32 heads is three per task, and five or six serve each task."
 )
 
 

@@ -14,18 +14,18 @@ _TASK = ("task", "layer", "head")
 
 
 def new_task_effects(scores: xr.Dataset) -> xr.Dataset:
-    """Mean effect of every head over a category's tasks, for a new task of the category and for these tasks alone.
+    """Mean effect of every head over a category's tasks, its effect on one more, and the mean on these tasks alone.
 
-    Both intervals hold the same mean `m` of n task effects. **New task** (tasks are random): `m +- t(n - 1) s /
-    sqrt(n)`, s the standard deviation of the task effects, which contains the noise of items: where the mean effect on
-    all tasks of this kind lies, which is what to expect of one more. **These tasks** (tasks are fixed): `m +- t
-    sqrt(sum of squared standard errors) / n`, the tasks' errors taken as independent, with Satterthwaite's degrees of
-    freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared standard error)`, 0 if
-    negative.
+    Both intervals are around the mean `m` of n task effects. **New task** (tasks are random), a prediction interval
+    for the effect that would be measured on one more task: `m +- t(n - 1) s sqrt(1 + 1 / n)`, s the standard deviation
+    of the task effects, which contains the noise of items. **These tasks** (tasks are fixed), where their mean effect
+    lies: `m +- t sqrt(sum of squared standard errors) / n`, the tasks' errors taken as independent, with
+    Satterthwaite's degrees of freedom. `task_sd`, the spread of true effects between tasks: `sqrt(s^2 - mean squared
+    standard error)`, 0 if negative.
 
-    Assumed: tasks are exchangeable draws of the category's, their effects roughly normal. With 5 tasks of strongly
-    skewed effects the interval for a new task holds its mean in .88 of cases. Another template or number of
-    demonstrations is another run: `hc.categories.replicated`.
+    Assumed: tasks are exchangeable draws of the category's, their effects roughly normal; tasks about the same words
+    are not, and make the interval too narrow. Another template or number of demonstrations is another run:
+    `hc.categories.replicated`.
 
     Args:
         scores: What `hc.score` returns.
@@ -72,7 +72,7 @@ def _over_tasks(scores: xr.Dataset) -> dict[str, Float[np.ndarray, "layer head"]
         mean, fixed = effect.mean(axis=0), _reach_of_fixed(squared, scores["n_items"].values)
     if n > 1:
         variance = effect.var(axis=0, ddof=1)
-        spread = stats.t.isf(0.025, n - 1) * np.sqrt(variance / n)
+        spread = stats.t.isf(0.025, n - 1) * np.sqrt(variance * (1 + 1 / n))
         between = np.sqrt(np.maximum(variance - squared.mean(axis=0), 0))
     values = (mean, mean - spread, mean + spread, mean - fixed, mean + fixed, between)
     return dict(zip(NEW_TASK, values, strict=True))

@@ -56,7 +56,8 @@ class PromptPair:
 
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.
-        item: The query, or any name of the case. Prompts with the same item are one cluster in every statistic.
+        item: The query, or any name of the case. Prompts with the same item are one cluster in every statistic, and
+            tasks with the same items are taken to ask about the same words: number no cases of two tasks alike.
         clean: Text of the clean prompt, without the answer.
         corrupted: Text of the corrupted prompt, likewise.
         answer: Right continuation of the clean prompt, with the space that the template puts before it.

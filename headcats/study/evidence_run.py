@@ -52,9 +52,9 @@ def run_evidence(
     fresh prompts about the other half of the items. Do they damage their category's tasks more than others? Damage =
     drop of the answer's log-probability as a share of the clean-corrupted gap, positive = the heads help. A category is
     supported if both are larger than all but 5 % of the largest ones of relabelled tasks (family-wise p) and the 95 %
-    interval of the difference in damage is above 0; not supported if either is at most 0, or that interval below .02;
-    else inconclusive. The rule has no knob;
-    docs/relabelling.md derives it. All of this holds for these tasks, templates and distractor tasks.
+    interval of the difference in damage is above 0; not supported if that interval is below .02; else inconclusive.
+    docs/relabelling.md derives the rule, which has no options. All of this holds for these tasks, templates and
+    distractor tasks.
 
     Args:
         model: The model of the results: what `hc.load_model` returns, or a name or folder, which is loaded as it was

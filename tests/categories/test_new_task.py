@@ -14,27 +14,32 @@ def with_errors(scores: xr.Dataset, error: np.ndarray, n_items: np.ndarray) -> x
     return scores.assign(standard_error=(("task", "layer", "head"), error[:, None]), n_items=("task", n_items))
 
 
-def shares_that_hold_the_mean(effects: np.ndarray, *, error: float, n_items: int) -> tuple[float, float]:
-    """Of intervals for a new task and over these tasks, around a mean of 0, for `effects (task, study)`."""
+def shares_that_hold(effects: np.ndarray, *, error: float, n_items: int) -> tuple[float, float]:
+    """Of intervals for a new task, its effect, and of intervals over these tasks, a mean of 0.
+
+    `effects (task, study)`; the last task is the new one.
+    """
+    effects, new = effects[:-1], effects[-1]
     scores = with_errors(
         scores_of(effects, (len(effects),)), np.full(effects.shape, error), np.full(len(effects), n_items)
     )
     over = new_task_effects(scores)
     return tuple(
-        float(((over[f"{name}_low"] <= 0) & (over[f"{name}_high"] >= 0)).mean()) for name in ("new_task", "these_tasks")
+        float(((over[f"{name}_low"] <= held) & (over[f"{name}_high"] >= held)).mean())
+        for name, held in (("new_task", new), ("these_tasks", 0.0))
     )
 
 
-def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
-    rng, shape = np.random.default_rng(0), (5, 4000)
+def test_intervals_hold_the_new_effect_and_the_mean_as_often_as_they_say() -> None:
+    rng, shape = np.random.default_rng(0), (6, 4000)
     noise = 0.05 * rng.normal(size=shape)
-    normal, fixed = shares_that_hold_the_mean(0.2 * rng.normal(size=shape) + noise, error=0.05, n_items=32)
+    normal, fixed = shares_that_hold(0.2 * rng.normal(size=shape) + noise, error=0.05, n_items=32)
     assert 0.93 <= normal <= 0.97
     assert fixed < 0.5  # it is about these tasks, not about new ones
-    skewed, _ = shares_that_hold_the_mean(0.2 * (rng.exponential(size=shape) - 1) + noise, error=0.05, n_items=32)
-    assert 0.86 <= skewed <= 0.93
+    skewed, _ = shares_that_hold(0.2 * (rng.exponential(size=shape) - 1) + noise, error=0.05, n_items=32)
+    assert 0.86 <= skewed <= 0.95
     # If tasks do not vary, the noise of items alone is left.
-    _, fixed = shares_that_hold_the_mean(noise, error=0.05, n_items=32)
+    _, fixed = shares_that_hold(noise, error=0.05, n_items=32)
     assert 0.93 <= fixed <= 0.97
 
 
@@ -45,7 +50,7 @@ def test_the_numbers_by_hand() -> None:
     first = over.sel(category="A", head=0)
     assert float(first["mean_effect"]) == pytest.approx(0.4)
     sd = np.std([0.1, 0.3, 0.8], ddof=1)
-    assert float(first["new_task_high"]) == pytest.approx(0.4 + stats.t.ppf(0.975, 2) * sd / np.sqrt(3))
+    assert float(first["new_task_high"]) == pytest.approx(0.4 + stats.t.ppf(0.975, 2) * sd * np.sqrt(4 / 3))
     assert float(first["task_sd"]) == pytest.approx(np.sqrt(sd**2 - 0.09 / 3))
     freedom = 0.09**2 / (0.01**2 / 9 + 2 * 0.04**2 / 19)
     assert float(first["these_tasks_low"]) == pytest.approx(0.4 - stats.t.ppf(0.975, freedom) * 0.3 / 3)
