@@ -35,6 +35,7 @@ def verdict_findings(table: xr.Dataset, damage: xr.Dataset) -> list[Finding]:
                 n=n,
                 tasks=tasks,
                 units=units,
+                advice=line("evidence.more_tasks" if table.sizes["category"] > 1 else "evidence.more_categories"),
                 smallest=smallest,
                 alpha=ALPHA,
                 verdict=INCONCLUSIVE,
@@ -137,7 +138,7 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         causal_p=row["causal_p"].item(),
         relative=None if difference * relative > 0 else line("evidence.relative", amount=relative),
         needed=line("evidence.units_needed", n=int(needed), n_own=n_own)
-        if outcome == INCONCLUSIVE and np.isfinite(needed)
+        if outcome == INCONCLUSIVE and difference > 0 and np.isfinite(needed)
         else None,
         more=line("evidence.damage_more", targets=targets, category=name) if targets else None,
         rival=_rival(damage),
@@ -149,13 +150,12 @@ def _rival(damage: xr.Dataset) -> Finding | None:
     more, low, high = (damage[name].item() for name in ("advantage", "advantage_low", "advantage_high"))
     if not np.isfinite(more):
         return None
-    ends = (-high, -low) if more < 0 else (low, high)
     return line(
         "evidence.rival",
         rival=damage["rival"].item(),
         damage=damage["rival_damage"].item(),
-        amount=_amount(more),
-        interval=line("evidence.interval", low=ends[0], high=ends[1]) if np.isfinite(low) else None,
+        difference=more,
+        interval=line("evidence.interval", low=low, high=high) if np.isfinite(low) else None,
     )
 
 
@@ -164,16 +164,12 @@ def _interaction(cell: Mapping[str, Any]) -> Finding:
         "evidence.interaction",
         first=cell["category"],
         second=cell["other"],
-        by_first=_amount(cell["difference"]),
-        by_second=_amount(cell["interaction"] - cell["difference"]),
+        by_first=cell["difference"],
+        by_second=cell["interaction"] - cell["difference"],
         both=cell["interaction"],
         n_first=cell["own_prompts"],
         n_second=cell["other_prompts"],
     )
-
-
-def _amount(difference: float) -> Finding:
-    return line("evidence.less" if difference < 0 else "evidence.more", amount=abs(difference))
 
 
 def _difference(cell: Mapping[str, Any]) -> Finding:

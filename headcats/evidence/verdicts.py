@@ -25,7 +25,7 @@ FAR, NOTABLE = 1.5, 0.02
 """Damages that differ by less than NOTABLE of the gap count as alike."""
 SUPPORTED, NOT_SUPPORTED, INCONCLUSIVE = "supported", "not supported", "inconclusive"
 TESTS = ("signature", "causal")
-_POWER, _MOST_UNITS = 0.8, 10_000
+_POWER, _LEAST_UNITS, _MOST_UNITS = 0.8, 3, 1000
 
 
 def relabelling_table(
@@ -108,15 +108,16 @@ def _units_needed(row: xr.Dataset, n_categories: int) -> float:
     """Units with which a one-sided t test would find what the weaker statistic shows, with 80 % probability.
 
     At a level of .05 divided by the number of categories, from mean and standard deviation over the category's
-    units; a rough guide. NaN where no p is above .05, or no mean above 0.
+    units; a rough guide. NaN where no p is above .05, for fewer than 3 units, a mean of at most 0, or where their
+    present number would be enough for that test: there it is the relabelled tasks that reach as much.
     """
     needed = []
     for name in TESTS:
         values = row[f"unit_{name}"].values[row["unit_category"].values == row["category"].item()]
         values = values[~np.isnan(values)]
-        if row[f"{name}_p"].item() > ALPHA and len(values) > 1 and values.mean() > 0:
-            n = np.arange(len(values) + 1, _MOST_UNITS)
+        if row[f"{name}_p"].item() > ALPHA and len(values) >= _LEAST_UNITS and values.mean() > 0:
+            n = np.arange(_LEAST_UNITS, _MOST_UNITS)
             reach = stdtrit(n - 1, 1 - ALPHA / n_categories) + stdtrit(n - 1, _POWER)
-            enough = np.sqrt(n) * values.mean() >= reach * values.std(ddof=1)
-            needed.append(n[enough.argmax()] if enough.any() else math.inf)
+            enough = n[np.sqrt(n) * values.mean() >= reach * values.std(ddof=1)].min(initial=_MOST_UNITS)
+            needed += [enough] * bool(len(values) < enough < _MOST_UNITS)
     return float(max(needed, default=math.nan))

@@ -69,8 +69,8 @@ def test_the_rival_may_do_more_and_changes_no_verdict(pair):
     finding = verdict_findings(table, damage)[0]
     assert finding.fields["verdict"] == SUPPORTED
     rival = finding.fields["rival"].fields
-    assert (rival["damage"], rival["interval"].fields) == (0.8, {"low": 0.1, "high": 0.3})
-    assert (rival["amount"].id, rival["amount"].fields) == ("evidence.less", {"amount": 0.2})
+    assert (rival["damage"], rival["difference"]) == (0.8, -0.2)
+    assert rival["interval"].fields == {"low": -0.3, "high": -0.1}
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_the_counting_head_is_found_and_too_few_tasks_are_no_verdict(evidence):
     tested = table["heads"].sel(category="Knowledge").values.tolist()
     assert ["L0H0" in names.split() for names in tested] == [True, True, False]
     assert set(found["relabelling"]["verdict"].values.tolist()) == {"inconclusive"}
-    assert found.attrs["reading"].startswith("Only")
+    assert found.attrs["reading"].startswith("These")
 
 
 def test_a_tree_in_memory_writes_nothing(model, finished, evidence, files):

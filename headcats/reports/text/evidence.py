@@ -55,12 +55,22 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
             number_text(row["signature_p"], 3),
             share_text(nodes["specificity"]["specificity"].sel(category=name).item()),
             number_text(row["causal_p"], 3),
+            str(int(nodes["specificity"]["n_units"].sel(category=name, target=name))),
             ", ".join(damaged_more(nodes["specificity"], name)),
         ]
         for name, row in by_category(nodes["relabelling"])
     ]
-    columns = ["category", "verdict", "likeness", "p", "specificity", "p ", "its heads damage more"]
-    return table("evidence.verdicts", columns, rows, numeric=columns[2:6])
+    columns = [
+        "category",
+        "verdict",
+        "likeness",
+        "p of it",
+        "specificity",
+        "p of that",
+        "units",
+        "its heads damage more",
+    ]
+    return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
 
 
 def _tables(nodes: dict[str, xr.Dataset]) -> Iterator[Finding]:

@@ -54,7 +54,7 @@ def test_the_rival_has_a_table_of_its_own(evidence):
 def test_it_ends_with_the_verdicts(evidence):
     verdicts = list(evidence_findings(evidence))[-1]
     assert verdicts.id == "evidence.verdicts"
-    assert [(row[0], row[1], row[6]) for row in verdicts.rows] == [
+    assert [(row[0], row[1], row[7]) for row in verdicts.rows] == [
         ("Knowledge", "supported", ""),
         ("Linguistic", "supported", ""),
     ]
