@@ -61,7 +61,7 @@ def test_it_ends_with_the_verdicts(evidence):
     assert [row[3] for row in verdicts.rows] == ["0.029"] * 2
     table = table_of(evidence, "specificity")
     table["damage"].loc[{"category": "Knowledge", "target": "Linguistic"}] = 2.0
-    assert findings(evidence, specificity=table)["evidence.verdicts"].rows[0][6] == "Linguistic"
+    assert findings(evidence, specificity=table)["evidence.verdicts"].rows[0][7] == "Linguistic"
 
 
 def test_every_sentence_of_the_reading_is_an_item(evidence):
