@@ -75,19 +75,14 @@ def _by_task(effects: Effects, rng: np.random.Generator, spread: float) -> Effec
 def _vocabularies(study: LabelStudy) -> tuple[list[set[str]], np.ndarray]:
     """Query items of every task, and the number of its vocabulary: two tasks of a category about the same 30 words.
 
-    The first task of every vocabulary takes a third of its words from the one before.
+    The last task of every vocabulary shares 20 others with the first of the next one, a chain through all categories.
     """
-    items, numbers = [], []
-    for _ in CATEGORIES:
-        for task in range(study.tasks):
-            new = task % 2 == 0
-            number = numbers[-1] + new if numbers else 0
-            words = {f"{number} {word}" for word in range(30)}
-            if new and number:
-                words = {f"{number} {word}" for word in range(20)} | {f"{number - 1} {word}" for word in range(10)}
-            items.append(words)
-            numbers.append(number)
-    return items, np.array(numbers)
+    numbers = np.cumsum([task % 2 == 0 for _ in CATEGORIES for task in range(study.tasks)])
+    items = [{f"{number} {word}" for word in range(30)} for number in numbers]
+    for task in np.flatnonzero(np.diff(numbers)):
+        for linked in items[task : task + 2]:
+            linked |= {f"{numbers[task]} and the next: {word}" for word in range(20)}
+    return items, numbers - 1
 
 
 def _by_words(labels: np.ndarray, rng: np.random.Generator) -> Effects:

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import fcluster, linkage
 
 from headcats.statistics.random_streams import stream
 
 SHARED_WORDS = 1 / 3
 """Share of its query items from which on a task is linked with another one, for the task with fewer items."""
-EVEN = 2 / 3
-"""In a block, no pair of tasks shares less than this part of what the pair with most shares."""
 # Statistics are rounded differently when tasks come in another order: a smaller difference is a tie, which counts.
 _TIE = 1e-9
 
@@ -74,27 +72,15 @@ def shared_words(items: Sequence[Collection[str]]) -> Float[np.ndarray, "task ta
 
 
 def vocabulary_blocks(shared: Float[np.ndarray, "task task"]) -> Int[np.ndarray, " task"]:
-    """Number of each task's block: tasks that share words, each with each about alike.
+    """Number of each task's block: tasks that share at least a third of their words, on average over pairs.
 
-    Two tasks are linked if they share at least a third of the items of the one with fewer; chains of links are one
-    group. Where a pair of a group shares less than two thirds of what another pair does, links are asked for more words
-    until the group falls apart, and so on with its parts. Labels play no part.
+    Average linkage (Sokal & Michener 1958): a chain of tasks that share words with the next one alone is no block.
+    Labels play no part.
     """
-    blocks = np.zeros(len(shared), dtype=int)
-    groups = [(np.arange(len(shared)), SHARED_WORDS)]
-    n_blocks = 0
-    while groups:
-        tasks, least = groups.pop()
-        within = shared[np.ix_(tasks, tasks)]
-        n_parts, part = connected_components(within >= least, directed=False)
-        pairs = within[np.triu_indices(len(tasks), k=1)]
-        if n_parts > 1:
-            groups += [(tasks[part == number], least) for number in range(n_parts)]
-        elif len(pairs) and pairs.min() < EVEN * pairs.max():
-            groups.append((tasks, pairs[pairs > least].min(initial=np.inf)))
-        else:
-            blocks[tasks] = n_blocks
-            n_blocks += 1
+    if len(shared) < 2:
+        return np.zeros(len(shared), dtype=int)
+    distance = 1 - shared[np.triu_indices(len(shared), k=1)]
+    blocks = fcluster(linkage(distance, "average"), 1 - SHARED_WORDS + _TIE, "distance")
     _, first, numbers = np.unique(blocks, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[numbers]
 

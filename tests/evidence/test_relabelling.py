@@ -40,10 +40,15 @@ def test_tasks_are_linked_by_a_third_of_the_items_of_the_smaller_one():
     assert blocks("abc", "", "bca", "xyz") == [0, 1, 0, 2]
 
 
-def test_a_chain_of_links_falls_apart_into_blocks_that_share_words_alike():
+def test_a_chain_of_links_is_no_block():
     assert blocks("abcdef", "abcdef", "efghij", "ghijkl", "ghijkl") == [0, 0, 1, 1, 1]
-    assert blocks("abc", "cde", "efg") == [0, 1, 2]  # each link is as weak as the other
     assert blocks("abcdef", "abcdgh", "abghef") == [0, 0, 0]
+
+
+def test_tasks_about_the_same_words_are_a_block_whichever_items_were_drawn():
+    draws = np.random.default_rng(0)
+    items = [set(draws.choice(80, 40, replace=False).tolist()) for _ in range(12)]
+    assert set(vocabulary_blocks(shared_words(items)).tolist()) == {0}
 
 
 def test_linked_tasks_of_different_blocks_are_not_compared():

@@ -58,12 +58,12 @@ def test_every_identifier_has_a_template():
                                "reason": line("evidence.single_task", task="t")},
          "a: inconclusive because it cannot be tested apart from its only task, t."),
         ("evidence.error_rate", {"n": 200, "tasks": 40, "units": 19, "rate": 0.005},
-         ("Of 200 relabellings of these 40 tasks (19 that do not share words), 0.5% had a supported category: so often "
-         "the procedure supports labels that mean nothing.")),
+         ("Of 200 relabellings of these 40 tasks (19 independent units), 0.5% had a supported category: so often "
+         "labels that mean nothing pass here (at most 5 % by construction).")),
         ("evidence.redundancy", {"category": "a", "summed": 0.001, "joint": 0.22,
                                  "comparison": line("evidence.far_more")},
-         ("a: ablating its heads one at a time costs 0.001 of the gap in sum, all at once 0.22: far more, a sign that "
-         "they stand in for each other.")),
+         ("a: the heads chosen with all of its tasks, ablated one at a time, cost 0.001 of the gap in sum, "
+         "all at once 0.22: far more, a sign that they stand in for each other.")),
         ("validation.scored", {"usable": 1, "n": 2}, "1 of 2 tasks can be scored."),
     ],
 )  # fmt: skip
