@@ -47,7 +47,7 @@ def test_a_chain_of_links_is_no_block():
 
 def test_tasks_about_the_same_words_are_a_block_whichever_items_were_drawn():
     draws = np.random.default_rng(0)
-    items = [set(draws.choice(80, 40, replace=False).tolist()) for _ in range(12)]
+    items = [set(map(str, draws.choice(80, 40, replace=False))) for _ in range(12)]
     assert set(vocabulary_blocks(shared_words(items)).tolist()) == {0}
 
 
