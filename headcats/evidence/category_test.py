@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from headcats.evidence.causal import is_damaged
-from headcats.evidence.chosen_heads import damage_by_labelling
+from headcats.evidence.chosen_heads import Chosen, damage_by_labelling
 from headcats.evidence.damage import TaskDamage
 from headcats.evidence.relabelling import Labellings
 from headcats.evidence.signature import similarity
@@ -15,8 +15,6 @@ from headcats.evidence.specificity import specificity
 from headcats.evidence.verdicts import relabelling_table
 from headcats.sweeps.tree import HeadSet
 
-Chosen = tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]
-"""Sets of heads that any labelling picks for a task, and which of them each labelling and category picks."""
 Heads = dict[str, dict[str, HeadSet]]
 """Task -> category -> heads of the category, chosen without the task."""
 

@@ -15,6 +15,8 @@ from headcats.sweeps.tree import HeadSet
 TESTED_HEADS = 4
 
 Effects = Float[np.ndarray, "task head"]
+Chosen = tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]
+"""Sets of heads that any labelling picks for a task, and which of them each labelling and category picks."""
 
 
 def specific_effects(
@@ -49,10 +51,8 @@ def most_specific(
     return np.stack(places, axis=-1)
 
 
-def chosen_sets(
-    effects: Effects, labellings: Labellings, heads: Sequence[Head]
-) -> list[tuple[list[HeadSet], Int[np.ndarray, "labelling category"]]]:
-    """Sets of heads that any labelling picks, task by task, and which of them each labelling and category picks.
+def chosen_sets(effects: Effects, labellings: Labellings, heads: Sequence[Head]) -> list[Chosen]:
+    """Sets of heads that any labelling picks, task by task.
 
     Heads are chosen on comparable tasks, so never on the task itself, nor on tasks of its category that share its
     words. The empty set stands where a category has no such task.

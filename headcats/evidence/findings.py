@@ -122,9 +122,9 @@ def _tested(row: xr.Dataset, damage: xr.Dataset, name: str) -> Finding:
         for target in damaged_more(damage, name)
     ]
     outcome, needed = verdict(row, damage), row["units_needed"].item()
-    own = row["unit_category"].values == name
-    relative = float(np.nanmean(row["unit_causal"].values[own]))
-    n_own = min(int(np.isfinite(row[f"unit_{test}"].values[own]).sum()) for test in TESTS)
+    own_units = row["unit_category"].values == name
+    relative = float(np.nanmean(row["unit_causal"].values[own_units]))
+    n_own = min(int(np.isfinite(row[f"unit_{test}"].values[own_units]).sum()) for test in TESTS)
     return line(
         "evidence.tested_category",
         category=name,

@@ -113,7 +113,7 @@ def examine(
     tested, table = tested_categories(
         study.effects, study.labellings, chosen, shares, categories=categories, measured=measured
     )
-    undamaged = [task for task in measured if not tested["damaged"].sel(task=task)]
+    undamaged = [task for task in measured if any(chosen[task][0]) and not tested["damaged"].sel(task=task)]
     direct, notes = _direct_effects(model, held, measured, described)
     heads = heads_of_labels(chosen, categories)
     nodes = {
