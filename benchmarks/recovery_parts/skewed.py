@@ -19,7 +19,6 @@ from recovery_parts.null import ALPHA, TASKS, wilson
 ITEMS = (16, 32)
 NOISES = ("normal", "log-normal", "spikes")
 LABEL = f"{METHOD}@last"
-SMALL = 0.02
 
 
 @dataclass(frozen=True)
@@ -51,10 +50,9 @@ def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> dic
         tree = residuals(world.folder, items=world.items, rng=rng)
     scores = scored(tree, rng=rng)
     found = {}
-    if world.folder is None:  # of a run few heads have numbers on all tasks
-        for min_tasks in (1, "half"):
-            rule = fdr(alpha=ALPHA, min_effect=0)
-            found[f"min_tasks={min_tasks}"] = skewed_calls(scores, rule=rule, min_tasks=min_tasks)
+    for min_tasks in (1, "half"):
+        rule = fdr(alpha=ALPHA, min_effect=0)
+        found[f"min_tasks={min_tasks}"] = skewed_calls(scores, rule=rule, min_tasks=min_tasks)
     called, doubtful = benjamini_hochberg(scores["p_value"].values) <= ALPHA, scores["doubtful"].values
     by_sign = [called & (sign * scores["effect"].values > 0) for sign in (1, -1)]
     found[f"q, {TASKS}"] = tuple(bool((cells & ~mark).any()) for mark in (False, doubtful) for cells in by_sign)
@@ -64,8 +62,6 @@ def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> dic
 def residuals(folder: Path, *, items: int, rng: np.random.Generator) -> xr.DataTree:
     """A study in which nothing has an effect and the noise is that of a run: of each task `items` of its query items,
     drawn with replacement, with what their prompts deviate from the mean effect of every head.
-
-    Heads with an effect of at least .02 on a task are left out there: what they scatter is of another size.
     """
     nodes: dict[str, xr.Dataset] = {}
     for path, block in _centred(folder).items():
@@ -89,7 +85,7 @@ def _centred(folder: Path) -> dict[str, xr.Dataset]:
             block = node[LABEL].to_dataset().sel(metric=["logit_diff"]).load()
             difference, gap = block["patched"] - block["corrupted"], block["clean"] - block["corrupted"]
             effect = difference.mean("prompt") / gap.mean("prompt")
-            centred = (difference - effect * gap).where(abs(effect) < SMALL) + block["corrupted"]
+            centred = difference - effect * gap + block["corrupted"]
             nodes[f"/{task}"] = node.to_dataset()
             nodes[f"/{task}/{LABEL}"] = block.assign(patched=centred.transpose(*block["patched"].dims))
     return nodes
