@@ -14,13 +14,14 @@ from headcats.rules.discovery_rate import fdr
 from recovery_parts import skewed
 from recovery_parts.analysis import called, outcomes, scored
 from recovery_parts.generator import Design, results
-from recovery_parts.skewed import ITEMS, NOISES, SkewedNull
+from recovery_parts.skewed import ITEMS, NOISES, STRICT, NullStudy, SkewedNull
 from recovery_parts.tables import Part, Table
 from recovery_parts.worlds import World, planted
 
 LEAST = 0.05
 RULE = fdr(alpha=0.05, min_effect=LEAST)
 COVERED = ("normal", "log-normal")
+SIGNS = ("helping", "suppressing")
 Repeat = Callable[[Callable, str], list]
 
 
@@ -97,9 +98,10 @@ def _nulls(folder: Path | None) -> list[SkewedNull]:
 
 
 def _null_rows(world: SkewedNull, design: Design, repeat: Repeat) -> list[dict[str, Any]]:
+    found = repeat(partial(skewed.one_null, world, design), f"null, {world.name}")
     rows = []
-    for row in skewed.rows(world, repeat(partial(skewed.one_null, world, design), f"null, {world.name}")):
-        worst = max(("helping", "suppressing"), key=lambda name: row[f"{name}, unmarked"])
+    for row in skewed.rows(world, found):
+        worst = max(SIGNS, key=lambda name: row[f"{name}, unmarked"])
         low, high = row[f"{worst}, unmarked_interval"]
         rows.append(
             {
@@ -111,14 +113,23 @@ def _null_rows(world: SkewedNull, design: Design, repeat: Repeat) -> list[dict[s
                 "studies": row["studies"],
             }
         )
-    return rows
+    return [*rows, _size_row(world, found)]
 
 
-def _mean(world: str, claim: str, values: list[float], target: str) -> dict[str, Any]:
+def _size_row(world: SkewedNull, found: list[NullStudy]) -> dict[str, Any]:
+    sizes = np.array([study.size for study in found])
+    helping, suppressing, *unmarked = sizes.mean(axis=0)
+    sign = int(np.argmax(unmarked))
+    claim = f"heads x tasks with a one-sided p of at most {STRICT:g} ({SIGNS[sign]})"
+    row = _mean(f"no effect, {world.name}", claim, sizes[:, 2 + sign].tolist(), f"at most {2 * STRICT:g}", digits=4)
+    return {**row, "figure": f"{row['figure']} ({(helping, suppressing)[sign]:.4f} with marked ones)"}
+
+
+def _mean(world: str, claim: str, values: list[float], target: str, digits: int = 3) -> dict[str, Any]:
     mean, error = float(np.mean(values)), float(np.std(values) / math.sqrt(len(values)))
-    interval = f"{max(0.0, mean - 1.96 * error):.3f} to {min(1.0, mean + 1.96 * error):.3f}"
+    low, high = max(0.0, mean - 1.96 * error), min(1.0, mean + 1.96 * error)
     shared = {"world": world, "claim": claim, "target": target, "studies": len(values)}
-    return {**shared, "figure": f"{mean:.3f}", "interval": interval}
+    return {**shared, "figure": f"{mean:.{digits}f}", "interval": f"{low:.{digits}f} to {high:.{digits}f}"}
 
 
 def _table(rows: list[dict[str, Any]]) -> Table:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Bool
 
 from headcats.results.folder import load
 from headcats.results.run_results import RunResults
@@ -19,6 +20,7 @@ from recovery_parts.null import ALPHA, TASKS, wilson
 ITEMS = (16, 32)
 NOISES = ("normal", "log-normal", "spikes")
 LABEL = f"{METHOD}@last"
+STRICT = 0.001
 
 
 @dataclass(frozen=True)
@@ -41,22 +43,38 @@ class SkewedNull:
         return f"{self.noise}, {self.items} items"
 
 
-def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> dict[str, tuple[bool, ...]]:
-    """Per way of calling: whether any is called, helping or suppressing, then whether any of these is not marked."""
+@dataclass(frozen=True)
+class NullStudy:
+    """What is said of heads that do nothing: of helping and of suppressing ones, then of those that are not marked.
+
+    Attributes:
+        calls: Way of calling -> whether any is called.
+        size: Share of heads x tasks with a one-sided p of at most `STRICT`.
+    """
+
+    calls: dict[str, tuple[bool, ...]]
+    size: tuple[float, ...]
+
+
+def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> NullStudy:
+    """One study of a world without effects, through the whole pipeline."""
     if world.folder is None:
         design = replace(design, noise=world.noise, prompts=world.items, items=(world.items, world.items))
         tree = results(design, np.zeros((design.n_tasks, design.n_heads)), rng=rng)
     else:
         tree = residuals(world.folder, items=world.items, rng=rng)
     scores = scored(tree, rng=rng)
-    found = {}
-    for min_tasks in (1, "half"):
-        rule = fdr(alpha=ALPHA, min_effect=0)
-        found[f"min_tasks={min_tasks}"] = skewed_calls(scores, rule=rule, min_tasks=min_tasks)
-    called, doubtful = benjamini_hochberg(scores["p_value"].values) <= ALPHA, scores["doubtful"].values
-    by_sign = [called & (sign * scores["effect"].values > 0) for sign in (1, -1)]
-    found[f"q, {TASKS}"] = tuple(bool((cells & ~mark).any()) for mark in (False, doubtful) for cells in by_sign)
-    return found
+    rule = fdr(alpha=ALPHA, min_effect=0)
+    calls = {f"min_tasks={m}": skewed_calls(scores, rule=rule, min_tasks=m) for m in (1, "half")}
+    p_value = scores["p_value"].values
+    calls[f"q, {TASKS}"] = tuple(bool(cells.any()) for cells in _by_sign(scores, benjamini_hochberg(p_value) <= ALPHA))
+    size = tuple(float(cells.mean()) for cells in _by_sign(scores, p_value <= 2 * STRICT))
+    return NullStudy(calls, size)
+
+
+def _by_sign(scores: xr.Dataset, cells: Bool[np.ndarray, "*cells"]) -> list[Bool[np.ndarray, "*cells"]]:
+    marked = (False, scores["doubtful"].values)
+    return [cells & (sign * scores["effect"].values > 0) & ~np.array(mark) for mark in marked for sign in (1, -1)]
 
 
 def residuals(folder: Path, *, items: int, rng: np.random.Generator) -> xr.DataTree:
@@ -91,11 +109,11 @@ def _centred(folder: Path) -> dict[str, xr.Dataset]:
     return nodes
 
 
-def rows(world: SkewedNull, found: list[dict[str, tuple[bool, ...]]]) -> list[dict[str, Any]]:
+def rows(world: SkewedNull, found: list[NullStudy]) -> list[dict[str, Any]]:
     """Per way of calling, the shares of studies in which anything is called, and anything unmarked."""
     made = []
-    for way in found[0]:
-        hits = np.array([study[way] for study in found]).sum(axis=0).tolist()
+    for way in found[0].calls:
+        hits = np.array([study.calls[way] for study in found]).sum(axis=0).tolist()
         row: dict[str, Any] = {"world": world.name, "called by": way, "studies": len(found)}
         for name, n in zip(("helping", "suppressing", "helping, unmarked", "suppressing, unmarked"), hits, strict=True):
             row[name] = n / len(found)

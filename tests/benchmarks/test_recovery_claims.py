@@ -38,7 +38,8 @@ def test_intervals_cover(noise):
 
 
 def test_rows_count_studies_with_any_call_and_with_one_that_is_not_marked():
-    found = [{"q": (True, True, True, False)}, {"q": (True, False, False, False)}]
+    calls = [(True, True, True, False), (True, False, False, False)]
+    found = [skewed.NullStudy({"q": study}, (0.0,) * 4) for study in calls]
     (row,) = skewed.rows(skewed.SkewedNull("spikes", 32), found)
     shares = [row[name] for name in ("helping", "suppressing", "helping, unmarked", "suppressing, unmarked")]
     assert shares == [1.0, 0.5, 0.5, 0.0]
