@@ -96,6 +96,7 @@ def with_null(scores: xr.Dataset, p: np.ndarray) -> xr.Dataset:
         scores.assign(
             standard_error=(dims, error),
             skewness=(dims, np.zeros(effect.shape)),
+            doubtful=(dims, np.zeros(effect.shape, dtype=bool)),
             noise_correlation=(("task", "other_task"), np.eye(n)),
             null_t=(("task", "rank"), np.tile(stats.norm.isf((rank + 1) / (draws + 1)), (n, 1))),
         )

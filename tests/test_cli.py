@@ -541,7 +541,7 @@ def test_map_writes_the_head_list(headcats, results):
     text = (results / "heads.csv").read_bytes().decode("utf-8")
     assert "\r" not in text
     rows = list(csv.DictReader(text.splitlines()))
-    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability", "skewed"]
+    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability", "doubtful"]
     assert list(rows[0]) == [*columns, *NEW_TASK]
     assert ("L0H0", "Knowledge", "helping") in {(row["head"], row["category"], row["kind"]) for row in rows}
     scores = hc.score(hc.load(results), method="denoising_patch", metric="logit_diff")

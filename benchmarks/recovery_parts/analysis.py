@@ -49,12 +49,12 @@ def outcomes(
     return member.values.reshape(design.categories, design.n_heads)
 
 
-def skewed_calls(scores: xr.Dataset, *, rule: Rule, min_tasks: int | str) -> tuple[bool, bool, bool, bool]:
+def calls_and_marks(scores: xr.Dataset, *, rule: Rule, min_tasks: int | str) -> tuple[bool, bool, bool, bool]:
     """Whether `hc.categorize` calls any head, helping or suppressing, then whether any that it does not mark."""
     with _expected_warnings():
         found = categorize(scores, rule=rule, min_tasks=min_tasks)
     helping, suppressing = found["member"] == 1, found["suppressing"] == 1
-    unmarked = (helping & ~found["skewed"], suppressing & ~found["suppressing_skewed"])
+    unmarked = (helping & ~found["doubtful"], suppressing & ~found["suppressing_doubtful"])
     any_helping, any_suppressing, *unmarked_any = (bool(cells.any()) for cells in (helping, suppressing, *unmarked))
     return any_helping, any_suppressing, *unmarked_any
 

@@ -137,7 +137,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
     names = ("world", "claim", "figure", "interval", "target", "studies")
     note = (
         "The rule is `fdr(alpha=0.05, min_effect=0.05)` in at least half of the tasks, unless a row says otherwise. "
-        "Marked: heads that `hc.categorize` calls `skewed`, or `hc.score` `doubtful`, whose q it does not give. Of "
+        "Marked: heads that `hc.categorize` or `hc.score` calls `doubtful`; the latter does not give their q. Of "
         "helping and suppressing heads the row shows the worse. Intervals over studies: Wilson's for shares of studies."
     )
     return Table(

@@ -13,7 +13,7 @@ from headcats.results.folder import load
 from headcats.results.run_results import RunResults
 from headcats.rules.discovery_rate import fdr
 from headcats.statistics.multiplicity import benjamini_hochberg
-from recovery_parts.analysis import scored, skewed_calls
+from recovery_parts.analysis import calls_and_marks, scored
 from recovery_parts.generator import METHOD, Design, results
 from recovery_parts.null import ALPHA, TASKS, wilson
 
@@ -65,7 +65,7 @@ def one_null(world: SkewedNull, design: Design, rng: np.random.Generator) -> Nul
         tree = residuals(world.folder, items=world.items, rng=rng)
     scores = scored(tree, rng=rng)
     rule = fdr(alpha=ALPHA, min_effect=0)
-    calls = {f"min_tasks={m}": skewed_calls(scores, rule=rule, min_tasks=m) for m in (1, "half")}
+    calls = {f"min_tasks={m}": calls_and_marks(scores, rule=rule, min_tasks=m) for m in (1, "half")}
     p_value = scores["p_value"].values
     calls[f"q, {TASKS}"] = tuple(bool(cells.any()) for cells in _by_sign(scores, benjamini_hochberg(p_value) <= ALPHA))
     size = tuple(float(cells.mean()) for cells in _by_sign(scores, p_value <= 2 * STRICT))

@@ -44,10 +44,10 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
 
     Returns:
         `member` and `suppressing (category, layer, head)`: int8, 1 in, 0 undecided, -1 out. `effect, low, high,
-        p_value, p_below, q_value` after the reduction, `skewed` (it is in only thanks to tasks in which the scatter of
-        its items is so skewed, beyond +/-2, that p cannot be trusted), `tasks` in which the head is `in` on its own,
-        `probability` (share of bootstrap resamples in which it reaches the cut-offs of the whole data); all of these
-        for suppressing heads with the prefix `suppressing_`, effects keeping their sign. `size, suppressing_size,
+        p_value, p_below, q_value` after the reduction, `doubtful` (its p reaches the rule's cut-off only thanks to
+        tasks in which `hc.score` calls the head doubtful), `tasks` in which the head is `in` on its own, `probability`
+        (share of bootstrap resamples in which it reaches the cut-offs of the whole data); all of these for suppressing
+        heads with the prefix `suppressing_`, effects keeping their sign. `size, suppressing_size,
         size_expected, n_tasks, min_tasks, n_items, smallest_p (category)`. See docs/schema.md. `size_expected`, the
         number called if no effect is above the one tested, is NaN for rules that read more than effects and p;
         `probability` for a single query item. Attributes of `scores`, with `rule` and `smallest_p` replaced.
@@ -106,7 +106,7 @@ def categorize(scores: xr.Dataset, *, rule: Rule | None = None, min_tasks: int |
     for name, negated in mirrored.items():
         if name in suppressing:
             variables[f"suppressing_{name}"] = -suppressing[negated]
-    for name in ("p_value", "p_below", "q_value", "skewed", "tasks"):
+    for name in ("p_value", "p_below", "q_value", "doubtful", "tasks"):
         variables[f"suppressing_{name}"] = suppressing[name]
     members = helping.rename(outcome="member").assign(variables)
     # Categories without numbers: 0 (undecided) for integers, "" for text, else NaN.
@@ -130,7 +130,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
         Columns `head` ("L9H6"), `category`, `kind` ("helping" or "suppressing"), `effect, low, high` in shares of the
         gap (suppressing = negative), `q`, `tasks`; if available, what `hc.categories.new_task_effects` says of the
         head, `specific` (the task-specific effect), `probability` (share of resamples in which the head is in),
-        `skewed` (it is in only thanks to tasks with strongly skewed items) and `approximation`. Ordered by category,
+        `doubtful` (its p needs tasks in which the head is doubtful) and `approximation`. Ordered by category,
         kind and size of effect.
 
     Raises:
@@ -151,7 +151,7 @@ def head_table(overlap: xr.Dataset) -> pd.DataFrame:
     if overlap.attrs.get("sign") == "suppressing":
         kinds = [("suppressing", "member", "")]
     variables = {"effect": "effect", "low": "low", "high": "high", "specific": "specific_effect", "q": "q_value"}
-    variables |= {name: name for name in ("tasks", "probability", "skewed", *NEW_TASK)}
+    variables |= {name: name for name in ("tasks", "probability", "doubtful", *NEW_TASK)}
     variables = {column: name for column, name in variables.items() if name in overlap}
     rows = []
     for category in overlap["category"].values.tolist():
@@ -260,12 +260,13 @@ def _reduced_and_ruled(
         n_items=("category", [scores["n_items"].values[at].min() for at in rows.values()]),
     )
     outcome = rule(table).values
-    called = outcome == 1
-    cut = np.max(table["p_value"].values[called], initial=0.0)
-    variables: dict[str, tuple] = {"skewed": (dims, called & (table["p_unskewed"].values > cut))}
-    table = table.drop_vars("p_unskewed")
+    cutoffs = rule.cutoffs(table)
+    variables: dict[str, tuple] = {
+        "doubtful": (dims, (outcome == 1) & (table["p_trusted"].values > cutoffs.p_value[:, None, None]))
+    }
+    table = table.drop_vars("p_trusted")
     if "resampled" in scores:
-        resampled, drawable = resampled_members(reductions, rule.cutoffs(table))
+        resampled, drawable = resampled_members(reductions, cutoffs)
         variables["resampled_member"] = (("resample", *dims), resampled)
         variables["probability"] = (dims, np.where(drawable, resampled.mean(axis=0), np.nan))
     if "null_effect_t" in scores:

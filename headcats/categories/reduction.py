@@ -13,7 +13,6 @@ from jaxtyping import Bool, Float
 
 from headcats.errors import StatisticsWarning
 from headcats.rules.rule import Cutoffs, Rule
-from headcats.scores.scoring import SKEWED
 from headcats.scores.testing import p_above, p_below, p_of_statistic
 from headcats.statistics.conjunction import partial_conjunction
 
@@ -38,15 +37,15 @@ class Reduction:
         """`effect, low, high` and one-sided `p_value` and `p_below`, `[layer, head]`; NaN if fewer than r tasks have a
         number. `p_below` tests "above `least` in at least r tasks" the other way round.
 
-        Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them, and `p_unskewed`, p
-        if tasks with skewed scatter did not count.
+        Also `null_effect, specific_effect, specific_low, specific_high` if the scores have them, and `p_trusted`, p
+        if tasks in which the head is `doubtful` did not count.
         """
         effect, low, high = (self._values(name) for name in ("effect", "low", "high"))
         p_above_least = p_above(self.scores, self.least)
         reduced = self._reduced(effect, low, high, p_above_least)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
-        trusted = np.where(np.abs(self._values("skewness")) > SKEWED, 1.0, p_above_least)
-        reduced["p_unskewed"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
+        trusted = np.where(self._values("doubtful"), 1.0, p_above_least)
+        reduced["p_trusted"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
         others = len(effect) - self.r + 1
         reduced["p_below"] = np.where(enough, self._conjunction(p_below(self.scores, self.least), others), np.nan)
         if "null_effect" in self.scores:

@@ -21,7 +21,7 @@ _NEGLIGIBLE = 1e-15
 # Name of a variable of helping heads -> that of suppressing ones.
 _EFFECTS = ("effect", "low", "high", "specific_effect", "specific_low", "specific_high")
 _SUPPRESSING = {"member": "suppressing", "resampled_member": "resampled_suppressing"}
-_OTHERS = ("p_value", "p_below", "q_value", "skewed", "tasks", "size", "probability")
+_OTHERS = ("p_value", "p_below", "q_value", "doubtful", "tasks", "size", "probability")
 _SUPPRESSING |= {name: f"suppressing_{name}" for name in (*_EFFECTS, *_OTHERS)}
 
 

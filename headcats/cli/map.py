@@ -53,7 +53,7 @@ def map_command(
     (why the rule can judge no head, or null); `categories` (`category`, `tasks`, `tasks_needed`, `judged`, `heads`,
     `heads_without_effect`: how many the rule finds on average if no head has any, `undecided`); `heads` (`head`,
     `category`, `kind`, `effect`, `low`, `high`, `q`, `tasks`, and where known `specific`, the task-specific effect,
-    `probability`, `skewed`, `approximation`, and over the category's tasks `mean_effect`, its intervals
+    `probability`, `doubtful`, `approximation`, and over the category's tasks `mean_effect`, its intervals
     `these_tasks_low`, `these_tasks_high` for these tasks and `new_task_low`, `new_task_high` for a new one, and
     `task_sd`, the spread between tasks); `shared` (heads in exactly `k` categories: `observed`, the bounds
     `observed_least` and `observed_most` as undecided heads may turn out, `expected`, `p`, `expected_within_layers`,

@@ -59,10 +59,10 @@ def fdr(*, alpha: float = 0.05, min_effect: float | int = 0.05) -> Rule:
         return effect.copy(data=np.where(called, 1, np.where(excluded, -1, 0)).astype(np.int8))
 
     def cutoffs(scores: xr.Dataset) -> Cutoffs:
-        # The largest p that was called; where none was, the one that a single discovery would have needed.
+        # alpha x discoveries / tests; where there are none, what a single discovery would have needed.
         p_value, _ = _p_values(scores, min_effect, like=scores["effect"])
-        called = p_value[benjamini_hochberg(p_value) <= alpha]
-        largest = float(called.max()) if len(called) else alpha / max(1, int(np.isfinite(p_value).sum()))
+        discoveries, tests = (benjamini_hochberg(p_value) <= alpha).sum(), np.isfinite(p_value).sum()
+        largest = alpha * max(1, discoveries) / max(1, tests)
         n_rows = next(scores.sizes[dim] for dim in scores["effect"].dims if dim not in ("layer", "head"))
         return Cutoffs(np.full(n_rows, -np.inf), np.full(n_rows, -np.inf), np.full(n_rows, largest))
 

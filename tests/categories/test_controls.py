@@ -78,7 +78,7 @@ class TestTaskSpecificEffects:
         members = categorize(scores_of([0, 1, 2, 3, 4, 5]))
         listed = head_table(members)
         columns = ["head", "category", "kind", "effect", "low", "high", "specific", "q", "tasks", "probability"]
-        columns += ["skewed"]
+        columns += ["doubtful"]
         assert listed.columns.tolist() == [*columns, *NEW_TASK]
         helping, suppressing = (listed[listed["kind"] == kind].iloc[0] for kind in ("helping", "suppressing"))
         assert helping["specific"] == pytest.approx(0.6, abs=0.05)

@@ -114,15 +114,15 @@ def test_partial_conjunction_p_for_every_number_of_tasks(min_tasks: int | str, r
     assert (members["low"].item(), members["high"].item()) == pytest.approx((0.79 - 0.2 * rank, 0.81 - 0.2 * rank))
 
 
-def test_a_member_that_needs_tasks_with_skewed_items_is_marked() -> None:
+def test_a_member_that_needs_doubtful_tasks_is_marked() -> None:
     scores = scores_of(np.full((3, 2), 0.5), p=1e-6)
-    scores["skewness"].loc[{"task": ["t0", "t1"], "head": 0}] = -3.0
+    scores["doubtful"].loc[{"task": ["t0", "t1"], "head": 0}] = True
     members = categorize(scores, min_tasks=2)
     assert members["member"].values[0, 0].tolist() == [1, 1]
-    assert members["skewed"].values[0, 0].tolist() == [True, False]  # one of its tasks is left, and two are needed
-    assert not members["suppressing_skewed"].any()
-    assert head_table(members)["skewed"].tolist() == [True, False]
-    assert "suppressing_skewed" not in overlap(members, sign="suppressing")
+    assert members["doubtful"].values[0, 0].tolist() == [True, False]  # one of its tasks is left, and two are needed
+    assert not members["suppressing_doubtful"].any()
+    assert head_table(members)["doubtful"].tolist() == [True, False]
+    assert "suppressing_doubtful" not in overlap(members, sign="suppressing")
 
 
 def test_half_is_rounded_up_per_category() -> None:
@@ -455,7 +455,7 @@ def test_planted_heads_get_the_right_sets() -> None:
     assert result["set"].values.tolist() == [["", "Algorithmic+Knowledge", ""], ["", "", "Knowledge"]]
     assert not result["undecided"].any()
     table = head_table(result)
-    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability", "skewed"]
+    columns = ["head", "category", "kind", "effect", "low", "high", "q", "tasks", "probability", "doubtful"]
     assert table.columns.tolist() == [*columns, *NEW_TASK]
     np.testing.assert_allclose(table["mean_effect"], table["effect"], atol=0.1)
     assert (table["new_task_low"] < table["mean_effect"]).all()

@@ -73,11 +73,11 @@ class TestCutoffs:
         cut = rules.top_fraction(p=0.5).cutoffs(scores_of([[0.1, 0.2, 0.3, 0.4], [-0.1, -0.2, -0.3, -0.4]]))
         assert cut.effect.tolist() == [0.3, np.inf]
 
-    def test_of_fdr_is_the_largest_p_called(self) -> None:
+    def test_of_fdr_is_that_of_its_last_discovery(self) -> None:
         scores = scores_of([[0.5, 0.5, 0.5, 0.5]])
         scores["p_value"].values[:] = np.array([[[0.001, 0.02, 0.03, 0.9]]])
         cut = rules.fdr(alpha=0.05, min_effect=0.1).cutoffs(scores)
-        assert (cut.low.tolist(), cut.p_value.tolist()) == ([-np.inf], [0.03])
+        assert (cut.low.tolist(), cut.p_value.tolist()) == ([-np.inf], [pytest.approx(0.05 * 3 / 4)])
         scores["p_value"].values[:] = 0.9
         assert rules.fdr(alpha=0.05, min_effect=0).cutoffs(scores).p_value.tolist() == [0.05 / 4]
 

@@ -86,8 +86,8 @@ def head_findings(tables: Mapping[str, xr.Dataset], reading: Reading) -> Iterato
     if members["effect"].isnull().all(("layer", "head")).any():
         yield line("map.category_not_judged")
     yield line("map.without_effect")
-    if "skewed" in heads and len(skewed := heads[(heads["kind"] == kind) & heads["skewed"].astype(bool)]):
-        yield line("map.skewed", names=[f"{row.head} {row.category}" for row in skewed.itertuples()])
+    if "doubtful" in heads and len(doubtful := heads[(heads["kind"] == kind) & heads["doubtful"].astype(bool)]):
+        yield line("map.doubtful", names=[f"{row.head} {row.category}" for row in doubtful.itertuples()])
     if "probability" in heads:
         of_kind = heads[heads["kind"] == kind]
         loose = of_kind[of_kind["probability"] < SETTLED]

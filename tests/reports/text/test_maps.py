@@ -82,12 +82,12 @@ def test_a_rule_without_a_smallest_effect_promises_none() -> None:
         assert "map.smallest_effect" not in findings(tables(results(), rule=rule), rule=rule)
 
 
-def test_members_that_rest_on_skewed_items_are_named() -> None:
+def test_members_that_rest_on_doubtful_tasks_are_named() -> None:
     found = tables(results(), rule=RULE)
-    assert "map.skewed" not in findings(found)
+    assert "map.doubtful" not in findings(found)
     heads = found["members"]["member"] == 1
-    found["members"] = found["members"].assign(skewed=heads & (heads["category"] == "Knowledge"))
-    assert findings(found)["map.skewed"].fields["names"] == ["L0H0 Knowledge"]
+    found["members"] = found["members"].assign(doubtful=heads & (heads["category"] == "Knowledge"))
+    assert findings(found)["map.doubtful"].fields["names"] == ["L0H0 Knowledge"]
 
 
 def test_loose_members_are_named() -> None:
