@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from headcats.categories.membership import categorize
 from headcats.errors import StatisticsWarning
@@ -28,25 +28,19 @@ def scored(results: xr.DataTree, *, rng: np.random.Generator) -> xr.Dataset:
     return scores.drop_vars(DRAWS, errors="ignore")
 
 
+def categorized(scores: xr.Dataset, design: Design, *, rule: Rule, min_tasks: int | str) -> xr.Dataset:
+    """What `hc.categorize` finds, over `(category, place)`, heads as in the design."""
+    with _expected_warnings():
+        found = categorize(scores, rule=rule, min_tasks=design.tasks if min_tasks == "n" else min_tasks)
+    return found.sel(category=design.names).stack(place=("layer", "head")).transpose("category", "place", ...)
+
+
 def called(
     scores: xr.Dataset, design: Design, *, rule: Rule, min_tasks: int | str
 ) -> tuple[Bool[np.ndarray, "category head"], Bool[np.ndarray, "category head"]]:
-    """Which heads `hc.categorize` calls members, helping and suppressing."""
-    with _expected_warnings():
-        found = categorize(scores, rule=rule, min_tasks=design.tasks if min_tasks == "n" else min_tasks)
-    found = found.sel(category=design.names).transpose("category", "layer", "head", ...)
-    shape = (design.categories, design.n_heads)
-    return (found["member"].values == 1).reshape(shape), (found["suppressing"].values == 1).reshape(shape)
-
-
-def outcomes(
-    scores: xr.Dataset, design: Design, *, rule: Rule, min_tasks: int | str
-) -> Int[np.ndarray, "category head"]:
-    """1 in, 0 undecided, -1 out, for helping heads."""
-    with _expected_warnings():
-        found = categorize(scores, rule=rule, min_tasks=min_tasks)
-    member = found["member"].sel(category=design.names).transpose("category", "layer", "head")
-    return member.values.reshape(design.categories, design.n_heads)
+    """Which heads are called members, helping and suppressing."""
+    found = categorized(scores, design, rule=rule, min_tasks=min_tasks)
+    return found["member"].values == 1, found["suppressing"].values == 1
 
 
 def calls_and_marks(scores: xr.Dataset, *, rule: Rule, min_tasks: int | str) -> tuple[bool, bool, bool, bool]:

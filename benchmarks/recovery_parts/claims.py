@@ -2,7 +2,7 @@
 
 import argparse
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 
 from headcats.rules.discovery_rate import fdr
 from recovery_parts import skewed
-from recovery_parts.analysis import called, outcomes, scored
+from recovery_parts.analysis import called, categorized, scored
 from recovery_parts.generator import Design, results
 from recovery_parts.skewed import ITEMS, NOISES, STRICT, NullStudy, SkewedNull
 from recovery_parts.tables import Part, Table
@@ -44,19 +44,25 @@ def false_share(design: Design, true_members: int, rng: np.random.Generator) -> 
     return float((inside & ~true).sum() / max(1, inside.sum()))
 
 
-def recall(design: Design, members: World, effect: float, rng: np.random.Generator) -> tuple[float, float]:
-    """Recall and false share of members that matter by `effect` in all tasks of their categories."""
+def recall(design: Design, members: World, effect: float, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Of members that matter by `effect` in all tasks of their categories: recall, share found without a mark, and the
+    false share of what is found.
+    """
     effects = planted(design, members, effect=effect, rng=rng)
-    inside, _ = called(scored(results(design, effects, rng=rng), rng=rng), design, rule=RULE, min_tasks="half")
+    found = categorized(scored(results(design, effects, rng=rng), rng=rng), design, rule=RULE, min_tasks="half")
+    inside = found["member"].values == 1
     needed = math.ceil(design.tasks / 2)
     true = (effects > LEAST).reshape(design.categories, design.tasks, -1).sum(axis=1) >= needed
-    return float((inside & true).sum() / true.sum()), float((inside & ~true).sum() / max(1, inside.sum()))
+    unmarked = inside & ~found["doubtful"].values
+    shares = (inside & true).sum() / true.sum(), (unmarked & true).sum() / true.sum()
+    return float(shares[0]), float(shares[1]), float((inside & ~true).sum() / max(1, inside.sum()))
 
 
 def equal_effects(design: Design, rng: np.random.Generator) -> tuple[float, float]:
     """Of heads with the same effect of .1 everywhere: share called out anywhere, and share in all categories."""
     effects = np.full((design.n_tasks, design.n_heads), 0.1)
-    outcome = outcomes(scored(results(design, effects, rng=rng), rng=rng), design, rule=RULE, min_tasks="half")
+    found = categorized(scored(results(design, effects, rng=rng), rng=rng), design, rule=RULE, min_tasks="half")
+    outcome = found["member"].values
     return float((outcome == -1).any(axis=0).mean()), float((outcome == 1).all(axis=0).mean())
 
 
@@ -78,8 +84,10 @@ def measure(chosen: argparse.Namespace, design: Design, members: World, repeat: 
     for effect, target in ((0.1, ".60"), (0.15, ".95")):
         found = repeat(partial(recall, design, members, effect), f"recall, {effect:g}")
         world = f"members with {effect:g} in all {design.tasks} tasks"
-        rows.append(_mean(world, "recall", [share for share, _ in found], f"at least {target}"))
-        rows.append(_mean(world, "false share of members", [share for _, share in found], "at most .05"))
+        all_found, unmarked, false = zip(*found, strict=True)
+        rows.append(_mean(world, "recall", all_found, f"at least {target}"))
+        rows.append(_mean(world, "recall of members without a mark", unmarked, "-"))
+        rows.append(_mean(world, "false share of members", false, "at most .05"))
     found = repeat(partial(equal_effects, design), "equal effects")
     world = "all heads with .1 in all tasks of all categories"
     rows.append(_mean(world, "heads called out anywhere", [out for out, _ in found], "at most .05"))
@@ -125,7 +133,7 @@ def _size_row(world: SkewedNull, found: list[NullStudy]) -> dict[str, Any]:
     return {**row, "figure": f"{row['figure']} ({(helping, suppressing)[sign]:.4f} with marked ones)"}
 
 
-def _mean(world: str, claim: str, values: list[float], target: str, digits: int = 3) -> dict[str, Any]:
+def _mean(world: str, claim: str, values: Sequence[float], target: str, digits: int = 3) -> dict[str, Any]:
     mean, error = float(np.mean(values)), float(np.std(values) / math.sqrt(len(values)))
     low, high = max(0.0, mean - 1.96 * error), min(1.0, mean + 1.96 * error)
     shared = {"world": world, "claim": claim, "target": target, "studies": len(values)}

@@ -76,7 +76,7 @@ def evidence_command(
     if as_json:
         put(_numbers(evidence) | {"folder": target, "files": files})
         return
-    written = f"Numbers: {target} ({', '.join(files)}).{replaced}"
+    written = f"Numbers: {target} ({', '.join(files)}).{replaced} `headcats report {folder}` puts them on the page."
     tell([*evidence_findings(evidence), paragraph("text.plain", text=written)])
 
 

@@ -93,7 +93,10 @@ def measure_damage(
         gaps.append(clean - corrupted)
         drops.append(clean[:, None] - ablated)
     if not gaps:
-        raise DataError("there are no held-out prompts")
+        raise DataError(
+            "no prompt is left that the run has not seen and that asks about the other half of the query items; run "
+            "with a smaller n_prompts, or with more pairs"
+        )
     items = tuple(item for batch in used for item in batch.items)
     distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)
     gap = np.concatenate(gaps)

@@ -88,8 +88,9 @@ class Preparation:
         if key not in self._references:
             if not (batches := self._reference_batches(task, kind)):
                 raise DataError(
-                    f"Task {task!r} leaves no prompts for the {kind!r} reference; it needs more "
-                    "prompts than are scored."
+                    f"Task {task!r} leaves no prompts for the {kind!r} reference: it needs at least "
+                    f"{LEAST_PROMPTS_PER_ROLE} beside the {self.study.n_prompts} that are scored. Run with a smaller "
+                    "n_prompts, or with more pairs."
                 )
             run: Literal["clean", "corrupted"] = "corrupted" if kind == "corrupted" else "clean"
             self._references[key] = Reference(batches, run=run, seed=self.study.seed, name=kind.replace("_", " "))

@@ -17,7 +17,7 @@ def drawn(seed: int = 0) -> np.random.Generator:
 
 
 def test_members_far_above_the_bar_are_found_and_others_are_not():
-    assert claims.recall(TINY, FEW, 0.6, drawn()) == (1.0, 0.0)
+    assert claims.recall(TINY, FEW, 0.6, drawn()) == (1.0, 1.0, 0.0)
     assert claims.recall(TINY, FEW, 0.06, drawn())[0] < 0.5
 
 

@@ -80,7 +80,7 @@ def test_sets_in_any_order_and_the_empty_set(material):
 def test_what_cannot_be_measured_says_why(material):
     model, held, reference = material
     options = {"category": "", "reference": reference, "positions": "last"}
-    with pytest.raises(DataError, match="held-out"):
+    with pytest.raises(DataError, match="n_prompts"):
         measure_damage(model, [], SETS, **options)
     blind = PromptBatch(**{**vars(held), "clean": held.corrupted})
     with pytest.raises(DataError, match=r"gap .*\(log_prob -?\d+\.\d\d, 95 %"):

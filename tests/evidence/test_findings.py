@@ -25,10 +25,17 @@ def test_a_category_that_is_supported(pair):
     fields = findings[0].fields
     assert (fields["category"], fields["verdict"]) == ("A", SUPPORTED)
     assert fields["cost"] - fields["elsewhere"] == pytest.approx(fields["difference"])
-    assert fields["likeness"] == pytest.approx(0.8)
+    assert (fields["alike"].id, fields["likeness"]) == ("evidence.more_alike", pytest.approx(0.8))
     assert fields["interval"].fields["low"] < fields["difference"] < fields["interval"].fields["high"]
     assert fields["needed"] is None
     assert fields["more"] is None
+
+
+def test_tasks_that_are_less_alike_than_with_others_are_called_so(pair):
+    table, damage = copied(pair)
+    table["signature_difference"][0] = -0.04
+    fields = verdict_findings(table, damage)[0].fields
+    assert (fields["alike"].id, fields["likeness"]) == ("evidence.less_alike", pytest.approx(0.04))
 
 
 def test_the_error_rate_is_said_with_its_numbers(pair):

@@ -190,7 +190,7 @@ def test_tasks_without_a_gap_are_left_out_by_name(planted):
     evidence = examine(model, held, halves, options=QUICK)
     left = json.loads(evidence.attrs["left_out"])
     assert "no clear gap" in left["knowledge0"]
-    assert "held-out" in left["knowledge1"]
+    assert "n_prompts" in left["knowledge1"]
     assert any(line.endswith(f"not tested: {left['knowledge1']}.") for line in reading(evidence))
     assert evidence["specificity"]["n_units"].sel(category="Knowledge", target="Knowledge").item() == 2
     with pytest.raises(DataError, match="No task"):

@@ -44,6 +44,7 @@ def evidence_findings(evidence: xr.DataTree) -> Iterator[Finding]:
     for text in evidence.attrs["reading"].splitlines():
         yield item("evidence.statement", text=text)
     yield _verdicts(nodes)
+    yield line("evidence.units")
 
 
 def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
@@ -68,7 +69,7 @@ def _verdicts(nodes: dict[str, xr.Dataset]) -> Table:
         "specificity",
         "p of that",
         "units",
-        "its heads damage more",
+        "damages more than its own",
     ]
     return table("evidence.verdicts", columns, rows, numeric=columns[2:7])
 

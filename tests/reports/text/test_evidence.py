@@ -52,8 +52,8 @@ def test_the_rival_has_a_table_of_its_own(evidence):
 
 
 def test_it_ends_with_the_verdicts(evidence):
-    verdicts = list(evidence_findings(evidence))[-1]
-    assert verdicts.id == "evidence.verdicts"
+    *_, verdicts, units = evidence_findings(evidence)
+    assert (verdicts.id, units.id) == ("evidence.verdicts", "evidence.units")
     assert [(row[0], row[1], row[7]) for row in verdicts.rows] == [
         ("Knowledge", "supported", ""),
         ("Linguistic", "supported", ""),

@@ -67,10 +67,11 @@ def _test(tree: xr.DataTree, name: str, categories: str) -> Iterator[Part]:
     if bool(curves["damage"].notnull().any()):
         figure = lookup("figure", "ablation_curves")(curves)
         yield Drawn(f"ablation_curves_{name}", figure, line("evidence.curves_figure"))
-    tested, *findings, verdicts = evidence_findings(tree)
+    tested, *findings, verdicts, units = evidence_findings(tree)
     start = [finding.id for finding in findings].index("evidence.reading")
     yield tested
     yield verdicts
+    yield units
     yield from findings[start + 1 :]
     if start:
         yield Folded(line("evidence.numbers"), tuple(findings[:start]))
