@@ -44,7 +44,7 @@ class Reduction:
         p_above_least = p_above(self.scores, self.least)
         reduced = self._reduced(effect, low, high, p_above_least)
         enough = (~np.isnan(effect)).sum(axis=0) >= self.r
-        trusted = np.where(self._values("doubtful"), 1.0, p_above_least)
+        trusted = np.where(self.scores["doubtful"].values, 1.0, p_above_least)
         reduced["p_trusted"] = np.where(enough, self._conjunction(trusted, self.r), np.nan)
         others = len(effect) - self.r + 1
         reduced["p_below"] = np.where(enough, self._conjunction(p_below(self.scores, self.least), others), np.nan)
