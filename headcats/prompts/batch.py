@@ -21,8 +21,8 @@ class PromptBatch:
     Attributes:
         clean: Token ids of the clean prompts, `[prompt, pos]`.
         corrupted: Token ids of the corrupted prompts, `[prompt, pos]`.
-        answer: Token id of the right continuation of the clean prompt, `[prompt]`.
-        distractor: Token id that the corrupted prompt suggests instead, `[prompt]`.
+        answer: First token id of the right continuation of the clean prompt, `[prompt]`.
+        distractor: First token id of what the corrupted prompt suggests instead, `[prompt]`.
         keys: Name of each prompt, for messages.
         items: Query of each prompt; prompts of one item are one statistical cluster.
         distractor_tasks: Task that each corrupted prompt demonstrates; a stratum of the statistics.
@@ -33,9 +33,12 @@ class PromptBatch:
         second: Token ids of a second, independent corruption of every prompt; None if no prompt has one.
         second_tasks: Task that each second corruption demonstrates; "" for a prompt without one, whose row of `second`
             repeats the corrupted tokens. None if `second` is.
+        answer_rest: Token ids of the answers after their first, `[prompt, rest]`; -1 behind the end of an answer. None
+            if no answer and no distractor of the batch has more than one token.
+        distractor_rest: The same of the distractors.
 
     Raises:
-        DataError: Shapes or lengths that do not match, or an answer that is its own distractor.
+        DataError: Shapes or lengths that do not match, or answer and distractor that begin with the same token.
 
     Example:
         >>> import headcats as hc
@@ -63,6 +66,8 @@ class PromptBatch:
     task: str = ""
     second: Int[Tensor, "_prompt _pos"] | None = None
     second_tasks: tuple[str, ...] | None = None
+    answer_rest: Int[Tensor, "_prompt _rest"] | None = None
+    distractor_rest: Int[Tensor, "_prompt _rest"] | None = None
 
     def __post_init__(self) -> None:
         _check(self)
