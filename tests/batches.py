@@ -80,3 +80,7 @@ class TokenModel(HookedModel):
         heads = torch.arange(2.0)[:, None].expand(2, 2) / 2
         z = {layer: tokens[..., None, None] * 10.0**layer + heads for layer in layers or self.layers}
         return torch.zeros(len(tokens), self.d_vocab), z
+
+    def capture_last(self, tokens: torch.Tensor, last: int, *, first: int = 0) -> Any:
+        logits, z = self.capture(tokens, first=first)
+        return logits[:, None].expand(-1, last, -1), z

@@ -43,6 +43,7 @@ def targets(n_rows: int, n_vocab: int, *, seed: int = 0) -> Targets:
         ),
         ("rank", [0.0, -LN(2)]),  # nobody above the answer; one token above it
         ("accuracy", [1.0, 0.0]),
+        ("pair_accuracy", [1.0, 0.0]),
     ],
 )
 @pytest.mark.parametrize("shift", [0.0, -40.0])
@@ -59,8 +60,8 @@ def test_rank_counts_every_larger_logit_and_no_tie() -> None:
 
 def test_accuracy_is_over_the_whole_vocabulary() -> None:
     # The answer beats the distractor, but a third token beats both.
-    found = measure(("accuracy", "logit_diff"), torch.tensor([[2.0, 1.0, 3.0]]), targets_of_answer_0())
-    assert found.tolist() == [[0.0], [1.0]]
+    names = ("accuracy", "pair_accuracy", "logit_diff")
+    assert measure(names, torch.tensor([[2.0, 1.0, 3.0]]), targets_of_answer_0()).tolist() == [[0.0], [1.0], [1.0]]
 
 
 def targets_of_answer_0() -> Targets:
@@ -73,8 +74,8 @@ def test_kl_of_the_clean_run_is_0_and_of_others_below() -> None:
     assert (measure(("kl",), logits.clean_logits.flip(-1), logits) < -0.01).all()
 
 
-def test_the_built_in_six() -> None:
-    assert {"logit_diff", "log_prob", "prob", "kl", "rank", "accuracy"} <= set(NAMES)
+def test_the_built_in_ones() -> None:
+    assert {"logit_diff", "log_prob", "prob", "kl", "rank", "accuracy", "pair_accuracy"} <= set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from headcats.errors import DataError, format_duration, pluralize
-from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import mean_interval
@@ -87,8 +86,7 @@ def measure_damage(
         runs, ablated = _ablated(BaseRuns(model, batch), ordered, reference=reference, positions=positions)
         used.append(runs.batch)
         clean, corrupted = (
-            measure((METRIC,), side.logits, runs.targets)[0].cpu().double().numpy()
-            for side in (runs.clean, runs.corrupted)
+            runs.measured((METRIC,), side)[0].cpu().double().numpy() for side in (runs.clean, runs.corrupted)
         )
         gaps.append(clean - corrupted)
         drops.append(clean[:, None] - ablated)

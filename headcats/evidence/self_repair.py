@@ -103,15 +103,17 @@ def direct_effects(
     for batch in batches:
         covered, means = _covered(model, batch, sorted({head.layer for head in heads}), reference)
         runs = BaseRuns(model, covered)
-        clean, corrupted = (measure((METRIC,), side.logits, runs.targets)[0] for side in (runs.clean, runs.corrupted))
+        clean, corrupted = (runs.measured((METRIC,), side)[0] for side in (runs.clean, runs.corrupted))
         gaps.append((clean - corrupted).cpu())
         columns = []
         for head in heads:
-            new = means[head.layer][:, -1, head.head]
-            z = runs.clean.z(head.layer, first=covered.length - 1)[:, -1, head.head]
+            new = means[head.layer][:, 0, head.head]
+            z = runs.clean.z(head.layer, first=covered.length - 1)[:, 0, head.head]
             added = (new.to(z) - z) @ model.W_O(head.layer)[head.head].to(z)
             logits = model.run(covered.clean, hooks={_stream(model.n_layers - 1): _adding(added)})
-            columns.append((clean - measure((METRIC,), logits, runs.targets)[0]).cpu())
+            # What a head writes behind the last block reaches the first token of an answer, and no later one.
+            changed = measure((METRIC,), logits, runs.targets, rest=runs.clean.rest)[0]
+            columns.append((clean - changed).cpu())
         drops.append(torch.stack(columns, -1))
     effects = torch.cat(drops).double().mean(0) / torch.cat(gaps).double().mean()
     return dict(zip(heads, effects.tolist(), strict=True))

@@ -1,11 +1,12 @@
-"""Metrics: logits at the last position -> one number per prompt. Higher is always better, always in fp32.
+"""Metrics: logits that predict an answer -> one number per prompt. Higher is always better, always in fp32.
 
 A study names them: `hc.run(model, metrics=["logit_diff", "prob"])`.
 
 ## Metrics
 
-`logit_diff` is the primary one. `log_prob` and `prob` look at the answer alone, `kl` at all tokens, `rank` and
-`accuracy` count.
+`logit_diff` is the primary one. `log_prob` and `prob` look at the answer alone, `kl` at all tokens, `rank`,
+`accuracy` and `pair_accuracy` count. Of an answer of several tokens they take the sum of the log-probabilities of its
+tokens, each given those before it; `kl` takes the first token alone.
 
 ## Add one
 
@@ -14,7 +15,7 @@ declares its `MetricTraits`, which `metric_traits` looks up; `measure` computes 
 """
 
 from headcats.metrics.definition import Metric, MetricTraits, Targets, measure, metric, metric_traits
-from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, prob, rank
+from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, pair_accuracy, prob, rank
 from headcats.registry import bind_items
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "measure",
     "metric",
     "metric_traits",
+    "pair_accuracy",
     "prob",
     "rank",
 ]

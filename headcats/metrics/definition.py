@@ -1,7 +1,7 @@
 """What a metric is, what it declares, how it is registered, and several metrics of the same logits."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar, overload
 
 import torch
@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError, UnknownNameError
+from headcats.metrics.rest import NO_REST, Rest
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
@@ -37,12 +38,13 @@ class MetricTraits(NamedTuple):
 
 @dataclass(frozen=True)
 class Targets:
-    """What the logits of each row are compared with.
+    """What the logits of each row are compared with, and what the later tokens of its answers add.
 
     Attributes:
-        answer: Right token, `[row]`.
-        distractor: Token that the corrupted prompt suggests, `[row]`.
+        answer: First token of the right answer, `[row]`.
+        distractor: First token of what the corrupted prompt suggests, `[row]`.
         clean_logits: Logits of the row's clean run, for `kl`, `[row, vocab]`.
+        rest: Of answers of several tokens; zeros where every answer is one token.
 
     Example:
         >>> import headcats as hc
@@ -56,6 +58,7 @@ class Targets:
     answer: Int[Tensor, " row"]
     distractor: Int[Tensor, " row"]
     clean_logits: Float[Tensor, "row vocab"]
+    rest: Rest = NO_REST
 
     def select(self, rows: slice) -> "Targets":
         """Some of the rows.
@@ -63,7 +66,7 @@ class Targets:
         Args:
             rows: A slice of them.
         """
-        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows])
+        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows], self.rest.select(rows))
 
     def at(self, rows: Int[Tensor, " place"]) -> "Targets":
         """Rows by number, each as often as it is named.
@@ -72,7 +75,8 @@ class Targets:
             rows: Their numbers.
         """
         rows = rows.to(self.answer.device)
-        return Targets(self.answer[rows], self.distractor[rows], self.clean_logits[rows.to(self.clean_logits.device)])
+        clean_logits = self.clean_logits[rows.to(self.clean_logits.device)]
+        return Targets(self.answer[rows], self.distractor[rows], clean_logits, self.rest.select(rows))
 
     def to(self, device: torch.device) -> "Targets":
         """The same on another device.
@@ -80,7 +84,8 @@ class Targets:
         Args:
             device: The device.
         """
-        return Targets(self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
+        parts = (self.answer.to(device), self.distractor.to(device), self.clean_logits.to(device))
+        return Targets(*parts, self.rest.to(device))
 
 
 @overload
@@ -92,7 +97,8 @@ def metric(
 ) -> AnyMetric | Callable[[AnyMetric], AnyMetric]:
     """Decorator: register `f(logits, targets) -> one number per row` as a metric under its own name.
 
-    It must be higher for a better answer and should not change when a constant is added to all logits of a row. Written
+    `logits` are those that predict the first token of answers, and `targets.rest` is what their later tokens add. It
+    must be higher for a better answer and should not change when a constant is added to all logits of a row. Written
     `@metric` or `@metric(smooth=False)`.
 
     Args:
@@ -147,11 +153,17 @@ def metric_traits(name: str) -> MetricTraits:
     return getattr(lookup("metric", name), "traits", MetricTraits())
 
 
+def reads_vocabulary(names: Sequence[str]) -> bool:
+    """Whether some metric of these names looks at more than the logits of answer and distractor."""
+    return any(metric_traits(name).reads == "vocabulary" for name in names)
+
+
 def measure(
     names: tuple[str, ...],
     logits: Float[Tensor, "row vocab"],
     targets: Targets,
     *,
+    rest: Rest | None = None,
     of: Int[Tensor, " row"] | None = None,
 ) -> Float[Tensor, "metric row"]:
     """Several metrics of the same logits, computed a part of the rows at a time.
@@ -160,6 +172,7 @@ def measure(
         names: Metrics.
         logits: In any dtype.
         targets: What rows are compared with.
+        rest: What the later tokens of answers add in each row of logits; None takes that of `targets`.
         of: The row of `targets` that belongs to each row of logits; None: as they stand.
 
     Returns:
@@ -190,6 +203,7 @@ def measure(
         if bool(part.amax(-1).isnan().any()):
             raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
         theirs = targets.select(rows) if of is None else targets.at(of[rows])
+        theirs = theirs if rest is None else replace(theirs, rest=rest.select(rows).to(logits.device))
         values = [metric(part, theirs) for metric in metrics]
         for name, value in zip(names, values, strict=True):
             if value.shape != part.shape[:1]:

@@ -19,8 +19,8 @@ from headcats.models.head import Head, find_head
 from headcats.models.hooks import (
     Edit,
     ModelClass,
+    capturing_z,
     check_tokens,
-    checked_edit,
     firing_once,
     forward_options,
     hook_z,
@@ -225,17 +225,16 @@ class HookedModel:
         """
         capturing = self.layers if layers is None else tuple(layers)
         self._check_layers([*capturing, *edits])
-        captured: dict[int, Tensor] = {}
-
-        def keep(layer: int, z: Tensor) -> Tensor:
-            if layer in edits:
-                z = checked_edit(hook_z(layer), edits[layer], z)
-            if layer in capturing:
-                captured[layer] = z.detach() if first == 0 else z.detach()[:, first:].clone()
-            return z
-
-        hooks = {hook_z(layer): functools.partial(keep, layer) for layer in {*capturing, *edits}}
+        hooks, captured = capturing_z(capturing, first=first, edits=edits)
         return self.run(tokens, hooks=hooks), {layer: captured[layer] for layer in capturing}
+
+    @torch.no_grad()
+    def capture_last(
+        self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
+    ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
+        """As `capture`, of all layers, with the logits of as many positions as `last` says."""
+        hooks, captured = capturing_z(self.layers, first=first, edits=_NO_EDITS)
+        return self.forward_last(tokens, last, hooks=hooks), captured
 
     @torch.no_grad()
     def run(self, tokens: Int[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]) -> Float[Tensor, "prompt d_vocab"]:
@@ -257,7 +256,13 @@ class HookedModel:
             hooks: As in `run`.
         """
         # Sliced before the cast, and copied: fp32 logits of every position can be larger than the model.
-        return self._output(tokens, hooks)[:, -1].to(torch.float32, copy=True)
+        return self._output(tokens, hooks, last=1)[:, 0].to(torch.float32, copy=True)
+
+    def forward_last(
+        self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
+    ) -> Float[Tensor, "prompt last d_vocab"]:
+        """As `forward`, at as many positions as `last` says."""
+        return self._output(tokens, hooks, last=last).to(torch.float32, copy=True)
 
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
@@ -274,18 +279,18 @@ class HookedModel:
         if not bool(positions.any()):
             raise DataError(f"forward_at needs at least one position of {tuple(positions.shape)}; all are False.")
         last = tokens.shape[1] - int(positions.any(0).nonzero()[0])
-        with self.lock, unembedding_last(self.model, last):
-            output = self._output(tokens, hooks, last=last)[:, -last:]
+        output = self._output(tokens, hooks, last=last)
         return output[positions[:, -last:].to(output.device)].float()
 
-    def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int = 1) -> Tensor:
+    def _output(self, tokens: Tensor, hooks: Mapping[str, Edit], *, last: int) -> Tensor:
         self.check_tokens(tokens)
         if unknown := [name for name in hooks if name not in self.model.hook_dict]:
             raise ModelError(f"Model {self.name!r} has no hook named {unknown[0]!r}.")
         tokens = tokens.to(self.device)
         options = forward_options(self.model, tokens, last=last)
-        with self.lock, firing_once(hooks, model=self.name) as fwd_hooks:
-            return self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
+        with self.lock, unembedding_last(self.model, last), firing_once(hooks, model=self.name) as fwd_hooks:
+            logits = self.model.run_with_hooks(tokens, fwd_hooks=fwd_hooks, return_type="logits", **options)
+        return logits[:, -last:]
 
 
 def adapt(model: Any) -> HookedModel:

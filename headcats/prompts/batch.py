@@ -3,20 +3,28 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headcats.errors import DataError
+from headcats.models.continued import Continued
+from headcats.prompts.batch_checks import check_batch, misaligned_message
+from headcats.prompts.token_ids import given_answers, second_fields, token_ids
 
 Labels = tuple[str, ...]
+Side = Literal["clean", "corrupted", "second"]
+LATER_TOKEN = "answer"
+"""Role of an answer's tokens that predict the next one."""
 
 
 @dataclass(frozen=True, eq=False)
 class PromptBatch:
-    """Clean and corrupted prompts of equal length, never padded.
+    """Clean prompts of one length and corrupted prompts of one length, never padded.
+
+    Where the two lengths differ, prompts can be patched at their last token, and nowhere else.
 
     Attributes:
         clean: Token ids of the clean prompts, `[prompt, pos]`.
@@ -70,14 +78,14 @@ class PromptBatch:
     distractor_rest: Int[Tensor, "_prompt _rest"] | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
+        check_batch(self)
 
     def __len__(self) -> int:
         return self.clean.shape[0]
 
     @property
     def length(self) -> int:
-        """Tokens per prompt."""
+        """Tokens of a clean prompt."""
         return self.clean.shape[1]
 
     @classmethod
@@ -98,9 +106,11 @@ class PromptBatch:
 
         Args:
             clean: `[prompt, pos]` ids.
-            corrupted: `[prompt, pos]` ids of the same shape.
-            answer: `[prompt]` ids.
-            distractor: `[prompt]` ids, different from `answer` prompt by prompt.
+            corrupted: `[prompt, pos]` ids of as many prompts, which may have another length: then they can be patched
+                at their last token.
+            answer: `[prompt]` ids; of answers of several tokens `[prompt, token]`, or a list of lists of any lengths.
+            distractor: The same; its first token differs from that of the answer, prompt by prompt. Tokens with which
+                both begin belong to the prompts.
             items: Query of each prompt; default: every prompt is its own item.
             distractor_tasks: Stratum of each prompt; default: one stratum.
             second: `[prompt, pos]` ids of a second corruption, for methods that read it. A row that repeats the
@@ -114,21 +124,52 @@ class PromptBatch:
             >>> batch = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [20], [21])
             >>> batch.keys, batch.clean.shape
             (('prompt 0',), torch.Size([1, 4]))
+            >>> of_two = hc.PromptBatch.from_tokens([[0, 10, 3, 11]], [[0, 10, 3, 12]], [[20, 22]], [[21]])
+            >>> of_two.answers.tolist(), of_two.distractors.tolist()
+            ([[20, 22]], [[21, -1]])
         """
-        clean_ids = _ids("clean", clean, "[prompt, pos]")
-        corrupted_ids = _ids("corrupted", corrupted, "[prompt, pos]")
+        clean_ids = token_ids("clean", clean, "[prompt, pos]")
+        corrupted_ids = token_ids("corrupted", corrupted, "[prompt, pos]")
         n = len(clean_ids)
         keys = tuple(f"prompt {number}" for number in range(n))
         return cls(
             clean=clean_ids,
             corrupted=corrupted_ids,
-            answer=_ids("answer", answer, "[prompt]"),
-            distractor=_ids("distractor", distractor, "[prompt]"),
+            **given_answers(answer, distractor),
             keys=keys,
             items=keys if items is None else tuple(map(str, items)),
             distractor_tasks=("corrupted",) * n if distractor_tasks is None else tuple(map(str, distractor_tasks)),
-            **_second(corrupted_ids, second),
+            **second_fields(corrupted_ids, second),
         )
+
+    @property
+    def steps(self) -> int:
+        """Tokens that an answer or distractor has after its first, at most."""
+        return 0 if self.answer_rest is None else self.answer_rest.shape[1]
+
+    @property
+    def answers(self) -> Int[Tensor, "prompt token"]:
+        """Token ids of the answers; -1 behind the end of shorter ones."""
+        return _whole(self.answer, self.answer_rest)
+
+    @property
+    def distractors(self) -> Int[Tensor, "prompt token"]:
+        """Token ids of the distractors; -1 behind the end of shorter ones."""
+        return _whole(self.distractor, self.distractor_rest)
+
+    def continued(self, side: Side) -> Continued:
+        """The clean or (second) corrupted prompts, with answer and distractor behind them if some have several tokens.
+
+        Args:
+            side: Which prompts.
+        """
+        prompts = getattr(self, side)
+        if self.answer_rest is None:
+            return Continued.alone(prompts)
+        both = torch.stack([self.answers, self.distractors])
+        inputs, predicted = both[..., :-1], both[..., 1:]
+        # Behind the end of an answer stands its first token: any id that the model knows.
+        return Continued(prompts, torch.where(inputs < 0, both[..., :1], inputs), predicted)
 
     def select(self, prompts: Sequence[int]) -> "PromptBatch":
         """A batch of these prompts, in this order.
@@ -163,7 +204,9 @@ class PromptBatch:
         return replace(self, labels=None, corrupted_labels=None)
 
     def misaligned(self) -> list[str]:
-        """Keys of prompts whose roles cover other positions in the clean than in the corrupted prompt."""
+        """Keys of prompts whose clean and corrupted tokens differ in number, or in role anywhere."""
+        if self.clean.shape != self.corrupted.shape:
+            return list(self.keys)
         if self.labels is None or self.corrupted_labels is None:
             return []
         pairs = zip(self.keys, self.labels, self.corrupted_labels, strict=True)
@@ -174,50 +217,82 @@ class PromptBatch:
         """The role of every token, per clean prompt: `labels`, or without them "end", the last token, and "other"."""
         return self.labels or (("other",) * (self.length - 1) + ("end",),) * len(self)
 
-    def positions(self, positions: str) -> Bool[Tensor, "prompt pos"]:
-        """Mask of the tokens at the given positions.
+    def packed_roles(self, of: Side = "clean") -> tuple[Labels, ...]:
+        """The role of every packed position (see `Continued`); "" behind the end of an answer.
 
         Args:
-            positions: "last", "all", or a role such as "y1" or "x_query" (every token of that role). Prompts without
+            of: Of which prompts.
+        """
+        roles = self.roles if of == "clean" or self.corrupted_labels is None else self.corrupted_labels
+        return tuple(
+            (*labels, *(LATER_TOKEN if is_there else "" for is_there in later))
+            for labels, later in zip(roles, self._predicts_later().tolist(), strict=True)
+        )
+
+    def positions(self, positions: str, *, of: Side = "clean") -> Bool[Tensor, "prompt packed"]:
+        """Mask of the tokens at the given positions.
+
+        Where answers have several tokens, it goes on behind the prompts, as `Continued` packs them: `last` is False
+        there, and `all` is True wherever a token predicts a later one. Example: prompt `The capital is`, answer
+        ` New York`, distractor ` Rio de`: `last` is ` is`; `answer` is ` is`, and ` New` and ` Rio` behind it.
+
+        Args:
+            positions: "last", the last token of the prompt; "answer", every token that predicts one of the answer (or
+                the distractor); "all"; or a role such as "y1" or "x_query" (every token of that role). Prompts without
                 roles have "end", the last token, and "other".
+            of: Of which prompts, where clean and corrupted ones differ in length.
 
         Raises:
-            DataError: A role that a prompt lacks, or, unless "last", prompts whose roles do not align.
+            DataError: A role that a prompt lacks, or, unless "last" or "answer", prompts whose roles do not align.
         """
-        mask = torch.zeros_like(self.clean, dtype=torch.bool)
-        if positions == "last":
+        prompts = getattr(self, of)
+        mask = torch.zeros(prompts.shape, dtype=torch.bool)
+        later = self._predicts_later()
+        if positions in ("last", "answer"):
             mask[:, -1] = True
-            return mask
+            return torch.cat([mask, later & (positions == "answer")], 1)
         if keys := self.misaligned():
-            raise DataError(
-                f"Positions {positions!r} need roles that align between the clean and the corrupted prompt; they do "
-                f"not in {keys[0]!r} ({len(keys)} of {len(self)} prompts). Use positions='last', or drop these prompts."
-            )
+            raise DataError(misaligned_message(self, positions, keys))
         if positions == "all":
-            return ~mask
+            return torch.cat([~mask, later], 1)
         for row, labels in enumerate(self.roles):
             roles = [label.split("[")[0] for label in labels]
             if positions not in roles:
                 raise DataError(
                     f"{self.keys[row]!r} has no role {positions!r}; its roles: "
-                    f"last, all, {', '.join(dict.fromkeys(roles))}."
+                    f"last, answer, all, {', '.join(dict.fromkeys(roles))}."
                 )
             mask[row] = torch.tensor([role == positions for role in roles])
-        return mask
+        return torch.cat([mask, torch.zeros_like(later)], 1)
+
+    def is_at_last(self, mask: Bool[Tensor, "prompt packed"]) -> bool:
+        """Whether a mask of `positions` holds the last token of the prompts alone.
+
+        Args:
+            mask: Of all packed positions, of either side.
+        """
+        last = mask.shape[1] - self._predicts_later().shape[1] - 1
+        return not (mask[:, :last].any() or mask[:, last + 1 :].any())
+
+    def _predicts_later(self) -> Bool[Tensor, "prompt later"]:
+        """Which packed positions behind a prompt predict a token of its answer or distractor."""
+        if self.answer_rest is None or self.distractor_rest is None:
+            return torch.zeros(len(self), 0, dtype=torch.bool)
+        return torch.cat([self.answer_rest >= 0, self.distractor_rest >= 0], 1).cpu()
 
     def fingerprint(self) -> str:
         """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
         words = (self.items, self.distractor_tasks, self.labels, self.corrupted_labels, self.task)
-        return _hash((self.clean, self.corrupted, self.answer, self.distractor), words)
+        rest = [ids for ids in (self.answer_rest, self.distractor_rest) if ids is not None]
+        return _hash((self.clean, self.corrupted, self.answer, self.distractor, *rest), words)
 
     def second_fingerprint(self) -> str:
         """Hash of the second corruptions, which `fingerprint` ignores."""
         return _hash(() if self.second is None else (self.second,), self.second_tasks)
 
 
-def is_last_alone(mask: Bool[Tensor, "prompt pos"]) -> bool:
-    """Whether a mask of positions holds the last one alone."""
-    return not mask[:, :-1].any()
+def _whole(first: Tensor, rest: Tensor | None) -> Tensor:
+    return first[:, None] if rest is None else torch.cat([first[:, None], rest], 1)
 
 
 def _hash(tensors: Sequence[Tensor], words: Any) -> str:
@@ -227,54 +302,3 @@ def _hash(tensors: Sequence[Tensor], words: Any) -> str:
         digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
     digest.update(repr(words).encode("utf-8"))
     return digest.hexdigest()
-
-
-def _second(corrupted: Tensor, second: Any) -> dict[str, Any]:
-    """The fields `second` and `second_tasks`, none if no prompt has a second corruption."""
-    if second is None:
-        return {}
-    ids = _ids("second", second, "[prompt, pos]")
-    if ids.shape != corrupted.shape:
-        return {"second": ids, "second_tasks": ("second",) * len(ids)}  # refused by `_check`
-    differs = (ids != corrupted.to(ids.device)).any(1).tolist()
-    return {"second": ids, "second_tasks": tuple("second" if row else "" for row in differs)} if any(differs) else {}
-
-
-def _ids(name: str, value: Any, axes: str) -> Tensor:
-    try:
-        tensor = torch.as_tensor(value)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} token ids must form a rectangular array of integers: {error}") from None
-    if tensor.ndim != len(axes.split()) or not tensor.numel():
-        raise DataError(f"{name} token ids must be {axes} with at least one entry; got shape {tuple(tensor.shape)}.")
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise DataError(f"{name} token ids must be integers; got {tensor.dtype}.")
-    return tensor.to(torch.int64)
-
-
-def _check(batch: PromptBatch) -> None:
-    shape = tuple(batch.clean.shape)
-    if batch.clean.ndim != 2 or 0 in shape:
-        raise DataError(f"clean tokens must be [prompt, pos] with at least one prompt and one token; got {shape}.")
-    if (batch.second is None) != (batch.second_tasks is None):
-        raise DataError("second and second_tasks belong together: give both, or neither.")
-    for name in ("corrupted", "second"):
-        value = getattr(batch, name)
-        if value is not None and tuple(value.shape) != shape:
-            raise DataError(
-                f"{name} prompts must have the same shape [prompt, pos] as the clean ones, {shape}; got "
-                f"{tuple(value.shape)}. Group prompts by length instead of padding."
-            )
-    for name in ("answer", "distractor"):
-        if (actual := tuple(getattr(batch, name).shape)) != shape[:1]:
-            raise DataError(f"{name} must hold one id per prompt [{shape[0]}]; got {actual}.")
-    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels", "second_tasks"):
-        value = getattr(batch, name)
-        if value is not None and len(value) != shape[0]:
-            raise DataError(f"{name} must hold one entry per prompt: {shape[0]} prompts, {len(value)} entries.")
-    same = (batch.answer == batch.distractor).nonzero().flatten().tolist()
-    if same:
-        raise DataError(
-            f"{batch.keys[same[0]]!r}: answer and distractor are the same token {int(batch.answer[same[0]])} "
-            f"({len(same)} of {shape[0]} prompts); the logit difference would always be 0."
-        )

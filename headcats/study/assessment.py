@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from headcats.errors import StatisticsWarning
-from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.results.records import DropCounts, TaskRecord
@@ -45,10 +44,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         )
     metric = study.metrics[0]
     clean, corrupted = (
-        np.concatenate(
-            [measure((metric, "accuracy"), getattr(run, side).logits, run.targets).cpu().numpy() for run in runs],
-            axis=1,
-        )
+        np.concatenate([run.measured((metric, "accuracy"), run.base_run(side)).cpu().numpy() for run in runs], axis=1)
         for side in ("clean", "corrupted")
     )
     items = np.array([item for batch in prepared.scored for item in batch.items])

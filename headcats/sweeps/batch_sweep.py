@@ -10,7 +10,7 @@ import xarray as xr
 from headcats.errors import DataError, ModelWarning, OptionError
 from headcats.models.adapter import adapt
 from headcats.models.checks import check_model
-from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch import PromptBatch, Side
 from headcats.registry import lookup
 from headcats.sweeps.engine import measure_sets, measured_noise
 from headcats.sweeps.intervention import Intervention
@@ -144,17 +144,19 @@ def prepare(
             ModelWarning,
             stacklevel=4,
         )
-    replacements = Replacements(runs, intervention, reference=reference, mask=runs.batch.positions(positions))
+    mask = runs.batch.positions(positions, of=intervention.base)
+    replacements = Replacements(runs, intervention, reference=reference, mask=mask)
     return replacements, _announced(runs, intervention, replacements.first, path)
 
 
 def announce(runs: BaseRuns, intervention: Intervention, *, positions: str, path: str = "auto") -> None:
     """Announce to the unpatched runs what a sweep needs of them; several announcements share one forward pass each."""
-    _announced(runs, intervention, first_change(intervention, runs.batch, runs.batch.positions(positions)), path)
+    mask = runs.batch.positions(positions, of=intervention.base)
+    _announced(runs, intervention, first_change(intervention, runs.batch, mask), path)
 
 
 def _announced(runs: BaseRuns, intervention: Intervention, first: int, path: str) -> Choice:
-    choice = choose(runs.model, runs.base_run(intervention.base).tokens, first=first, path=path)
+    choice = choose(runs.model, runs.base_run(intervention.base).continued, first=first, path=path)
     expect(runs, intervention, first=first, replays=choice.path != "hooked")
     return choice
 
@@ -175,18 +177,17 @@ def checked_runs(
         lookup("metric", name)
     check_path(path)
     check_model(adapted)
-    for name in ("clean", "corrupted", "second"):
-        tokens = getattr(batch, name)
+    sides: tuple[Side, ...] = ("clean", "corrupted") if batch.second is None else ("clean", "corrupted", "second")
+    for side in sides:
         try:
-            if tokens is not None:
-                adapted.check_tokens(tokens)
+            adapted.check_tokens(batch.continued(side).rows)
         except DataError as error:
-            raise DataError(f"The {name} prompts: {error}") from None
-    for name, ids in (("answer", batch.answer), ("distractor", batch.distractor)):
-        wrong = ((ids < 0) | (ids >= adapted.d_vocab)).nonzero().flatten().tolist()
+            raise DataError(f"The {side} prompts: {error}") from None
+    for name, ids in (("answer", batch.answers), ("distractor", batch.distractors)):
+        wrong = ((ids < -1) | (ids >= adapted.d_vocab) | (ids[:, :1] < 0)).any(1).nonzero().flatten().tolist()
         if wrong:
             raise DataError(
-                f"{batch.keys[wrong[0]]!r}: {name} id {int(ids[wrong[0]])} is outside the vocabulary of "
+                f"{batch.keys[wrong[0]]!r}: {name} ids {ids[wrong[0]].tolist()} are not all in the vocabulary of "
                 f"{adapted.name!r} (0 to {adapted.d_vocab - 1}); {len(wrong)} of {len(batch)} prompts."
             )
     return BaseRuns(adapted, batch, limit=memory)

@@ -8,7 +8,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.batch import Labels, PromptBatch, is_last_alone
+from headcats.prompts.batch import Labels, PromptBatch, Side
 from headcats.statistics.random_streams import stream
 
 Donors = Literal["another task", "another item"]
@@ -27,18 +27,18 @@ def choose_by_role(
     *,
     seed: int,
     of: Donors,
+    side: Side = "clean",
 ) -> list[Row | None]:
-    """A donor for each prompt of `batch`, among those with all its masked roles; None where there is none.
+    """A donor for each prompt of a side of `batch`, among those with all its masked roles; None where there is none.
 
     `roles` are those of the donors, by batch and prompt. Every prompt has a last token: at that position alone, all
     are candidates.
     """
-    assert batch.labels is not None
-    at_last = is_last_alone(mask)
+    at_last = batch.is_at_last(mask)
     by_roles: dict[frozenset[str], list[Row]] = {}
     draws = stream(seed, batch.task, _STREAMS[of])
     donors: list[Row | None] = []
-    for prompt, labels in enumerate(batch.labels):
+    for prompt, labels in enumerate(batch.packed_roles(side)):
         masked = [] if at_last else mask[prompt].nonzero().flatten().tolist()
         needed = frozenset(labels[place] for place in masked)
         if needed not in by_roles:

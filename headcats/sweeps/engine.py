@@ -7,7 +7,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headcats.metrics.definition import measure
 from headcats.models.head import Head
 from headcats.sweeps import memory
 from headcats.sweeps.hooked import hooked
@@ -25,7 +24,7 @@ class Moved:
 
     def __init__(self, run: Run, *, first: int) -> None:
         self.first = first
-        self.mask = torch.ones(len(run.tokens), run.tokens.shape[1] - first, dtype=torch.bool)
+        self.mask = torch.ones(len(run.continued), run.continued.packed_length - first, dtype=torch.bool)
         self._run = run
 
     def of_layer(self, layer: int) -> Z:
@@ -51,7 +50,8 @@ def measure_sets(
     `advance` is called with the number of sets done, once for each set.
     """
     order = sorted(range(len(sets)), key=lambda place: sets[place])
-    footprint = memory.Footprint(runs.model, len(runs.batch), runs.batch.length, replacements.first, choice.path)
+    continued = runs.base_run(base).continued
+    footprint = memory.Footprint.of(runs.model, continued, first=replacements.first, path=choice.path)
     plan = memory.plan(footprint, rows=len(sets), budget=runs.budget)
     rows = plan.rows
     values = torch.full((len(names), len(runs.batch), len(sets)), float("nan"), dtype=torch.float32, device="cpu")
@@ -79,9 +79,9 @@ def measure_sets(
 def _parts(run: Run, first: int, choice: Choice, size: int) -> Iterator[tuple[slice, Callable[..., Tensor]]]:
     """Some of the prompts, and what computes their metrics."""
     if choice.path == "hooked":
-        for start in range(0, len(run.tokens), size):
+        for start in range(0, len(run.continued), size):
             prompts = slice(start, start + size)
-            yield prompts, partial(hooked, run.model, run.tokens[prompts])
+            yield prompts, partial(hooked, run.model, run.continued.select(prompts))
         return
     for prompts, recording in run.recordings(first):
         yield prompts, partial(replayed, recording, n_layers=run.model.n_layers)
@@ -107,5 +107,5 @@ def measured_noise(
     layers = (model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1])
     heads = {Head(layer, part * (model.n_heads[layer] - 1) // 2) for part, layer in enumerate(layers)}
     moved = measure_sets(runs, base, [(head,) for head in heads], Moved(run, first=first), names=names, choice=choice)
-    change = moved - measure(names, run.logits, runs.targets).cpu()[:, :, None]
+    change = moved - runs.measured(names, run).cpu()[:, :, None]
     return change.square().mean((1, 2)).sqrt()

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.errors import ModelError, OptionError
+from headcats.errors import DataError, ModelError, OptionError
 from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
+from headcats.models.continued import Continued
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z, keeping
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
+from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.runs import BaseRuns
 
 _EMBEDDINGS = "blocks.0.hook_resid_pre"
@@ -51,6 +53,12 @@ def estimated_changes(
     n, heads = len(batch), sum(model.n_heads.values())
     clean_logits = runs.clean.logits
 
+    if batch.clean.shape != batch.corrupted.shape:
+        raise DataError(
+            f"A gradient along the way from corrupted to clean prompts needs prompts of one length; these have "
+            f"{batch.length} and {batch.corrupted.shape[1]} tokens. Patch exactly, or leave such prompts out."
+        )
+
     def changes(rows: slice) -> Tensor:
         part = batch.select(range(rows.start, rows.stop))
         targets = Targets(part.answer.to(model.device), part.distractor.to(model.device), clean_logits[rows])
@@ -78,13 +86,18 @@ def _changes(
     mask: Bool[Tensor, "prompt pos"],
     ig_steps: int,
 ) -> Float[Tensor, "metric prompt layer head"]:
-    """`estimated_changes` of prompts that fit into memory together."""
-    first = int(mask.any(0).nonzero()[0])
-    _, clean = model.capture(batch.clean, first=first)
-    _, corrupted = model.capture(batch.corrupted, first=first)
+    """`estimated_changes` of prompts that fit into memory together.
+
+    Rows of a prompt (see `Continued`) are runs of their own, whose gradients add up.
+    """
+    continued = batch.continued("corrupted")
+    row_mask = continued.unpack(mask)
+    first = int(row_mask.any(0).nonzero()[0])
+    _, clean = model.capture(batch.continued("clean").rows, first=first)
+    _, corrupted = model.capture(continued.rows, first=first)
     difference = {}
     for layer in model.layers:
-        counts = mask[:, first:, None, None].to(clean[layer].device)
+        counts = row_mask[:, first:, None, None].to(clean[layer].device)
         difference[layer] = torch.where(counts, clean[layer].float() - corrupted[layer].float(), 0.0)
     del clean, corrupted
     shape = (len(metrics), len(batch), len(model.layers), model.max_heads)
@@ -92,9 +105,10 @@ def _changes(
     for place, layer in enumerate(model.layers):
         total[:, :, place, : model.n_heads[layer]] = 0
     for start in _starts(model, batch, ig_steps):
-        for m, gradients in enumerate(_gradients(model, batch.corrupted, targets, metrics, start)):
+        for m, gradients in enumerate(_gradients(model, continued, targets, metrics, start)):
             for place, layer in enumerate(model.layers):
-                change = (gradients[layer][:, first:].float() * difference[layer]).sum((1, 3)).cpu()
+                of_rows = (gradients[layer][:, first:].float() * difference[layer]).sum((1, 3)).cpu()
+                change = of_rows.unflatten(0, (-1, len(batch))).sum(0)
                 if not bool(change.isfinite().all()):
                     raise ModelError(
                         f"Gradients of {metrics[m]!r} hold NaN or infinite values on model {model.name!r}: the metric "
@@ -106,16 +120,17 @@ def _changes(
 
 def _gradients(
     model: HookedModel,
-    tokens: Int[Tensor, "prompt pos"],
+    continued: Continued,
     targets: Targets,
     metrics: tuple[str, ...],
     start: Mapping[str, Edit],
-) -> list[dict[int, Float[Tensor, "prompt pos head d_head"]]]:
-    """Per metric, layer -> d metric / d z, all from one forward pass."""
+) -> list[dict[int, Float[Tensor, "row pos head d_head"]]]:
+    """Per metric, layer -> d metric / d z of every row, all from one forward pass."""
     with model.lock, torch.enable_grad():
-        logits, zeros = _traced(model, tokens, start)
+        logits, zeros = _traced(model, continued, start)
+        first, rest = logits[: len(continued), 0], rest_of_rows(continued, logits[:, 1:])
         # Prompts do not see each other, so the gradient of the sum is that of each prompt.
-        values = [measure((name,), logits, targets).sum() for name in metrics]
+        values = [measure((name,), first, targets, rest=rest).sum() for name in metrics]
         if constant := [name for name, value in zip(metrics, values, strict=True) if not value.requires_grad]:
             raise OptionError(
                 f"Metric {constant[0]!r} gives no gradient: declare it with @metric(smooth=False), and use an exact "
@@ -132,16 +147,17 @@ def _gradients(
 
 
 def _traced(
-    model: HookedModel, tokens: Int[Tensor, "prompt pos"], start: Mapping[str, Edit]
-) -> tuple[Float[Tensor, "prompt d_vocab"], dict[int, Tensor]]:
-    """Logits that lead back to zeros added to z of each layer, and these zeros."""
+    model: HookedModel, continued: Continued, start: Mapping[str, Edit]
+) -> tuple[Float[Tensor, "row read d_vocab"], dict[int, Tensor]]:
+    """Logits, where they are read, that lead back to zeros added to z of each layer, and these zeros."""
     zeros: dict[int, Tensor] = {}
 
     def add(layer: int, z: Tensor) -> Tensor:
         zeros[layer] = torch.zeros_like(z, requires_grad=True)
         return z + zeros[layer]
 
-    logits = model.forward(tokens, hooks={**start, **{hook_z(layer): partial(add, layer) for layer in model.layers}})
+    hooks: dict[str, Edit] = {**start, **{hook_z(layer): partial(add, layer) for layer in model.layers}}
+    logits = model.forward_last(continued.rows, continued.steps + 1, hooks=hooks)
     if not logits.requires_grad:
         raise ModelError(_no_gradient(model, "any head"))
     return logits, zeros
@@ -153,8 +169,8 @@ def _starts(model: HookedModel, batch: PromptBatch, ig_steps: int) -> Iterator[M
         yield {}
         return
     embeddings: dict[str, Tensor] = {}
-    for name, tokens in (("clean", batch.clean), ("corrupted", batch.corrupted)):
-        model.run(tokens, hooks={_EMBEDDINGS: keeping(embeddings, name)})
+    for name in ("clean", "corrupted"):
+        model.run(batch.continued(name).rows, hooks={_EMBEDDINGS: keeping(embeddings, name)})
     for step in range(ig_steps):
         point = torch.lerp(embeddings["corrupted"], embeddings["clean"], (step + 0.5) / ig_steps)
         yield {_EMBEDDINGS: lambda value, point=point: point}  # type: ignore[misc]
@@ -194,10 +210,10 @@ def gradient_plan(model: HookedModel, batch: PromptBatch, *, n_metrics: int, bud
 def _bytes_kept(model: HookedModel, batch: PromptBatch, *, n_metrics: int) -> int:
     """What prompts keep until their backward passes are over, measured on a forward pass."""
     with model.lock, torch.enable_grad(), counting_kept(model) as sizes:
-        logits, zeros = _traced(model, batch.corrupted, {})
+        logits, zeros = _traced(model, batch.continued("corrupted"), {})
     # Also the zeros and their gradients, and the gradient of the logits of all positions, of which one is read.
     of_zeros = (1 + n_metrics) * sum(z.nbytes for z in zeros.values())
-    return int(_BESIDE * (sum(sizes.values()) + of_zeros + batch.length * logits.nbytes))
+    return int(_BESIDE * (sum(sizes.values()) + of_zeros + batch.length * logits[:, :1].nbytes + logits[:, 1:].nbytes))
 
 
 def _no_gradient(model: HookedModel, what: str) -> str:

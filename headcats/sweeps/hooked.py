@@ -6,19 +6,22 @@ Exact by construction, so every faster path is tested against it; and it works f
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics.definition import Targets, measure
+from headcats.metrics.definition import Targets, measure, reads_vocabulary
 from headcats.models.adapter import HookedModel
-from headcats.models.hooks import Edit
+from headcats.models.continued import Continued
+from headcats.models.hooks import Edit, hook_z
 from headcats.sweeps.intervention import Z
+from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.tree import HeadSet
 
 
+@torch.no_grad()
 def hooked(
     model: HookedModel,
-    tokens: Int[Tensor, "prompt all_pos"],
+    continued: Continued,
     sets: Sequence[HeadSet],
     *,
     new_z: Callable[[int], Z],
@@ -26,23 +29,45 @@ def hooked(
     names: tuple[str, ...],
     targets: Targets,
 ) -> Float[Tensor, "metric prompt set"]:
-    """Metrics of one forward pass in which a row is a prompt with one of the sets of heads replaced.
+    """Metrics of one forward pass in which a row is a prompt and what follows it, with one of the sets replaced.
 
-    An empty set gives the unpatched run. `new_z` gives a layer's new z of all its heads at the last positions of the
-    prompts, as many as `mask` has.
+    An empty set gives the unpatched run. `new_z` gives a layer's new z of all its heads at the last positions of packed
+    sequences, as many as `mask` has.
     """
-    logits = model.logits(tokens.repeat(len(sets), 1), edits=edits(sets, new_z, mask))
-    values = measure(names, logits, targets, of=torch.arange(len(tokens)).repeat(len(sets)))
-    return values.unflatten(1, (len(sets), len(tokens))).transpose(1, 2)
+    logits = hooked_logits(model, continued, sets, new_z, mask)
+    rest = rest_of_rows(continued, logits[:, 1:], ranked=reads_vocabulary(names))
+    first = logits[:, 0].unflatten(0, (len(sets), -1, len(continued)))[:, 0].flatten(0, 1)
+    values = measure(names, first, targets, rest=rest, of=torch.arange(len(continued)).repeat(len(sets)))
+    return values.unflatten(1, (len(sets), len(continued))).transpose(1, 2)
 
 
-def edits(sets: Sequence[HeadSet], new_z: Callable[[int], Z], mask: Bool[Tensor, "prompt pos"]) -> Mapping[int, Edit]:
-    """Layer -> edit of z `[set * prompt, all_pos, head, d_head]`: in the rows of each set, its heads are replaced."""
+def hooked_logits(
+    model: HookedModel,
+    continued: Continued,
+    sets: Sequence[HeadSet],
+    new_z: Callable[[int], Z],
+    mask: Bool[Tensor, "prompt pos"],
+) -> Float[Tensor, "set_row read d_vocab"]:
+    """Logits of that pass where they are read: at the last position of the prompts and those after it."""
+    edits = head_edits(sets, new_z, mask, continued)
+    hooks = {hook_z(layer): edit for layer, edit in edits.items()}
+    with torch.no_grad():
+        return model.forward_last(continued.rows.repeat(len(sets), 1), continued.steps + 1, hooks=hooks)
+
+
+def head_edits(
+    sets: Sequence[HeadSet], new_z: Callable[[int], Z], mask: Bool[Tensor, "prompt pos"], continued: Continued
+) -> Mapping[int, Edit]:
+    """Layer -> edit of z `[set * row, all_pos, head, d_head]`: in the rows of each set, its heads are replaced."""
     by_layer: dict[int, list[tuple[int, int]]] = {}
     for place, heads in enumerate(sets):
         for layer, head in heads:
             by_layer.setdefault(layer, []).append((place, head))
-    return {layer: _replace(replaced, len(sets), new_z(layer), mask) for layer, replaced in by_layer.items()}
+    row_mask = continued.unpack(mask)
+    return {
+        layer: _replace(replaced, len(sets), continued.unpack(new_z(layer)), row_mask)
+        for layer, replaced in by_layer.items()
+    }
 
 
 def _replace(replaced: list[tuple[int, int]], n_sets: int, new: Z, mask: Bool[Tensor, "prompt pos"]) -> Edit:

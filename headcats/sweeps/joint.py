@@ -8,7 +8,6 @@ import xarray as xr
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.prompts.batch import PromptBatch
@@ -85,7 +84,7 @@ def joint_sweep(
     names = tuple(metrics)
     base = runs.base_run(intervention.base)
     filled = [heads for heads in dict.fromkeys(sorted_sets) if heads]
-    values: dict[HeadSet, Tensor] = {(): measure(names, base.logits, runs.targets).cpu()}
+    values: dict[HeadSet, Tensor] = {(): runs.measured(names, base).cpu()}
     if filled:
         patched = measure_sets(runs, intervention.base, filled, replacements, names=names, choice=choice)
         values |= dict(zip(filled, patched.unbind(-1), strict=True))

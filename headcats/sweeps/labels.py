@@ -10,7 +10,6 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics.definition import measure
 from headcats.models.adapter import HookedModel
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.paths import Choice
@@ -39,8 +38,7 @@ def labelled(
         texts["second_task"] = batch.second_tasks or ()
     words = {name: ("prompt", np.array(values, dtype=object).astype(str)) for name, values in texts.items()}
     clean, corrupted = (
-        (("metric", "prompt"), measure(names, run.logits, runs.targets).cpu().numpy())
-        for run in (runs.clean, runs.corrupted)
+        (("metric", "prompt"), runs.measured(names, run).cpu().numpy()) for run in (runs.clean, runs.corrupted)
     )
     return xr.Dataset(
         {"patched": (("metric", "prompt", *axes), patched.numpy()), "clean": clean, "corrupted": corrupted},

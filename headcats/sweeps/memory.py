@@ -20,6 +20,7 @@ import torch
 from headcats.errors import OptionError, pluralize
 from headcats.metrics.definition import LOGITS_AT_A_TIME
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued
 from headcats.models.hooks import keeps_logits
 
 # More at a time brings nothing: about a thousand tokens keep a processor busy (measured on CPUs: less than 3 % between
@@ -99,6 +100,16 @@ class Footprint:
     first: int
     """First position that can change."""
     path: str
+    branches: int = 0
+    """Continuations of each prompt."""
+    steps: int = 0
+    """Tokens of each."""
+
+    @classmethod
+    def of(cls, model: HookedModel, continued: Continued, *, first: int, path: str) -> "Footprint":
+        """Of a sweep over prompts and what follows them."""
+        shape = len(continued), continued.length
+        return cls(model, *shape, first, path, len(continued.branches), continued.steps)
 
     def peak(self, part: int, rows: int, *, budget: int) -> int:
         """Of prompts in parts, with some variants (rows) of each prompt at a time."""
@@ -117,12 +128,13 @@ class Footprint:
         """While that many rows of each prompt of a part are computed."""
         if self.path == "hooked":
             return self._forward(part * rows)
-        width, bridge = self.length - self.first, self.model.model_class == "TransformerBridge"
-        # In a bridge, all rows of one position are columns of each other's scores; longer rows get copies of the
+        at_last, bridge = self.first == self.length - 1, self.model.model_class == "TransformerBridge"
+        # In a bridge, all rows of last positions are columns of each other's scores; longer rows get copies of the
         # earlier keys and values.
-        columns = self.length + rows * (bridge and width == 1)
-        copies = 2 * self.length * (self._d_kv + self._d_z) * self._number if bridge and width > 1 else 0
-        return max(self._block(part * rows, width, columns) + part * rows * copies, self._readout(part * rows))
+        columns = self.length + self._later + (rows - 1) * self._width * (bridge and at_last) + (bridge and at_last)
+        copies = 2 * self._row * (self._d_kv + self._d_z) * self._number if bridge and not at_last else 0
+        block = self._block(part * rows, self._width, columns) + part * rows * copies
+        return max(block, self._readout(part * rows * (1 + self._later)))
 
     def _work(self, part: int, rows: int) -> int:
         return max(self._forward(part) + self._recording(part), self.chunk(part, rows))
@@ -130,26 +142,28 @@ class Footprint:
     @property
     def _z(self) -> int:
         """Head outputs of two runs of all prompts and what replaces them (or a third run), with their last logits."""
-        model, width = self.model, self.length - self.first
-        return 3 * self.prompts * (len(model.layers) * width * self._d_z * self._number + 4 * model.d_vocab)
+        model = self.model
+        return 3 * self.prompts * (len(model.layers) * self._width * self._d_z * self._number + 4 * model.d_vocab)
 
     def _recording(self, prompts: int) -> int:
         """What a recording keeps beside z: residual streams, and keys and values before them."""
         if self.path == "hooked":
             return 0
-        numbers = 2 * self.first * self._d_kv + (self.length - self.first) * self.model.d_model
+        numbers = 2 * self.first * self._d_kv + self._width * self.model.d_model
         return prompts * len(self.model.layers) * numbers * self._number
 
     def _forward(self, rows: int) -> int:
-        """An ordinary hooked forward pass of some rows and what metrics make of its logits."""
-        model = self.model
+        """An ordinary hooked forward pass of some prompts and what metrics make of its logits."""
+        model, rows = self.model, rows * max(1, self.branches)
         hooked = model.model_class == "HookedTransformer"
         # A HookedTransformer reorders its weights as it goes; a bridge fills a cache of keys and values.
         weights = max(model.d_vocab, 3 * self._d_z) * model.d_model * self._number if hooked else 0
-        cache = 0 if hooked else len(model.layers) * 2 * self.length * self._d_kv * self._number
-        read = 1 if keeps_logits(model.model) else self.length
-        logits = rows * read * model.d_vocab * self._number + self._readout(rows)
-        return weights + rows * cache + max(self._block(rows, self.length, self.length), logits)
+        cache = 0 if hooked else len(model.layers) * 2 * self._row * self._d_kv * self._number
+        computed = 1 + self.steps if hooked or keeps_logits(model.model) else self._row
+        logits = rows * computed * model.d_vocab * self._number + self._readout(rows * (1 + self.steps))
+        # Later positions are cast together.
+        cast = rows * (1 + self.steps) * model.d_vocab * 4 if self.steps else 0
+        return weights + rows * cache + max(self._block(rows, self._row, self._row), logits + cast)
 
     def _block(self, rows: int, width: int, columns: int) -> int:
         """Rows in a block, and the attention patterns that modules of some bridges keep of them in every block."""
@@ -170,6 +184,21 @@ class Footprint:
     def _readout(self, rows: int) -> int:
         vocab = self.model.d_vocab
         return 8 * min(rows, readouts(vocab)) * vocab + 4 * _LOGITS * min(rows * vocab, max(LOGITS_AT_A_TIME, vocab))
+
+    @property
+    def _later(self) -> int:
+        """Positions of a packed sequence behind the prompt."""
+        return self.branches * self.steps
+
+    @property
+    def _row(self) -> int:
+        """Positions of a row in an ordinary forward pass."""
+        return self.length + self.steps
+
+    @property
+    def _width(self) -> int:
+        """Positions of a packed sequence that can change."""
+        return self.length + self._later - self.first
 
     @property
     def _number(self) -> int:

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import ModelWarning, OptionError, UnknownNameError
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued
 from headcats.models.head import Head
 from headcats.models.replay.record import check_replayable, record
 from headcats.models.replay.recording import Unreplayable
 from headcats.registry import unknown_name_message
-from headcats.sweeps.hooked import edits
+from headcats.sweeps.hooked import hooked_logits
 from headcats.sweeps.in_parts import is_out_of_memory
 from headcats.sweeps.replayed import replayed_residual
 from headcats.sweeps.tree import HeadSet
@@ -70,7 +71,7 @@ def check_path(path: str) -> None:
         raise UnknownNameError(unknown_name_message("path", path, PATHS))
 
 
-def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int, path: str = "auto") -> Choice:
+def choose(model: HookedModel, continued: Continued, *, first: int, path: str = "auto") -> Choice:
     """The path for changes at positions `first` and later of the prompts that are intervened on.
 
     "auto" takes the fast path if it is exact on this model; "hooked" the reference; a fast path by its name must be the
@@ -78,15 +79,15 @@ def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int,
     """
     if path == "hooked":
         return Choice("hooked", "not needed: path='hooked' was asked for")
-    fast = path_of(first, tokens.shape[1])
+    fast = path_of(first, continued.length)
     if path not in ("auto", fast):
         raise OptionError(
-            f"path={path!r} cannot run here: this intervention changes prompts of {tokens.shape[1]} tokens from "
+            f"path={path!r} cannot run here: this intervention changes prompts of {continued.length} tokens from "
             f"position {first} on, which is the work of path={fast!r}. Use path='auto'."
         )
     try:
         check_replayable(model)
-        outcome = self_check(model, tokens, first=first)
+        outcome = self_check(model, continued, first=first)
     except Unreplayable as problem:
         outcome = Outcome(False, str(problem))
     reason = str(outcome)
@@ -105,20 +106,21 @@ def choose(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int,
     return Choice("hooked", reason)
 
 
-def self_check(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Outcome:
+def self_check(model: HookedModel, continued: Continued, *, first: int) -> Outcome:
     """Compare the fast path from position `first` with hooked forwards, once per model, path and kind of shape.
 
-    Kinds of shape: one prompt or several, whether earlier positions are kept, and the length up to a factor of two; a
-    longer prompt than any checked before is checked again, as it may exceed an attention window; so is a model that got
-    hooks of PyTorch since.
+    Kinds of shape: one prompt or several, whether earlier positions are kept, whether answers follow and of how many
+    tokens, and the length up to a factor of two; a longer prompt than any checked before is checked again, as it may
+    exceed an attention window; so is a model that got hooks of PyTorch since.
     """
-    length = tokens.shape[1]
+    length = continued.length + continued.steps
     precision = (str(model.dtype), str(model.device))
-    kind = (path_of(first, length), first > 0, len(tokens) > 1, length.bit_length(), *precision, _torch_hooks(model))
+    shape = (first > 0, len(continued) > 1, continued.steps, length.bit_length())
+    kind = (path_of(first, continued.length), *shape, *precision, _torch_hooks(model))
     checks = _outcomes.setdefault(model.model, {})
     if kind in checks and checks[kind][0] >= length:
         return checks[kind][1]
-    outcome = _check(model, tokens[:_CHECKED_PROMPTS], first)
+    outcome = _check(model, continued.select(slice(_CHECKED_PROMPTS)), first)
     if outcome.lasting:
         checks[kind] = length, outcome
     return outcome
@@ -135,21 +137,22 @@ def path_of(first: int, length: int) -> Path:
 
 
 @torch.no_grad()
-def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
+def _check(model: HookedModel, continued: Continued, first: int) -> Outcome:
     layers = [model.layers[0], model.layers[len(model.layers) // 2], model.layers[-1]]
     heads = [Head(layer, n * (model.n_heads[layer] - 1) // 2) for n, layer in enumerate(layers)]
     # Of two rows in the first block, one is not the last: what acts on the last position alone would not reach it.
     heads.append(Head(layers[0], model.n_heads[layers[0]] - 1))
     sets: list[HeadSet] = list(dict.fromkeys([*((head,) for head in heads), tuple(sorted(set(heads)))]))
-    mask = torch.ones(len(tokens), tokens.shape[1] - first, dtype=torch.bool)
+    mask = torch.ones(len(continued), continued.packed_length - first, dtype=torch.bool)
     try:
-        recording = record(model, tokens, first=first)
+        recording = record(model, continued, first=first)
         # The negative of z is never z itself, and no larger.
         new = {layer: -recording.z[layer] for layer in layers}
         residual = replayed_residual(recording, sets, new.__getitem__, mask=mask, n_layers=model.n_layers)
-        fast = recording.read(residual.flatten(0, 1)).unflatten(0, residual.shape[:2])
-        ids = fast[:, 0].topk(2).indices
-        few_logits = recording.read_some(residual, ids)
+        fast = recording.read(residual.flatten(0, 2)).unflatten(0, residual.shape[:3])
+        unpatched = recording.read(recording.final.flatten(0, 1)).unflatten(0, recording.final.shape[:2])
+        ids = fast[:, 0, 0].topk(2).indices
+        few_logits = recording.read_some(residual[:, :, 0], ids)
     except Unreplayable as problem:
         return Outcome(False, str(problem))
     except Exception as error:  # noqa: BLE001 - whatever a block says to shapes that it does not expect
@@ -159,15 +162,19 @@ def _check(model: HookedModel, tokens: Tensor, first: int) -> Outcome:
         text = text if len(text) <= 90 else f"{text[:90]} ..."
         return Outcome(False, f"its blocks cannot be run on their own ({type(error).__name__}: {text})")
 
-    def hooked_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set vocab"]:
-        return torch.stack([model.logits(tokens, edits=edits([heads], z.__getitem__, mask)) for heads in sets], 1)
+    def exact_logits(z: Mapping[int, Tensor]) -> Float[Tensor, "prompt set read vocab"]:
+        """One set at a time."""
+        passes = [hooked_logits(model, continued, [heads], z.__getitem__, mask) for heads in sets]
+        return torch.stack([continued.pack(logits) for logits in passes], 1)
 
-    base, exact = model.logits(tokens), hooked_logits(new)
+    base = continued.pack(model.forward_last(continued.rows, continued.steps + 1, hooks={}))
+    exact = exact_logits(new)
     effect = float((exact - base[:, None]).abs().max())
-    limit = _limit(model, new, hooked_logits, exact, effect)
-    differences = [(fast.to(exact.device) - exact).abs().max(), (recording.logits.to(base.device) - base).abs().max()]
+    limit = _limit(model, new, exact_logits, exact, effect)
+    pairs = ((fast, exact), (unpatched, base), (recording.logits, base[:, 0]))
+    differences = [(quick.to(slow.device) - slow).abs().max() for quick, slow in pairs]
     if few_logits is not None:
-        expected = exact.gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
+        expected = exact[:, :, 0].gather(2, ids.to(exact.device)[:, None].expand(-1, len(sets), -1))
         differences.append((few_logits.to(exact.device) - expected).abs().max())
     difference = float(torch.stack([largest.cpu() for largest in differences]).max())  # NaN stays NaN
     reason = ""
@@ -190,7 +197,7 @@ def _torch_hooks(model: HookedModel) -> int:
 def _limit(
     model: HookedModel,
     new: Mapping[int, Tensor],
-    hooked_logits: Callable[[Mapping[int, Tensor]], Tensor],
+    exact_logits: Callable[[Mapping[int, Tensor]], Tensor],
     exact: Tensor,
     effect: float,
 ) -> float:
@@ -201,6 +208,6 @@ def _limit(
     """
     if torch.finfo(model.dtype).bits > 16:
         return 1e-4 + 1e-3 * effect
-    again = hooked_logits({layer: z * (1 + 2 * torch.finfo(z.dtype).eps) for layer, z in new.items()})
+    again = exact_logits({layer: z * (1 + 2 * torch.finfo(z.dtype).eps) for layer, z in new.items()})
     rounding = 4 * torch.finfo(model.dtype).eps * float(exact.abs().max())
     return 4 * float((again - exact).abs().max()) + rounding

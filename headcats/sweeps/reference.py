@@ -1,6 +1,6 @@
 """Held-out prompts that replacements are taken from: their mean, or one of them per scored prompt."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,13 +10,13 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.batch import Labels, PromptBatch, is_last_alone
+from headcats.prompts.batch import LATER_TOKEN, Labels, PromptBatch, Side
 from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
+from headcats.sweeps.role_sums import LAST, ROWS, RoleSource, role_sums
 
 LEAST_PROMPTS_PER_ROLE = 16
-_ROWS = 64
-# As roles, with a character that names of roles have not: the last token whatever its role, and one without role.
-_LAST, _NO_ROLE = "\0last", "\0none"
+# As roles: a token without any, and what fills up behind an answer that is shorter than others of its batch.
+_NO_ROLE, _BEHIND = "\0none", "\0behind"
 # Two parts of the message where there are none.
 _DONORS = {
     "another task": ("of another task", "add a task"),
@@ -76,8 +76,9 @@ class Reference:
         mask: Bool[Tensor, "prompt all_pos"],
         *,
         first: int = 0,
+        side: Side = "clean",
     ) -> Float[Tensor, "prompt pos head d_head"]:
-        """Mean z of a layer at what each masked token of `batch` is matched with, from position `first` on.
+        """Mean z of a layer at what each masked token of a side of `batch` is matched with, from position `first` on.
 
         Other tokens have zeros, or any value. A role with fewer than 16 reference prompts in every task raises
         UncoveredRoles.
@@ -91,9 +92,11 @@ class Reference:
         device = next((mean.device for mean in means.values()), model.device)
         zero = torch.zeros(model.n_heads[layer], model.d_head[layer], dtype=model.dtype, device=device)
         rows, uncovered = list[Tensor](), dict[int, str]()
-        at_last = is_last_alone(mask)
-        for prompt, (labels, masked) in enumerate(zip(batch.labels, mask[:, first:].tolist(), strict=True)):
-            tokens = list(zip((*labels[first:-1], _LAST if at_last else labels[-1]), masked, strict=True))
+        at_last = batch.is_at_last(mask)
+        # Of one label each: at the last position its role does not count, and in corrupted prompts it may be elsewhere.
+        roles = ((LAST,) * mask.shape[1],) * len(batch) if at_last else batch.packed_roles(side)
+        for prompt, (labels, masked) in enumerate(zip(roles, mask[:, first:].tolist(), strict=True)):
+            tokens = list(zip(labels[first:], masked, strict=True))
             missing = [label for label, is_masked in tokens if is_masked and label not in means]
             if missing:
                 uncovered[prompt] = missing[0]
@@ -120,6 +123,7 @@ class Reference:
         *,
         first: int = 0,
         of: Donors = "another task",
+        side: Side = "clean",
     ) -> dict[int, Float[Tensor, "prompt pos head d_head"]]:
         """Per layer, z of one seeded reference prompt for each prompt of `batch`, at what the masked tokens match.
 
@@ -127,11 +131,11 @@ class Reference:
         batch that is its own reference are donors of one another. A prompt that no suitable reference prompt matches
         raises UncoveredRoles.
         """
-        by_role, at_last = batch.labels is not None and self._has_roles, is_last_alone(mask)
+        by_role, at_last = batch.labels is not None and self._has_roles, batch.is_at_last(mask)
         if not by_role and not at_last:
             self._check_one_length(batch)
         chosen = (
-            choose_by_role(self.batches, self._roles(at_last), batch, mask, seed=self.seed, of=of)
+            choose_by_role(self.batches, self._roles(at_last), batch, mask, seed=self.seed, of=of, side=side)
             if by_role
             else choose_without_roles(self.batches, batch, own=self._is(batch), seed=self.seed, of=of)
         )
@@ -145,18 +149,24 @@ class Reference:
             places = [
                 [place for place in mask[prompt].nonzero().flatten().tolist() if place >= first] for prompt in prompts
             ]
-            sources = [[donor_batch.length - 1] * len(row) for row in places] if at_last else places
+            donor_tokens, donor_labels = self._answered(donor_batch, at_last)
+            last = self._tokens(donor_batch).shape[1] - 1
+            sources = [[last] * len(row) for row in places] if at_last else places
             if by_role and not at_last:
-                place_of = [{label: n for n, label in enumerate(labels)} for labels in self._labels(donor_batch)]
-                names = [
-                    [batch.roles[prompt][place] for place in row] for prompt, row in zip(prompts, places, strict=True)
+                roles, steps = batch.packed_roles(side), batch.steps
+                begin = mask.shape[1] - 2 * steps
+                sources = [
+                    [
+                        _same_role(roles[prompt], place, labels, step=max(0, place - begin) % max(1, steps))
+                        for place in row
+                    ]
+                    for prompt, row, labels in zip(prompts, places, donor_labels, strict=True)
                 ]
-                sources = [[at[name] for name in row] for at, row in zip(place_of, names, strict=True)]
             # Earlier positions of the donors are not needed, and those of all prompts and layers take much memory.
-            start = min((place for row in sources for place in row), default=donor_batch.length - 1)
-            _, donor_z = model.capture(self._tokens(donor_batch), first=start)
+            start = min((place for row in sources for place in row), default=last)
+            _, donor_z = model.capture(donor_tokens, first=start)
             for layer, value in donor_z.items():
-                z.setdefault(layer, value.new_zeros(len(batch), batch.length - first, *value.shape[2:]))
+                z.setdefault(layer, value.new_zeros(len(batch), mask.shape[1] - first, *value.shape[2:]))
                 for row, prompt in enumerate(prompts):
                     offsets = [place - first for place in places[row]]
                     z[layer][prompt, offsets] = value[row, [place - start for place in sources[row]]]
@@ -175,20 +185,33 @@ class Reference:
             )
         return labels
 
+    def _answered(self, batch: PromptBatch, at_last: bool) -> tuple[Tensor, tuple[Labels, ...]]:
+        """Tokens of reference prompts, each followed by its own answer but for its last token, and their roles.
+
+        Ones without roles can be matched at the last token of the prompt alone.
+        """
+        tokens = self._tokens(batch)
+        without = at_last or batch.labels is None
+        roles = ((_NO_ROLE,) * tokens.shape[1],) * len(batch) if without else self._labels(batch)
+        if batch.answer_rest is None or at_last:
+            return tokens, roles
+        followed = batch.continued(self.run)
+        is_there = (followed.predicted[0] >= 0).tolist()
+        later = [tuple(LATER_TOKEN if there else _BEHIND for there in row) for row in is_there]
+        together = tuple((*labels, *more) for labels, more in zip(roles, later, strict=True))
+        return followed.rows[: len(batch)], together
+
     def _roles(self, at_last: bool) -> list[tuple[Labels, ...]]:
-        """Per batch, the roles of its prompts; ones without roles can be matched at the last token alone."""
-        return [
-            ((_NO_ROLE,) * batch.length,) * len(batch) if at_last or batch.labels is None else self._labels(batch)
-            for batch in self.batches
-        ]
+        return [self._answered(batch, at_last)[1] for batch in self.batches]
 
     def _role_means(self, model: HookedModel) -> dict[int, dict[str, Tensor]]:
-        by_task: dict[str, list[tuple[Tensor, tuple[Labels, ...]]]] = defaultdict(list)
-        for batch, roles in zip(self.batches, self._roles(at_last=False), strict=True):
-            by_task[batch.task].append((self._tokens(batch), roles))
+        by_task: dict[str, list[RoleSource]] = defaultdict(list)
+        for batch in self.batches:
+            tokens, roles = self._answered(batch, at_last=False)
+            by_task[batch.task].append((tokens, roles, self._tokens(batch).shape[1] - 1))
         of_tasks: dict[int, dict[str, list[Tensor]]] = {layer: defaultdict(list) for layer in model.layers}
         for runs in by_task.values():
-            sums, counts = _role_sums(model, runs)
+            sums, counts = role_sums(model, runs)
             for label, count in counts.items():
                 self._counts[label] = max(self._counts.get(label, 0), count)
                 if count >= LEAST_PROMPTS_PER_ROLE:
@@ -200,6 +223,11 @@ class Reference:
         }
 
     def _check_one_length(self, batch: PromptBatch) -> None:
+        if batch.answer_rest is not None:
+            raise DataError(
+                "Without token roles only the last tokens of prompts can be matched where answers have several tokens. "
+                "Use positions='last' (as METHOD@last), or give every prompt roles (PromptPair.roles)."
+            )
         if (lengths := {source.length for source in self.batches}) != {batch.length}:
             raise DataError(
                 f"Reference prompts have {sorted(lengths)} tokens and the scored prompts {batch.length}; without token "
@@ -215,7 +243,7 @@ class Reference:
     def _mean_by_index(
         self, model: HookedModel, batch: PromptBatch, layer: int, mask: Bool[Tensor, "prompt all_pos"], first: int
     ) -> Tensor:
-        at_last = is_last_alone(mask)
+        at_last = batch.is_at_last(mask)
         key = (model.model, None if at_last else (batch.length, first))
         if self._index_means[0] != key:
             if not at_last:
@@ -225,7 +253,7 @@ class Reference:
                 by_length[source.length].append(self._tokens(source))
             sums: dict[int, Tensor] = {}
             for length, tokens in by_length.items():
-                for part in torch.cat(tokens).split(_ROWS):
+                for part in torch.cat(tokens).split(ROWS):
                     for of, z in model.capture(part, first=length - 1 if at_last else first)[1].items():
                         # Apple's processors have no fp64.
                         total = (z.cpu() if z.device.type == "mps" else z).double().sum(0)
@@ -233,7 +261,7 @@ class Reference:
             n = sum(map(len, self.batches))
             self._index_means = key, {of: (total / n).to(model.dtype) for of, total in sums.items()}
         mean = self._index_means[1][layer]
-        return mean.expand(len(batch), batch.length - first if at_last else len(mean), *mean.shape[1:])
+        return mean.expand(len(batch), mask.shape[1] - first if at_last else len(mean), *mean.shape[1:])
 
 
 def as_reference(reference: "Reference | PromptBatch | Sequence[PromptBatch] | None", batch: PromptBatch) -> Reference:
@@ -258,26 +286,7 @@ def _all_covered(
     return [donor for donor in chosen if donor is not None]
 
 
-def _role_sums(
-    model: HookedModel, runs: list[tuple[Tensor, tuple[Labels, ...]]]
-) -> tuple[dict[int, dict[str, Tensor]], dict[str, int]]:
-    """Per layer and role, the sum of z over all tokens of that role, and the number of such tokens.
-
-    The last token of every prompt is counted once more, as the role `_LAST`.
-    """
-    counts: Counter[str] = Counter()
-    sums: dict[int, dict[str, Tensor]] = {layer: {} for layer in model.layers}
-    for tokens, roles in runs:
-        for start in range(0, len(tokens), _ROWS):
-            rows = slice(start, start + _ROWS)
-            _, z = model.capture(tokens[rows])
-            labels = [label for prompt_labels in roles[rows] for label in prompt_labels] + [_LAST] * len(roles[rows])
-            names = list(dict.fromkeys(labels))
-            index = torch.tensor([names.index(label) for label in labels])
-            counts.update(labels)
-            for layer, value in z.items():
-                flat = torch.cat([value.flatten(0, 1), value[:, -1]]).float()
-                total = flat.new_zeros(len(names), *flat.shape[1:]).index_add_(0, index.to(flat.device), flat)
-                for label, part in zip(names, total, strict=True):
-                    sums[layer][label] = sums[layer][label] + part if label in sums[layer] else part
-    return sums, dict(counts)
+def _same_role(roles: Labels, place: int, donor_roles: Labels, *, step: int) -> int:
+    """Where a donor has the role of a place; of later tokens of an answer, the same one or its last."""
+    places = [n for n, role in enumerate(donor_roles) if role == roles[place]]
+    return places[min(step, len(places) - 1)]

@@ -11,9 +11,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.metrics.definition import Targets, measure, metric_traits
+from headcats.metrics.definition import Targets, measure, reads_vocabulary
 from headcats.models.replay.recording import Recording, RowEdit
 from headcats.sweeps.intervention import Z
+from headcats.sweeps.later_tokens import rest_of_residual
 from headcats.sweeps.memory import readouts
 from headcats.sweeps.tree import HeadSet, Step, grow
 
@@ -30,20 +31,23 @@ def replayed(
 ) -> Float[Tensor, "metric prompt set"]:
     """Metrics of the prompts of a recording with each set of heads replaced; see `replayed_residual`."""
     residual = replayed_residual(recording, sets, new_z, mask=mask, n_layers=n_layers)
-    prompts = len(residual)
-    if all(metric_traits(name).reads == "pair" for name in names):
+    prompts, first = len(residual), residual[:, :, 0]
+    rest = rest_of_residual(recording, residual[:, :, 1:], ranked=reads_vocabulary(names))
+    if not reads_vocabulary(names):
         ids = torch.stack([targets.answer, targets.distractor], 1)
-        pair = recording.read_some(residual, ids)
+        pair = recording.read_some(first, ids)
         if pair is not None:
             flat = pair.flatten(0, 1)
             place = torch.zeros(len(flat), dtype=torch.long, device=flat.device)
             clean = targets.clean_logits.gather(1, ids.to(targets.clean_logits.device)).repeat_interleave(len(sets), 0)
-            return measure(names, flat, Targets(place, place + 1, clean)).unflatten(1, (prompts, -1))
+            return measure(names, flat, Targets(place, place + 1, clean), rest=rest).unflatten(1, (prompts, -1))
     size, row_prompts = readouts(recording.logits.shape[1]), torch.arange(prompts).repeat_interleave(len(sets))
-    values = [
-        measure(names, recording.read(rows), targets, of=prompt)
-        for rows, prompt in zip(residual.flatten(0, 1).split(size), row_prompts.split(size), strict=True)
-    ]
+    flat = first.flatten(0, 1)
+    values = []
+    for start in range(0, len(flat), size):
+        part = slice(start, start + size)
+        logits = recording.read(flat[part])
+        values.append(measure(names, logits, targets, rest=rest.select(part), of=row_prompts[part]))
     return torch.cat(values, 1).unflatten(1, (prompts, -1))
 
 
@@ -54,8 +58,10 @@ def replayed_residual(
     *,
     mask: Bool[Tensor, "prompt pos"],
     n_layers: int,
-) -> Float[Tensor, "prompt set d_model"]:
-    """The residual stream after the last block, at the last position, with each set of heads (none empty) replaced.
+) -> Float[Tensor, "prompt set tail d_model"]:
+    """The residual stream after the last block, where it is read, with each set of heads (none empty) replaced.
+
+    That is at the last position of the prompts and those after it.
 
     `new_z` gives a layer's new z of all its heads at the positions of `recording`.
     """
@@ -68,7 +74,7 @@ def replayed_residual(
         last = step.layer == n_layers - 1
         rows = recording.block(step.layer, rows, fresh=step.fresh, edit=edit, last_only=last)
     assert rows is not None
-    rows = rows[:, :, -1]
+    rows = rows[:, :, -recording.continued.tail :]
     if tree.row_of == tuple(range(rows.shape[1])):
         return rows
     return rows[:, torch.tensor(tree.row_of, device=rows.device)]

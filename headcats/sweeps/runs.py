@@ -2,37 +2,41 @@
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.metrics.definition import Targets
+from headcats.metrics.definition import Targets, measure
+from headcats.metrics.rest import Rest, joined_rest
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued
 from headcats.models.replay.record import record
 from headcats.models.replay.recording import Recording, Unreplayable
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts
 from headcats.sweeps.intervention import Z
+from headcats.sweeps.later_tokens import rest_of_residual, rest_of_rows
 
 T = TypeVar("T")
 
 
 class Run:
-    """One unpatched run of some prompts, clean or corrupted.
+    """One unpatched run of some prompts and what follows them, clean or corrupted.
 
-    Nothing is computed before it is asked for. What was announced by `keep`, `record` and `replay` by then comes out of
-    one forward pass; what is asked for later takes another one.
+    Positions are those of packed sequences (see `Continued`). Nothing is computed before it is asked for. What was
+    announced by `keep`, `record` and `replay` by then comes out of one forward pass; what is asked for later takes
+    another one.
     """
 
-    def __init__(self, model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, budget: int) -> None:
-        self.model, self.tokens, self._budget = model, tokens, budget
-        self._first = tokens.shape[1] - 1
+    def __init__(self, model: HookedModel, continued: Continued, *, budget: int) -> None:
+        self.model, self.continued, self._budget = model, continued, budget
+        self._first = continued.length - 1
         self._records = self._replays = False
-        self._logits_and_z: tuple[Tensor, dict[int, Tensor]] | None = None
+        self._done: _Unpatched | None = None
         self._recordings: list[tuple[slice, Recording]] = []
 
     def keep(self, first: int) -> None:
@@ -55,13 +59,18 @@ class Run:
 
     @property
     def logits(self) -> Float[Tensor, "prompt d_vocab"]:
-        """Logits at the last position, fp32."""
-        return self._results()[0]
+        """Logits at the last position of the prompts, fp32."""
+        return self._results().logits
+
+    @property
+    def rest(self) -> Rest:
+        """What the later tokens of answers add."""
+        return self._results().rest
 
     def z(self, layer: int, *, first: int) -> Z:
         """Head outputs of one layer at positions `first` and later."""
         self.keep(first)
-        return self._results()[1][layer][:, first - self._first :]
+        return self._results().z[layer][:, first - self._first :]
 
     def recordings(self, first: int) -> Iterator[tuple[slice, Recording]]:
         """Recordings of the prompts, part by part, for replay at positions `first` and later exactly.
@@ -73,41 +82,51 @@ class Run:
         # Wider rows than needed would cost more than another unpatched run.
         yield from (self._recordings if first == self._first else []) or self._record(first)
 
-    def _results(self) -> tuple[Tensor, dict[int, Tensor]]:
-        if self._logits_and_z is None:
+    def _results(self) -> "_Unpatched":
+        if self._done is None:
             if self._records:
                 try:
-                    self._logits_and_z = self._recorded()
+                    self._done = self._recorded()
                 except Unreplayable:
                     self._records = self._replays = False
-            if self._logits_and_z is None:
-                captured = self._in_parts(lambda part: self.model.capture(self.tokens[part], first=self._first))
-                self._logits_and_z = _joined([part for _, part in captured])
-        return self._logits_and_z
+            if self._done is None:
+                self._done = _joined([part for _, part in self._in_parts(self._captured)])
+        return self._done
 
-    def _recorded(self) -> tuple[Tensor, dict[int, Tensor]]:
+    def _captured(self, prompts: slice) -> "_Unpatched":
+        continued = self.continued.select(prompts)
+        read = continued.steps + 1
+        logits, z = self.model.capture_last(continued.rows, read, first=self._first)
+        return _Unpatched(
+            logits[: len(continued), 0],
+            rest_of_rows(continued, logits[:, 1:]),
+            {layer: continued.pack(value) for layer, value in z.items()},
+        )
+
+    def _recorded(self) -> "_Unpatched":
         keeps = self._replays and self._footprint.keeps_recordings(self._budget)
         parts, recordings = [], []
         for prompts, recording in self._record(self._first):
-            parts.append((recording.logits, dict(recording.z)))
+            rest = rest_of_residual(recording, recording.final[:, None, 1:])
+            parts.append(_Unpatched(recording.logits, rest, dict(recording.z)))
             recordings += [(prompts, recording)] if keeps else []
         self._recordings = recordings
         return _joined(parts)
 
     def _record(self, first: int) -> Iterator[tuple[slice, Recording]]:
-        return self._in_parts(lambda part: record(self.model, self.tokens[part], first=first))
+        return self._in_parts(lambda part: record(self.model, self.continued.select(part), first=first))
 
     def _in_parts(self, work: Callable[[slice], T]) -> Iterator[tuple[slice, T]]:
         planned = memory.prompts_per_part(self._footprint, budget=self._budget)
-        return in_parts(work, len(self.tokens), planned, device=self.model.device)
+        return in_parts(work, len(self.continued), planned, device=self.model.device)
 
     @property
     def _footprint(self) -> memory.Footprint:
-        prompts, length = self.tokens.shape
-        return memory.Footprint(self.model, prompts, length, self._first, "replayed" if self._records else "hooked")
+        path = "replayed" if self._records else "hooked"
+        return memory.Footprint.of(self.model, self.continued, first=self._first, path=path)
 
     def _forget(self) -> None:
-        self._logits_and_z = None
+        self._done = None
         self._recordings = []
 
 
@@ -120,8 +139,8 @@ class BaseRuns:
     def __init__(self, model: HookedModel, batch: PromptBatch, *, limit: str | int | None = None) -> None:
         self.model, self.batch, self.limit = model, batch, limit
         self.budget = memory.budget(limit, model.device)
-        self.clean = Run(model, batch.clean, budget=self.budget)
-        self.corrupted = Run(model, batch.corrupted, budget=self.budget)
+        self.clean = Run(model, batch.continued("clean"), budget=self.budget)
+        self.corrupted = Run(model, batch.continued("corrupted"), budget=self.budget)
 
     @cached_property
     def second(self) -> Run:
@@ -131,7 +150,7 @@ class BaseRuns:
                 "No prompt of this batch has a second corruption. Give one: "
                 "hc.PromptBatch.from_tokens(..., second=...)."
             )
-        return Run(self.model, self.batch.second, budget=self.budget)
+        return Run(self.model, self.batch.continued("second"), budget=self.budget)
 
     def base_run(self, base: str) -> Run:
         """The clean or the corrupted run, by name."""
@@ -147,9 +166,24 @@ class BaseRuns:
         device = self.model.device
         return Targets(self.batch.answer.to(device), self.batch.distractor.to(device), self.clean.logits)
 
+    def measured(self, names: tuple[str, ...], run: Run) -> Float[Tensor, "metric prompt"]:
+        """Metrics of an unpatched run."""
+        return measure(names, run.logits, self.targets, rest=run.rest)
 
-def _joined(parts: list[tuple[Tensor, dict[int, Tensor]]]) -> tuple[Tensor, dict[int, Tensor]]:
+
+class _Unpatched(NamedTuple):
+    """What comes out of an unpatched run."""
+
+    logits: Float[Tensor, "prompt d_vocab"]
+    rest: Rest
+    z: dict[int, Z]
+
+
+def _joined(parts: list[_Unpatched]) -> _Unpatched:
     if len(parts) == 1:
         return parts[0]
-    logits = torch.cat([logits for logits, _ in parts])
-    return logits, {layer: torch.cat([z[layer] for _, z in parts]) for layer in parts[0][1]}
+    return _Unpatched(
+        torch.cat([part.logits for part in parts]),
+        joined_rest([part.rest for part in parts]),
+        {layer: torch.cat([part.z[layer] for part in parts]) for layer in parts[0].z},
+    )

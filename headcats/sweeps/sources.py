@@ -7,15 +7,18 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import ModelError
-from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch import PromptBatch, Side
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
 from headcats.sweeps.reference import Reference
-from headcats.sweeps.runs import BaseRuns
+from headcats.sweeps.runs import BaseRuns, Run
 
 
 class _LayerSources(Sources):
-    """The sources of one layer (see `Sources`) at positions `first` and later, computed when asked for."""
+    """The sources of one layer (see `Sources`) at positions `first` and later of the base run, computed when asked for.
+
+    Where runs differ in length, their last positions belong together.
+    """
 
     def __init__(
         self,
@@ -26,25 +29,33 @@ class _LayerSources(Sources):
         *,
         first: int = 0,
         donors: dict[tuple[str, int], Z] | None = None,
+        side: Side = "clean",
     ) -> None:
         self._runs, self._layer, self._reference, self._mask, self._first = runs, layer, reference, mask, first
+        self._width, self._side = mask.shape[1] - first, side
         self._donors: dict[tuple[str, int], Z] = {} if donors is None else donors
 
     @property
     def clean(self) -> Z:
-        return self._runs.clean.z(self._layer, first=self._first).clone()  # a replacement may write into it
+        return self._of(self._runs.clean)
 
     @property
     def corrupted(self) -> Z:
-        return self._runs.corrupted.z(self._layer, first=self._first).clone()
+        return self._of(self._runs.corrupted)
 
     @property
     def second(self) -> Z:
-        return self._runs.second.z(self._layer, first=self._first).clone()
+        return self._of(self._runs.second)
+
+    def _of(self, run: Run) -> Z:
+        # A copy: a replacement may write into it.
+        return run.z(self._layer, first=run.continued.packed_length - self._width).clone()
 
     @property
     def mean(self) -> Z:
-        return self._reference.mean(self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first)
+        return self._reference.mean(
+            self._runs.model, self._runs.batch, self._layer, self._mask, first=self._first, side=self._side
+        )
 
     @property
     def resampled(self) -> Z:
@@ -58,7 +69,7 @@ class _LayerSources(Sources):
         if (of, self._layer) not in self._donors:
             model, batch = self._runs.model, self._runs.batch
             with torch.no_grad():
-                donated = self._reference.donors(model, batch, self._mask, first=self._first, of=of)
+                donated = self._reference.donors(model, batch, self._mask, first=self._first, of=of, side=self._side)
             self._donors.update({(of, layer): z for layer, z in donated.items()})
         return self._donors[of, self._layer]
 
@@ -74,7 +85,9 @@ class Replacements:
     ) -> None:
         self.first = first_change(intervention, runs.batch, mask)
         self.mask = mask[:, self.first :]
-        self._sources = partial(_LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={})
+        self._sources = partial(
+            _LayerSources, runs, reference=reference, mask=mask, first=self.first, donors={}, side=intervention.base
+        )
         self._model, self._replacement = runs.model, intervention.replacement
         self._new: dict[int, Z] = {}
 
@@ -93,29 +106,33 @@ def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: b
     """Announce to the unpatched runs what a sweep needs of them, so that each takes one forward pass."""
     base = runs.base_run(intervention.base)
     other_run = runs.clean if base is runs.corrupted else runs.corrupted
+    width = base.continued.packed_length - first
     if replays:
         base.replay(first)
         other_run.record()
     if intervention.uses_second:
         if replays:
             runs.second.record()
-        runs.second.keep(first)
+        runs.second.keep(runs.second.continued.packed_length - width)
     elif not intervention.uses_reference:
-        other_run.keep(first)
+        other_run.keep(other_run.continued.packed_length - width)
 
 
 def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"]) -> int:
-    """First position at which an intervention can change anything in any prompt.
+    """First position at which an intervention can change anything in any prompt; at most the last one of the prompts.
 
     The first one that is masked; for interventions between two runs, the first one at which these differ, if that is
     later: before it the head outputs of both runs are the same, because models look back only.
     """
-    masked = int(mask.any(0).nonzero()[0])
+    base, new = intervention.base, "corrupted" if intervention.base == "clean" else "clean"
+    base_tokens, new_tokens = getattr(batch, base), getattr(batch, new)
+    last = base_tokens.shape[1] - 1
+    masked = min(int(mask.any(0).nonzero()[0]), last)
     if not intervention.keeps_agreement:
         return masked
-    base_tokens, new_tokens = batch.clean, batch.corrupted
     if intervention.uses_second:
-        base = batch.corrupted if intervention.base == "corrupted" else batch.clean
-        base_tokens, new_tokens = base, base if batch.second is None else batch.second
+        new_tokens = base_tokens if batch.second is None else batch.second
+    if new_tokens.shape != base_tokens.shape:
+        return masked
     different = (base_tokens != new_tokens.to(base_tokens.device)).any(0).nonzero()
-    return max(masked, int(different[0]) if len(different) else batch.length - 1)
+    return max(masked, int(different[0]) if len(different) else last)

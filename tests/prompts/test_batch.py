@@ -44,8 +44,8 @@ def test_from_tokens_takes_lists_tensors_and_arrays():
         ({"clean": [[0, 5], [0]]}, "clean .* rectangular"),
         ({"clean": [[0.5, 1.0, 2.0, 3.0]] * 2}, "clean .* integers; got torch.float32"),
         ({"answer": [True, False]}, "answer .* integers; got torch.bool"),
-        ({"clean": [[0, 5, 6], [0, 8, 9]]}, r"corrupted .* \(2, 3\); got \(2, 4\)"),
-        ({"clean": CLEAN[:1]}, r"corrupted .* \(1, 4\); got \(2, 4\)"),
+        ({"clean": CLEAN[:1]}, r"corrupted .* as many as the clean ones, 1; got \(2, 4\)"),
+        ({"corrupted": [[], []]}, r"corrupted .* at least one entry; got shape \(2, 0\)"),
         ({"clean": []}, r"clean .* \[prompt, pos\] .* \(0,\)"),
         ({"clean": [[], []], "corrupted": [[], []]}, "at least one entry"),
         ({"clean": 3}, r"must be \[prompt, pos\]"),
@@ -105,9 +105,23 @@ def test_roles_that_do_not_align_allow_the_last_position_only():
     assert batch.misaligned() == ["prompt 1"]
     assert batch.positions("last").sum() == 2
     for positions in ("all", "x1"):
-        with pytest.raises(DataError, match=r"'prompt 1' \(1 of 2 prompts\)"):
+        with pytest.raises(
+            DataError, match=r"'prompt 1' does not \(1 of 2 prompts\): at token 1 .*'x1\[0/2\]'.*'x1'\."
+        ):
             batch.positions(positions)
     assert batch.without_roles().positions("all").all()
+
+
+@pytest.mark.parametrize("corrupted", [[[0, 5, 4], [0, 8, 3]], [[0, 0, 5, 4, 7], [0, 0, 8, 3, 7]]])
+def test_prompts_of_other_lengths_than_their_corrupted_ones_allow_the_last_position_only(corrupted):
+    batch = tokens(corrupted=corrupted)
+    width = len(corrupted[0])
+    assert batch.misaligned() == ["prompt 0", "prompt 1"]
+    assert batch.positions("last").tolist() == [[False] * 3 + [True]] * 2
+    assert batch.positions("last", of="corrupted").tolist() == [[False] * (width - 1) + [True]] * 2
+    for positions in ("all", "other"):
+        with pytest.raises(DataError, match=rf"'prompt 0' does not \(2 of 2 prompts\).* 4 and {width} tokens"):
+            batch.positions(positions)
 
 
 CHANGES = {

@@ -115,9 +115,9 @@ class TestReferences:
 
 
 BATCHES: dict[str, tuple[Any, str]] = {
-    "lengths": (
-        lambda: PromptBatch.from_tokens(random_tokens(2, 5), random_tokens(2, 6), [5, 6], [7, 8]),
-        r"corrupted .* \(2, 5\); got \(2, 6\)",
+    "numbers of prompts": (
+        lambda: PromptBatch.from_tokens(random_tokens(2, 5), random_tokens(3, 5), [5, 6], [7, 8]),
+        r"corrupted .* as many as the clean ones, 2; got \(3, 5\)",
     ),
     "no prompts": (
         lambda: PromptBatch.from_tokens(*[torch.zeros(0, 3, dtype=torch.long)] * 2, *[torch.zeros(0, dtype=int)] * 2),
@@ -130,7 +130,7 @@ BATCHES: dict[str, tuple[Any, str]] = {
     ),
     "answer = distractor": (
         lambda: PromptBatch.from_tokens([[0, 1]] * 3, [[0, 2]] * 3, [5, 6, 7], [8, 6, 9]),
-        r"'prompt 1': answer and distractor are the same token 6 \(1 of 3 prompts\)",
+        r"'prompt 1': answer and distractor begin with the same token 6 \(1 of 3 prompts\)",
     ),
     "too few items": (
         lambda: PromptBatch.from_tokens([[0, 1]] * 2, [[0, 2]] * 2, [5, 6], [8, 9], items=["a"]),
@@ -151,10 +151,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"answer": torch.tensor([5, D_VOCAB, 5, 5])}, "'prompt 1': answer id 60 is outside .*0 to 59"),
+            ({"answer": torch.tensor([5, D_VOCAB, 5, 5])}, r"'prompt 1': answer ids \[60\] .*0 to 59"),
             (
                 {"distractor": torch.tensor([9, 9, -1, 9]), "answer": torch.tensor([5] * 4)},
-                "'prompt 2': distractor id -1",
+                r"'prompt 2': distractor ids \[-1\]",
             ),
             ({"clean": torch.full((4, 7), D_VOCAB)}, "Prompt 0 has token id 60 at position 0"),
             ({"corrupted": torch.full((4, 7), -3)}, "Prompt 0 has token id -3 at position 0"),
@@ -172,14 +172,14 @@ class TestRefused:
     def test_roles_that_do_not_align(self, model: Any, positions: str) -> None:
         other = ("bos", "y1", "x1", "between1", "x_query", "last")
         batch = changed(random_role_batch(task="t"), corrupted_labels=(ROLES, ROLES, other, ROLES))
-        with pytest.raises(DataError, match=r"'t 2' \(1 of 4"):
+        with pytest.raises(DataError, match=r"'t 2' does not \(1 of 4"):
             sweep(model, batch, "denoising_patch", positions=positions)
         sweep(model, batch, "denoising_patch", positions="last")
 
     def test_unknown_roles(self, model: Any) -> None:
         with pytest.raises(DataError, match="'x2'; its roles: last"):
             sweep(model, random_role_batch(task="t"), "denoising_patch", positions="x2")
-        with pytest.raises(DataError, match="no role 'x1'; its roles: last, all, other, end"):
+        with pytest.raises(DataError, match="no role 'x1'; its roles: last, answer, all, other, end"):
             sweep(model, random_batch(), "denoising_patch", positions="x1")
 
     @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from toys import Toy, random_tokens, tiny_model
 from headcats import registry
 from headcats.errors import ModelWarning
 from headcats.models.adapter import HookedModel, adapt
+from headcats.models.continued import Continued
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import engine, hooked, memory
 from headcats.sweeps.batch_sweep import sweep, sweep_runs
@@ -169,9 +170,9 @@ def test_the_number_of_heads_and_prompts_in_a_forward_does_not_matter(
     def cut(*args: Any, **options: Any) -> memory.MemoryPlan:
         return dataclasses.replace(whole(*args, **options), prompts=prompts, rows=rows)
 
-    def counted(model: HookedModel, tokens: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
-        seen.append(len(tokens))
-        return hooked.hooked(model, tokens, *args, **options)
+    def counted(model: HookedModel, continued: Continued, *args: Any, **options: Any) -> torch.Tensor:
+        seen.append(len(continued))
+        return hooked.hooked(model, continued, *args, **options)
 
     monkeypatch.setattr(memory, "plan", cut)
     monkeypatch.setattr(engine, "hooked", counted)
@@ -282,8 +283,8 @@ class TestUnequalLayers:
         class Uneven(HookedModel):
             n_heads = {0: 4, 1: 2, 2: 3}  # noqa: RUF012 - replaces a property
 
-            def capture(self, *args: Any, **options: Any) -> Any:
-                logits, z = super().capture(*args, **options)
+            def capture_last(self, *args: Any, **options: Any) -> Any:
+                logits, z = super().capture_last(*args, **options)
                 return logits, {layer: value[:, :, : self.n_heads[layer]] for layer, value in z.items()}
 
         raw, batch = tiny_model("gpt2", n_layers=3).model, random_batch()

@@ -14,6 +14,7 @@ from toys import Toy
 from headcats.errors import DataError, ModelError
 from headcats.metrics import Targets, metric
 from headcats.models.adapter import HookedModel, adapt
+from headcats.models.continued import Continued
 from headcats.sweeps import engine, memory, paths
 from headcats.sweeps.batch_sweep import sweep
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
@@ -55,7 +56,7 @@ def test_prompts_are_halved_in_unpatched_runs(toy: Toy, path: str, monkeypatch: 
     batch = random_batch(5)
     exact = sweep(toy.model, batch, "denoising_patch", path=path)
     tried: list[int] = []
-    owner, name = (runs, "record") if path == "auto" else (HookedModel, "capture")
+    owner, name = (runs, "record") if path == "auto" else (HookedModel, "capture_last")
     limited = tired(getattr(owner, name), 2, tried, lambda args, options: len(args[1]))
     monkeypatch.setattr(owner, name, limited)
     model = adapt(toy.model)
@@ -78,7 +79,7 @@ def test_nothing_is_left_half_done_after_parts_that_failed(toy: Toy, monkeypatch
 
     monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 4)
     monkeypatch.setattr(runs, "record", fails_on_the_second_part)
-    run = Run(adapt(toy.model), random_batch(8).clean, budget=10**9)
+    run = Run(adapt(toy.model), Continued.alone(random_batch(8).clean), budget=10**9)
     covered = [place for prompts, _ in run.recordings(6) for place in range(*prompts.indices(8))]
     assert covered == list(range(8))
 
@@ -89,7 +90,7 @@ def test_recordings_that_are_made_again_are_halved_too(toy: Toy, monkeypatch: py
     tried: list[int] = []
     monkeypatch.setattr(memory, "prompts_per_part", lambda *args, **options: 8)
     monkeypatch.setattr(memory.Footprint, "keeps_recordings", lambda *args: False)
-    run = Run(adapt(toy.model), random_batch(8).clean, budget=10**9)
+    run = Run(adapt(toy.model), Continued.alone(random_batch(8).clean), budget=10**9)
     run.replay(6)
     assert run.logits is not None  # made with all the memory there was
     monkeypatch.setattr(runs, "record", tired(runs.record, 3, tried, lambda args, options: len(args[1])))
@@ -103,8 +104,8 @@ def test_a_check_that_ran_out_of_memory_is_made_again(toy: Toy, monkeypatch: pyt
     with monkeypatch.context() as patch:
         patch.setattr(paths, "record", tired(paths.record, 0, [], lambda args, options: 1))
         paths.forget(model)
-        assert "memory" in paths.self_check(model, random_batch().clean, first=6).reason
-    assert paths.self_check(model, random_batch().clean, first=6).passed
+        assert "memory" in paths.self_check(model, Continued.alone(random_batch().clean), first=6).reason
+    assert paths.self_check(model, Continued.alone(random_batch().clean), first=6).passed
 
 
 @pytest.mark.parametrize("positions", ["last", "all"])

@@ -131,7 +131,7 @@ def test_little_memory_means_many_pieces(positions: str, monkeypatch: pytest.Mon
     pieces: list[int] = []
 
     def counting(recording: Any, sets: Any, *args: Any, **options: Any) -> Any:
-        pieces.append(len(recording.tokens) * len(sets))
+        pieces.append(len(recording.continued) * len(sets))
         return replayed(recording, sets, *args, **options)
 
     replayed = engine.replayed

@@ -9,6 +9,7 @@ from toys import Toy
 
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel, adapt
+from headcats.models.continued import Continued
 from headcats.models.replay.record import record
 from headcats.models.replay.recording import Unreplayable
 from headcats.sweeps import memory
@@ -65,7 +66,7 @@ class TestSecond:
         torch.testing.assert_close(runs.second.z(0, first=5)[..., 0, 0], batch.second[:, 5:] * 1.0)
         torch.testing.assert_close(runs.second.z(1, first=6)[2, 0, 0, 0], batch.corrupted[2, 6] * 10.0)
         assert model.prompts_run == 12
-        assert torch.equal(runs.select([3, 1]).second.tokens, batch.second[[3, 1]])
+        assert torch.equal(runs.select([3, 1]).second.continued.prompts, batch.second[[3, 1]])
 
     def test_a_batch_without_one_says_so(self) -> None:
         with pytest.raises(DataError, match="second corruption"):
@@ -86,16 +87,16 @@ class TestPositions:
     def test_only_those_that_are_needed_are_kept(self, toy: Toy) -> None:
         batch, model = random_batch(3, 7), adapt(toy.model)
         _, whole = model.capture(batch.clean)
-        run = Run(model, batch.clean, budget=10**9)
+        run = Run(model, Continued.alone(batch.clean), budget=10**9)
         assert torch.equal(run.z(1, first=6), whole[1][:, 6:])
-        assert run._results()[1][1].shape[1] == 1
+        assert run._results().z[1].shape[1] == 1
         assert torch.equal(run.z(1, first=4), whole[1][:, 4:])
-        assert run._results()[1][1].shape[1] == 3
+        assert run._results().z[1].shape[1] == 3
         assert torch.equal(run.z(1, first=6), whole[1][:, 6:])
 
     def test_what_was_announced_comes_from_one_forward_pass(self, toy: Toy) -> None:
         model = CountingModel(toy.model)
-        run = Run(model, random_batch(3, 7).clean, budget=10**9)
+        run = Run(model, Continued.alone(random_batch(3, 7).clean), budget=10**9)
         assert model.max_heads == 4
         model.prompts_run = 0  # it was looked at once, for its number of heads
         run.keep(3)
@@ -110,8 +111,8 @@ class TestPositions:
         batch, model = random_batch(3, 7), adapt(toy.model)
         logits, z = model.capture(batch.clean)
         assert model.max_heads == 4  # looked at once, by an ordinary pass
-        monkeypatch.setattr(HookedModel, "capture", None)
-        run = Run(model, batch.clean, budget=10**9)
+        monkeypatch.setattr(HookedModel, "capture_last", None)
+        run = Run(model, Continued.alone(batch.clean), budget=10**9)
         run.record()
         run.keep(4)
         assert (run.logits - logits).abs().max() < 1e-5
@@ -121,7 +122,7 @@ class TestPositions:
     def test_numbers_do_not_depend_on_what_else_is_asked(self, toy: Toy) -> None:
         """Else a study that is resumed, or extended, would not have the bits of one that ran at once."""
         model, tokens = adapt(toy.model), random_batch(3, 7).clean
-        runs = [record(model, tokens, first=first) for first in (6, 5, 2, 0)]
+        runs = [record(model, Continued.alone(tokens), first=first) for first in (6, 5, 2, 0)]
         for run in runs[1:]:
             assert torch.equal(run.logits, runs[0].logits)
             for layer in model.layers:
@@ -133,12 +134,12 @@ class TestPositions:
 
         monkeypatch.setattr("headcats.sweeps.runs.record", refuses)
         batch, model = random_batch(3, 7), adapt(toy.model)
-        run = Run(model, batch.clean, budget=10**9)
+        run = Run(model, Continued.alone(batch.clean), budget=10**9)
         run.record()
         assert torch.equal(run.logits, model.logits(batch.clean))
 
     def test_a_recording_from_a_later_position_is_made_anew(self, toy: Toy) -> None:
-        run = Run(adapt(toy.model), random_batch(3, 7).clean, budget=10**9)
+        run = Run(adapt(toy.model), Continued.alone(random_batch(3, 7).clean), budget=10**9)
         run.replay(2)
         run.logits  # noqa: B018
         assert [recording.first for _, recording in run.recordings(5)] == [5]
@@ -154,7 +155,7 @@ class TestParts:
     def test_prompts_are_run_part_by_part(self, toy: Toy) -> None:
         batch, model = random_batch(5, 7), adapt(toy.model)
         logits, z = model.capture(batch.clean)
-        run = Run(model, batch.clean, budget=10**9)
+        run = Run(model, Continued.alone(batch.clean), budget=10**9)
         assert (run.logits - logits).abs().max() < 1e-5
         assert (run.z(1, first=0) - z[1]).abs().max() < 1e-5
         assert [prompts for prompts, _ in run.recordings(0)] == [slice(0, 2), slice(2, 4), slice(4, 5)]

@@ -14,6 +14,7 @@ from toys import tiny_model
 
 from headcats.errors import HeadcatsError, ModelWarning
 from headcats.models.adapter import adapt
+from headcats.models.continued import Continued
 from headcats.models.replay.bridge import BridgeRecording
 from headcats.models.replay.record import record
 from headcats.sweeps import paths
@@ -51,7 +52,7 @@ def sees_the_prefix_of_another_prompt(
         return after
     tokens = recording.tokens.clone()
     tokens[:, : recording.first or 1] = 5
-    other = record(adapt(recording._model), tokens, first=recording.first)
+    other = record(adapt(recording._model), Continued.alone(tokens), first=recording.first)
     wrong = block(other, layer, rows, fresh=0, **{**options, "edit": None})
     return torch.cat([wrong, after[:, rows.shape[1] :]], 1)
 
@@ -74,7 +75,7 @@ def breaking(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, Any], None]:
     """Break the recordings of a model's class, for the rest of a test."""
 
     def break_it(model: Any, how: Any) -> None:
-        kind = type(record(adapt(model), torch.zeros(1, 2, dtype=torch.long), first=1))
+        kind = type(record(adapt(model), Continued.alone(torch.zeros(1, 2, dtype=torch.long)), first=1))
         right = kind.block
 
         def block(self: Any, layer: int, rows: Any, *, fresh: int, **options: Any) -> torch.Tensor:
@@ -164,7 +165,7 @@ def test_a_wrong_path_is_noticed_in_16_bits_too(
     model, batch = tiny_model("gpt2", n_layers=3).model.to(dtype), random_batch()
     assert sweep(model, batch, "denoising_patch", positions=positions).attrs["path"] == path
     broken = tiny_model("gpt2", n_layers=3).model.to(dtype)
-    right = type(record(adapt(broken), batch.clean, first=6)).block
+    right = type(record(adapt(broken), Continued.alone(batch.clean), first=6)).block
 
     def adds(recording: Any, layer: int, rows: Any, *, fresh: int, **options: Any) -> torch.Tensor:
         after = right(recording, layer, rows, fresh=fresh, **options)

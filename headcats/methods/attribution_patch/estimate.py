@@ -8,7 +8,7 @@ import xarray as xr
 from headcats.errors import OptionError
 from headcats.methods.causal.on_task import TaskInputs, join_batches
 from headcats.methods.spec import Option, WholeNumber, check_whole
-from headcats.metrics import measure, metric_traits
+from headcats.metrics import metric_traits
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.registry import names
@@ -145,8 +145,8 @@ class AttributionPatch:
             "reference": "none",
             **model_provenance(model),
         }
-        corrupted = measure(metrics, runs.corrupted.logits, runs.targets).cpu()
+        corrupted = runs.measured(metrics, runs.corrupted).cpu()
         ds = labelled(runs, metrics, corrupted[:, :, None, None] + estimate, model.axes, provenance)
-        first = int(mask.any(0).nonzero()[0])
+        first = min(int(mask.any(0).nonzero()[0]), runs.batch.length - 1)
         noise = measured_noise(runs, "corrupted", metrics, first=first, choice=Choice("hooked", ""))
         return mark_noise(ds, noise)

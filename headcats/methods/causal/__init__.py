@@ -144,7 +144,8 @@ class CausalMethod:
         from headcats.sweeps.sources import first_change
 
         try:
-            return first_change(self.intervention, batch, batch.positions(positions))
+            mask = batch.positions(positions, of=self.intervention.base)
+            return first_change(self.intervention, batch, mask)
         except DataError:
             return 0
 
@@ -166,7 +167,8 @@ class CausalMethod:
         """
         from headcats.sweeps.memory import Footprint, plan
 
-        footprint = Footprint(model, len(batch), batch.length, self.first_change(batch, positions), path)
+        continued = batch.continued(self.intervention.base)
+        footprint = Footprint.of(model, continued, first=self.first_change(batch, positions), path=path)
         return plan(footprint, rows=sum(model.n_heads.values()), budget=budget)
 
     def announce(self, runs: "BaseRuns", *, positions: str, path: str) -> None:

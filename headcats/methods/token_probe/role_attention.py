@@ -96,7 +96,7 @@ def _to_prompts(model: HookedModel, batches: list[PromptBatch], roles: Sequence[
     roles, left_out = shared_roles(batches, roles)
     attrs = {"method": "attention", "left_out": "\n".join(left_out), **tasks_of(batches)}
     parts = (
-        (part.clean, torch.stack([part.positions(role) for role in roles]))
+        (part.clean, torch.stack([part.positions(role)[:, : part.length] for role in roles]))
         for batch in batches
         for part in batch.in_parts()
     )

@@ -13,11 +13,14 @@ from torch import Tensor
 
 from headcats.errors import DataError, OptionError
 from headcats.metrics import Targets, measure
+from headcats.metrics.rest import Rest
 from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
-from headcats.models.hooks import keeping
+from headcats.models.continued import Continued
+from headcats.models.hooks import Edit, keeping
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import PromptEffects, estimate, intervals
+from headcats.sweeps.later_tokens import rest_of_rows
 
 PATCHED = {"resid": "hook_resid_pre", "attn_out": "hook_attn_out"}
 """What can be patched -> hook inside a block: the residual stream before it, or what its attention adds."""
@@ -112,21 +115,31 @@ def _patched(
 ) -> tuple[Float[np.ndarray, "prompt layer role"], Float[np.ndarray, " prompt"]]:
     """Change of the metric by every patch, and the gap."""
     clean: dict[str, Tensor] = {}
-    clean_logits = model.run(batch.clean, hooks={name: keeping(clean, name) for name in names})
-    device = clean_logits.device
+    keep = {name: keeping(clean, name) for name in names}
+    clean_logits, clean_rest = _read(model, batch.continued("clean"), keep)
+    device, continued = clean_logits.device, batch.continued("corrupted")
     targets = Targets(batch.answer.to(device), batch.distractor.to(device), clean_logits)
 
-    def measured(logits: Tensor) -> np.ndarray:
-        return np.asarray(measure((metric,), logits, targets)[0].cpu().double())
+    def measured(logits: Tensor, rest: Rest) -> np.ndarray:
+        return np.asarray(measure((metric,), logits, targets, rest=rest)[0].cpu().double())
 
-    corrupted = measured(model.run(batch.corrupted, hooks={}))
+    corrupted = measured(*_read(model, continued, {}))
     change = np.empty((len(batch), len(names), len(roles)))
     for column, role in enumerate(roles):
-        mask = batch.positions(role)
+        mask = continued.unpack(batch.positions(role))
         for row, name in enumerate(names):
-            patched = model.run(batch.corrupted, hooks={name: partial(_set, clean[name], mask)})
-            change[:, row, column] = measured(patched) - corrupted
-    return change, measured(clean_logits) - corrupted
+            patched = _read(model, continued, {name: partial(_set, clean[name], mask)})
+            change[:, row, column] = measured(*patched) - corrupted
+    return change, measured(clean_logits, clean_rest) - corrupted
+
+
+@torch.no_grad()
+def _read(
+    model: HookedModel, continued: Continued, hooks: Mapping[str, Edit]
+) -> tuple[Float[Tensor, "prompt d_vocab"], Rest]:
+    """Logits of the first token of every answer, and what later ones add."""
+    logits = model.forward_last(continued.rows, continued.steps + 1, hooks=hooks)
+    return logits[: len(continued), 0], rest_of_rows(continued, logits[:, 1:])
 
 
 def _set(clean: Tensor, mask: Bool[Tensor, "prompt pos"], value: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from headcats.models.continued import Continued, Standing
 from headcats.models.replay.recording import Unreplayable
 
 _POSITIONS = ("position_ids", "cache_position")
@@ -56,13 +57,13 @@ class FixedPrefix:
 
 
 class BlockArguments:
-    """What one block got beside the residual stream in a run of `shape` (prompts, positions); `cache` is among it."""
+    """What one block got beside the residual stream in a run of rows; `cache` is among it."""
 
     def __init__(
-        self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, shape: tuple[int, int]
+        self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *, cache: Any, continued: Continued
     ) -> None:
         self._block, self._cache, self._by_position = block, cache, bool(args)
-        self._prompts, self._length = shape
+        self._prompts, (self._rows, self._length) = len(continued), continued.rows.shape
         names = list(inspect.signature(block.original_component.forward).parameters)
         self._named = {name: self._shared(name, value) for name, value in zip(names[1:], args[1:], strict=False)}
         self._kwargs = {name: self._shared(name, value) for name, value in kwargs.items() if name != "hidden_states"}
@@ -72,41 +73,43 @@ class BlockArguments:
         if self._mask is not None and (self._mask.ndim != 4 or self._mask.shape[-2:] != (self._length, self._length)):
             raise Unreplayable(f"its blocks get an attention mask shaped {tuple(self._mask.shape)}")
 
-    def call(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice, one_sequence: bool) -> Tensor:
-        """Run the block on rows that stand at `positions` of the recorded run, after the keys and values of `prefix`.
+    def call(self, residual: Tensor, *, prefix: FixedPrefix, at: Standing, one_sequence: bool) -> Tensor:
+        """Run the block on rows that stand `at` positions of the recorded run, after the keys and values of `prefix`.
 
-        `residual` is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row, d_model]`: rows that all
-        stand at one position and do not see each other. So is what comes back.
+        `residual` is `[prompt * row, pos, d_model]`, or with `one_sequence` `[prompt, row * pos, d_model]`: rows that
+        do not see each other, next to one another. So is what comes back.
         """
-        args, kwargs = self.adapted(residual, prefix=prefix, positions=positions, one_sequence=one_sequence)
+        args, kwargs = self.adapted(residual, prefix=prefix, at=at, one_sequence=one_sequence)
         output = self._block(*args, **kwargs)
         return output[0] if isinstance(output, tuple) else output
 
     def adapted(
-        self, residual: Tensor, *, prefix: FixedPrefix, positions: slice, one_sequence: bool
+        self, residual: Tensor, *, prefix: FixedPrefix, at: Standing, one_sequence: bool
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """What the block is called with in `call`: positional and keyword arguments."""
         # Copies in the batch: only what differs between prompts is repeated for them.
         copies = 1 if one_sequence else len(residual) // self._prompts
-        width = residual.shape[1] if one_sequence else None
-        mask = self._row_mask(residual, positions) if one_sequence else self._position_mask(residual, positions, copies)
+        rows = residual.shape[1] // len(at.places) if one_sequence else None
+        places = at.places if rows is None else at.places.repeat(rows)
+        mask = self._visible(residual, at, prefix.get_seq_length(), rows)
+        mask = mask.repeat_interleave(copies, 0) if copies > 1 and len(mask) == self._prompts > 1 else mask
 
         def adapted(name: str, value: Any) -> Any:
             if value is self._cache:
                 return prefix
             if name == "attention_mask":
                 return mask
-            return self._at(name, value, positions, width, copies)
+            return self._at(name, value, places, copies)
 
         args = tuple(adapted(name, value) for name, value in self._named.items())
         kwargs = {name: adapted(name, value) for name, value in self._kwargs.items()}
         return ((residual, *args), kwargs) if self._by_position else ((), {"hidden_states": residual, **kwargs})
 
-    def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, positions: slice) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, residual: Tensor, *, prefix: FixedPrefix, at: Standing) -> tuple[Tensor, Tensor]:
         """Keys and values of `residual` `[prompt * row, pos, d_model]`; the rest of the block is not run."""
         stopping = FixedPrefix(prefix.keys, prefix.values, stop=True)
         try:
-            self.call(residual, prefix=stopping, positions=positions, one_sequence=False)
+            self.call(residual, prefix=stopping, at=at, one_sequence=False)
         except Stop as stop:
             keys, values = stop.tensors
             return keys, values
@@ -116,47 +119,48 @@ class BlockArguments:
         """Masks and positions that are the same for every prompt, once for all of them: nothing is padded."""
         if isinstance(value, tuple | list):
             return type(value)(self._shared(name, part) for part in value)
-        if name not in _PER_PROMPT or not isinstance(value, Tensor) or value.ndim < 2 or len(value) != self._prompts:
+        if name not in _PER_PROMPT or not isinstance(value, Tensor) or value.ndim < 2 or len(value) != self._rows:
             return value
-        return value[:1] if bool((value == value[:1]).all()) else value
+        if bool((value == value[:1]).all()):
+            return value[:1]
+        if self._rows != self._prompts:
+            raise Unreplayable(f"its blocks get another {name} for each prompt")
+        return value
 
-    def _at(self, name: str, value: Any, positions: slice, width: int | None, copies: int) -> Any:
+    def _at(self, name: str, value: Any, places: Tensor, copies: int) -> Any:
         if name == "position_embeddings" and isinstance(value, tuple | list):
-            return type(value)(self._spread(part[..., positions, :], -2, width, copies) for part in value)
+            return type(value)(self._spread(part[..., places.to(part.device), :], copies) for part in value)
         if not isinstance(value, Tensor):
             return value
         if name in _POSITIONS:
-            return self._spread(value[..., positions], -1, width, copies if value.ndim > 1 else 1)
+            at_places = value[..., places.to(value.device)]
+            return self._spread(at_places, copies) if value.ndim > 1 else at_places
         # Anything else is taken to be the same for all positions and prompts; the self-check shows where it is not.
         return value
 
-    def _spread(self, value: Tensor, axis: int, width: int | None, copies: int) -> Tensor:
-        if width is not None:
-            shape = list(value.shape)
-            shape[axis] = width
-            value = value.expand(shape)
+    def _spread(self, value: Tensor, copies: int) -> Tensor:
         return value.repeat_interleave(copies, 0) if copies > 1 and len(value) == self._prompts > 1 else value
 
-    def _position_mask(self, residual: Tensor, positions: slice, copies: int) -> Tensor:
-        end = self._length if positions.stop is None else positions.stop
-        if self._mask is not None:
-            mask = self._mask[..., positions, :end].to(residual.device)
-            return mask.repeat_interleave(copies, 0) if len(mask) == self._prompts > 1 else mask
-        visible = torch.ones(self._length, self._length, dtype=torch.bool, device=residual.device).tril()
-        return _additive(visible[positions, :end][None, None], residual)
-
-    def _row_mask(self, residual: Tensor, positions: slice) -> Tensor:
-        """Every row sees the earlier positions that the recorded token saw, and itself."""
-        rows, start = residual.shape[1], self._length - 1
-        itself = torch.eye(rows, dtype=torch.bool, device=residual.device)
+    def _visible(self, residual: Tensor, at: Standing, start: int, rows: int | None) -> Tensor:
+        """The mask of positions that stand after `start` earlier ones; of several rows, each sees itself alone."""
+        places, sees = at.places.to(residual.device), at.sees.to(residual.device)
         if self._mask is None:
-            earlier = torch.ones(1, 1, 1, start, dtype=torch.bool, device=residual.device)
+            earlier = _additive(sees.new_ones(1, 1, len(places), start), residual)
+            itself = _additive(sees[None, None], residual)
         else:
-            earlier = self._mask[..., positions, :start].to(residual.device)
-        if earlier.dtype == torch.bool:
-            earlier = _additive(earlier, residual)
-        own_mask = _additive(itself, residual).expand(*earlier.shape[:2], rows, rows)
-        return torch.cat([earlier.expand(*earlier.shape[:2], rows, start).to(own_mask.dtype), own_mask], -1)
+            recorded = self._mask.to(residual.device)
+            earlier, itself = recorded[..., places, :start], recorded[..., places[:, None], places]
+            if rows is not None and recorded.dtype == torch.bool:
+                earlier, itself = _additive(earlier, residual), _additive(itself, residual)
+            hidden = False if itself.dtype == torch.bool else torch.finfo(itself.dtype).min
+            itself = itself.masked_fill(~sees, hidden)
+        if rows is None:
+            return torch.cat([earlier, itself], -1)
+        width = len(places)
+        own = itself.new_full((*itself.shape[:2], rows, width, rows, width), torch.finfo(itself.dtype).min)
+        each = torch.arange(rows, device=own.device)
+        own[:, :, each, :, each] = itself
+        return torch.cat([earlier.repeat(1, 1, rows, 1), own.flatten(4, 5).flatten(2, 3)], -1)
 
 
 def _additive(visible: Tensor, like: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued, in_order
 from headcats.models.hooks import forward_options, hook_z
 from headcats.models.replay.block_arguments import BlockArguments, FixedPrefix, Stop
 from headcats.models.replay.fused import fused, written_out
@@ -24,51 +25,51 @@ _FINAL = "ln_final.hook_in"
 
 
 @torch.no_grad()
-def record_bridge(model: HookedModel, tokens: Tensor, *, first: int) -> "BridgeRecording":
+def record_bridge(model: HookedModel, continued: Continued, *, first: int) -> "BridgeRecording":
     """As `record`, for a TransformerBridge."""
     bridge = model.model
     if _FINAL not in bridge.hook_dict:
         raise Unreplayable(f"it has no hook {_FINAL!r}")
-    tokens = tokens.to(model.device)
-    run = _Run(list(bridge.blocks), tokens, first)
+    rows, read = continued.rows.to(model.device), continued.steps + 1
+    run = _Run(list(bridge.blocks), continued, first)
     with model.lock, fused(written_out(bridge)), run:
         output = bridge.run_with_hooks(
-            tokens,
+            rows,
             fwd_hooks=[*((hook_z(layer), run.keep_z(layer)) for layer in model.layers), (_FINAL, run.keep_final)],
             return_type="logits",
             past_key_values=run.cache,
-            **forward_options(bridge, tokens),
+            **forward_options(bridge, rows, last=read),
         )
-    return BridgeRecording(model, run, output[:, -1].to(torch.float32, copy=True))
+    return BridgeRecording(model, run, output[: len(continued), -read].to(torch.float32, copy=True))
 
 
 class _Ahead(NamedTuple):
-    """What is computed of the last block before its last position goes through it."""
+    """What is computed of the last block before the positions that are read go through it."""
 
     earlier: Tensor
-    """Residual stream before the block, at all positions but the last."""
+    """Residual stream before the block, at all other positions."""
     keys: Tensor
     values: Tensor
     z: Tensor | None
-    """Head outputs at positions `first` and later, but the last; None if there are none."""
+    """Head outputs at positions `first` and later, of the others; None if there are none."""
 
 
 class _Run:
-    """What the blocks get and give in one forward pass, which runs inside `with`.
+    """What the blocks get and give in one forward pass over rows, which runs inside `with`.
 
-    The last position goes through the last block alone: of the others only keys, values and z are made there. So the
-    numbers of the last position are the same, to the bit, whatever `first` is.
+    The positions that are read (the last one of the prompts, and those after it) go through the last block alone: of
+    the others only keys, values and z are made there. So their numbers are the same, to the bit, whatever `first` is.
     """
 
-    def __init__(self, blocks: Sequence[Any], tokens: Tensor, first: int) -> None:
+    def __init__(self, blocks: Sequence[Any], continued: Continued, first: int) -> None:
         self.cache = DynamicCache()
         self.arguments: list[BlockArguments] = []
-        # Layer -> head outputs at positions `first` and later; residual stream after the last block at the last one.
+        # Layer -> head outputs at positions `first` and later; residual stream after the last block where it is read.
         self.z: dict[int, Tensor] = {}
         self.final: Tensor
-        self.tokens, self.first = tokens, first
+        self.continued, self.first = continued, first
         self._blocks = blocks
-        self._shape = tokens.shape[0], tokens.shape[1]
+        self._read, self._length = continued.length - 1, continued.length + continued.steps
         self._ahead: _Ahead | None = None
         self._looks_ahead = self._asks_for_z = False
         self._handles: list[Any] = []
@@ -89,15 +90,15 @@ class _Run:
             if self._asks_for_z:
                 raise Stop(value)
             ahead = self._ahead.z if self._ahead is not None else None
-            z = compact_slice(value, slice(self.first - self._shape[1], None), 1)
-            self.z[layer] = z if ahead is None else torch.cat([ahead, z], 1)
+            z = compact_slice(value, slice(self.first - self._length, None), 1)
+            self.z[layer] = self.continued.pack(z if ahead is None else torch.cat([ahead, z], 1))
             return value
 
         return hook_function
 
     def keep_final(self, value: Tensor, hook: Any) -> Tensor:
         """A hook at the residual stream after the last block."""
-        self.final = value[:, -1].clone()
+        self.final = self.continued.pack(value[:, self._read - self._length :]).clone()
         return value
 
     def prefixes(self) -> list[tuple[Tensor, Tensor]]:
@@ -107,46 +108,50 @@ class _Run:
             layers.append((self._ahead.keys, self._ahead.values))
         if len(layers) != len(self._blocks):
             raise Unreplayable("not every block keeps keys and values")
-        if any(keys.shape[-2] != self._shape[1] for keys, _ in layers):
+        if any(keys.shape[-2] != self._length for keys, _ in layers):
             raise Unreplayable("its key-value cache does not hold every position")
-        earlier = slice(self.first)
-        return [(compact_slice(keys, earlier, 2), compact_slice(values, earlier, 2)) for keys, values in layers]
+        prompts, earlier = slice(len(self.continued)), slice(self.first)
+        return [
+            (compact_slice(keys[prompts], earlier, 2), compact_slice(values[prompts], earlier, 2))
+            for keys, values in layers
+        ]
 
     def _before(self, block: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self._looks_ahead:
             return None
         if block is not self._blocks[len(self.arguments)]:
             raise Unreplayable("its blocks do not run one after the other")
-        arguments = BlockArguments(block, args, kwargs, cache=self.cache, shape=self._shape)
-        residual, last = arguments.residual, self._shape[1] - 1
-        arguments.residual = compact_slice(residual, slice(self.first, None), 1)
+        arguments = BlockArguments(block, args, kwargs, cache=self.cache, continued=self.continued)
+        residual, read = arguments.residual, self._read
+        arguments.residual = self.continued.pack(compact_slice(residual, slice(self.first, None), 1))
         self.arguments.append(arguments)
-        if len(self.arguments) < len(self._blocks) or last == 0:
+        if len(self.arguments) < len(self._blocks) or read == 0:
             return None
         self._looks_ahead = True
         try:
-            self._ahead = self._look_ahead(arguments, residual, last)
+            self._ahead = self._look_ahead(arguments, residual, read)
         except Unreplayable:  # run all positions
             return None
         finally:
             self._looks_ahead = self._asks_for_z = False
-        prefix = FixedPrefix(self._ahead.keys[..., :last, :], self._ahead.values[..., :last, :])
-        return arguments.adapted(residual[:, last:], prefix=prefix, positions=slice(last, None), one_sequence=False)
+        prefix = FixedPrefix(self._ahead.keys[..., :read, :], self._ahead.values[..., :read, :])
+        at = in_order(self._length).at(slice(read, None))
+        return arguments.adapted(residual[:, read:], prefix=prefix, at=at, one_sequence=False)
 
-    def _look_ahead(self, arguments: BlockArguments, residual: Tensor, last: int) -> _Ahead:
-        nothing = residual.new_empty(len(residual), 1, 0, 1)
-        keys, values = arguments.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), positions=slice(None))
+    def _look_ahead(self, arguments: BlockArguments, residual: Tensor, read: int) -> _Ahead:
+        nothing, standing = residual.new_empty(len(residual), 1, 0, 1), in_order(self._length)
+        keys, values = arguments.keys_and_values(residual, prefix=FixedPrefix(nothing, nothing), at=standing)
         # As the cache does in the other blocks: some norms give keys in fp32 in a model of 16 bits.
         values = values.to(torch.promote_types(keys.dtype, values.dtype))
-        if self.first == last:
-            return _Ahead(residual[:, :last], keys, values, None)
-        middle = slice(self.first, last)
+        if self.first == read:
+            return _Ahead(residual[:, :read], keys, values, None)
+        middle = slice(self.first, read)
         prefix = FixedPrefix(keys[..., : self.first, :], values[..., : self.first, :])
         self._asks_for_z = True
         try:
-            arguments.call(residual[:, middle], prefix=prefix, positions=middle, one_sequence=False)
+            arguments.call(residual[:, middle], prefix=prefix, at=standing.at(middle), one_sequence=False)
         except Stop as stop:
-            return _Ahead(residual[:, :last], keys, values, *stop.tensors)
+            return _Ahead(residual[:, :read], keys, values, *stop.tensors)
         raise Unreplayable("its last block has no head outputs")
 
     def _after(self, block: Any, args: tuple[Any, ...], output: Any) -> Any:
@@ -162,15 +167,17 @@ class BridgeRecording(Recording):
     """A run of a TransformerBridge; see `Recording`."""
 
     def __init__(self, model: HookedModel, run: _Run, logits: Tensor) -> None:
-        self.tokens, self.first, self.logits, self.z = run.tokens, run.first, logits, run.z
-        self._model, self._arguments, self._final = model, run.arguments, run.final
+        self.continued, self.first, self.logits, self.z, self.final = run.continued, run.first, logits, run.z, run.final
+        self._model, self._arguments = model, run.arguments
+        self._standing = run.continued.standing
         self._prefixes = run.prefixes()
         # The arguments still name the cache, to know it by.
         run.cache.layers.clear()
         with model.lock:
             self._activations = [written_out(block) for block in model.model.blocks]
-            self._plain = reads_alike(self._unembed(self._final), logits, model.dtype)
-            alike = self._plain or reads_alike(self._finish(self._final), logits, model.dtype)
+            final = self.final[:, 0]
+            self._plain = reads_alike(self._unembed(final), logits, model.dtype)
+            alike = self._plain or reads_alike(self._finish(final), logits, model.dtype)
         if not alike:
             raise Unreplayable("its logits are not made from the residual stream at the last position alone")
 
@@ -178,22 +185,25 @@ class BridgeRecording(Recording):
     def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
         """See `Recording.block`."""
         residual = self._with_fresh(layer, rows, fresh)
-        prompts, count = residual.shape[:2]
+        prompts, count, width = residual.shape[:3]
         arguments, (keys, values) = self._arguments[layer], self._prefixes[layer]
+        first, read = self.first, self.continued.length - 1
         with self._model.lock, fused(self._activations[layer]):
-            if self.width == 1:
-                with self._editing(layer, edit, lambda z: z.unsqueeze(2), lambda z: z.squeeze(2)):
-                    prefix, positions = FixedPrefix(keys, values), slice(self.first, None)
-                    after = arguments.call(residual[:, :, 0], prefix=prefix, positions=positions, one_sequence=True)
-                return after.unsqueeze(2)
-            batch, first, last = residual.flatten(0, 1), self.first, self.tokens.shape[1] - 1
+            if first == read:
+                with self._editing(layer, edit, lambda z: z.unflatten(1, (count, width)), lambda z: z.flatten(1, 2)):
+                    prefix, at = FixedPrefix(keys, values), self._standing.at(slice(first, None))
+                    after = arguments.call(residual.flatten(1, 2), prefix=prefix, at=at, one_sequence=True)
+                return after.unflatten(1, (count, width))
+            batch = residual.flatten(0, 1)
             prefix = FixedPrefix(keys, values, rows=count)
             if last_only:
-                # Of all positions but the last only keys and values; the rest of the block is not run for them.
-                earlier = arguments.keys_and_values(batch[:, :-1], prefix=prefix, positions=slice(first, last))
-                prefix, batch, first = FixedPrefix(*prefix.update(*earlier), rows=count), batch[:, -1:], last
+                # Of positions that are not read only keys and values; the rest of the block is not run for them.
+                earlier, at = batch[:, : read - first], self._standing.at(slice(first, read))
+                together = prefix.update(*arguments.keys_and_values(earlier, prefix=prefix, at=at))
+                prefix, batch, first = FixedPrefix(*together, rows=count), batch[:, read - first :], read
             with self._editing(layer, edit, lambda z: z.unflatten(0, (prompts, count)), lambda z: z.flatten(0, 1)):
-                after = arguments.call(batch, prefix=prefix, positions=slice(first, None), one_sequence=False)
+                at = self._standing.at(slice(first, None))
+                after = arguments.call(batch, prefix=prefix, at=at, one_sequence=False)
         return after.unflatten(0, (prompts, count))
 
     @torch.no_grad()
@@ -224,7 +234,7 @@ class BridgeRecording(Recording):
         A pass over one token, in which `residual` takes the place of the residual stream before the last norm.
         """
         output = self._model.model.run_with_hooks(
-            self.tokens[:1, :1],
+            self.continued.prompts[:1, :1].to(self._model.device),
             fwd_hooks=[(_FINAL, lambda value, hook: residual[None].to(value.device, value.dtype))],
             return_type="logits",
         )

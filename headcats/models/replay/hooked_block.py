@@ -24,7 +24,7 @@ class Positions(NamedTuple):
     sin: Float[Tensor, "pos rotary_dim"] | None
     query_scale: Float[Tensor, " pos"] | None
 
-    def at(self, some: slice) -> "Positions":
+    def at(self, some: slice | Tensor) -> "Positions":
         """Only some of them."""
         return Positions(*(None if table is None else table[some] for table in self))
 

@@ -8,10 +8,11 @@ what the last position needs is done at the others.
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued, Standing, in_order
 from headcats.models.hooks import checked_edit, forward_options, hook_z
 from headcats.models.replay.fused import apply_norm, is_from_transformer_lens
 from headcats.models.replay.hooked_block import HookedBlock, Positions
@@ -27,11 +28,10 @@ _READ_CHUNK = 512
 
 
 @torch.no_grad()
-def record_hooked_transformer(
-    model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int
-) -> "HookedTransformerRecording":
+def record_hooked_transformer(model: HookedModel, continued: Continued, *, first: int) -> "HookedTransformerRecording":
     """As `record`, for a HookedTransformer."""
-    model.check_tokens(tokens)
+    rows = continued.rows
+    model.check_tokens(rows)
     wrapped = model.model
     if not is_from_transformer_lens(wrapped, "HookedTransformer"):
         raise Unreplayable(f"its class is {type(wrapped).__qualname__}, whose forward pass may be another")
@@ -42,15 +42,15 @@ def record_hooked_transformer(
         raise Unreplayable("its weights are quantised to 4 bits")
     if not is_from_transformer_lens(wrapped.unembed, "Unembed"):
         raise Unreplayable(f"its unembedding is a {type(wrapped.unembed).__qualname__}")
-    tokens = tokens.to(model.device)
+    rows = rows.to(model.device)
     blocks = [HookedBlock(block, layer) for layer, block in enumerate(wrapped.blocks)]
     layers, z = list[RecordedLayer](), dict[int, Tensor]()
     with model.lock:
-        residual = wrapped(tokens, stop_at_layer=0, **forward_options(wrapped, tokens))
+        residual = wrapped(rows, stop_at_layer=0, **forward_options(wrapped, rows))
         for layer, block in enumerate(blocks):
-            recorded, z[layer], residual = _computed(block, residual, first, is_last=block is blocks[-1])
+            recorded, z[layer], residual = _computed(block, residual, continued, first, is_last=block is blocks[-1])
             layers.append(recorded)
-        return HookedTransformerRecording(model, tokens, first, z, layers)
+        return HookedTransformerRecording(model, continued, first, z, layers)
 
 
 class RecordedLayer(NamedTuple):
@@ -58,10 +58,11 @@ class RecordedLayer(NamedTuple):
 
     block: HookedBlock
     positions: Positions
+    standing: Standing
     prefix: SharedPrefix
     residual: Float[Tensor, "prompt pos d_model"]
     """What the attention's output of fresh rows is added to: before the block, and in parallel blocks after the MLP.
-    In the last layer, of the last position alone.
+    In the last layer, of the positions that are read alone.
     """
 
 
@@ -69,20 +70,19 @@ class HookedTransformerRecording(Recording):
     """A run of a HookedTransformer; see `Recording`."""
 
     def __init__(
-        self, model: HookedModel, tokens: Tensor, first: int, z: dict[int, Tensor], layers: list[RecordedLayer]
+        self, model: HookedModel, continued: Continued, first: int, z: dict[int, Tensor], layers: list[RecordedLayer]
     ) -> None:
-        self.tokens, self.first, self.z = tokens, first, z
+        self.continued, self.first, self.z = continued, first, z
         self._model, self._layers = model, layers
-        self._final = self.block(len(layers) - 1, None, fresh=1, edit=None, last_only=True)[:, 0, 0]
-        self.logits = self.read(self._final)
+        self.final = self.block(len(layers) - 1, None, fresh=1, edit=None, last_only=True)[:, 0]
+        self.logits = self.read(self.final[:, 0])
 
     @torch.no_grad()
     def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
         """See `Recording.block`."""
-        block, _, _, base = self._layers[layer]
-        z_base = self.z[layer]
+        block, base, z_base = self._layers[layer].block, self._layers[layer].residual, self.z[layer]
         if last_only:
-            base, z_base = base[:, -1:], z_base[:, -1:]
+            base, z_base = (values[:, -self.continued.tail :] for values in (base, z_base))
         old = base.new_empty(len(base), 0, *base.shape[1:]) if rows is None else rows.to(base.device)
         count = old.shape[1]
         with self._model.lock:
@@ -101,13 +101,11 @@ class HookedTransformerRecording(Recording):
 
     def _attend(self, layer: int, rows: Tensor, *, out: Tensor) -> None:
         """Head outputs of changed rows, at as many last positions as `out` has."""
-        block, positions, prefix, _ = self._layers[layer]
-        normed = block.pre_attention(rows)
+        block, positions, standing, prefix, _ = self._layers[layer]
+        normed, read = block.pre_attention(rows), slice(-out.shape[2], None)
         keys, values = block.keys(normed, positions), block.values(normed)
-        if out.shape[2] < normed.shape[2]:
-            normed, positions = normed[:, :, -1:], positions.at(slice(-1, None))
-        queries = block.queries(normed, positions)
-        shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, out=out)
+        queries = block.queries(normed[:, :, read], positions.at(read))
+        shared_attention(queries, keys, values, prefix=prefix, rule=block.rule, at=standing, out=out)
 
     @torch.no_grad()
     def read(self, residual: Float[Tensor, "row d_model"]) -> Float[Tensor, "row d_vocab"]:
@@ -143,14 +141,15 @@ class HookedTransformerRecording(Recording):
 
 
 def _computed(
-    block: HookedBlock, residual: Float[Tensor, "prompt pos d_model"], first: int, *, is_last: bool
-) -> tuple[RecordedLayer, Float[Tensor, "prompt kept_pos head d_head"], Float[Tensor, "prompt pos d_model"]]:
+    block: HookedBlock, residual: Float[Tensor, "row pos d_model"], continued: Continued, first: int, *, is_last: bool
+) -> tuple[RecordedLayer, Float[Tensor, "prompt packed head d_head"], Float[Tensor, "row pos d_model"]]:
     """A layer and its z from `first` on, and the residual stream after it; after the last layer it is not computed.
 
-    The last layer's last position is computed alone: its numbers are the same, to the bit, whatever `first` is.
+    In the last layer the positions that are read are computed apart: their numbers are the same, to the bit, whatever
+    `first` is.
     """
     rows, length = residual.to(block.device).unsqueeze(1), residual.shape[1]
-    begin = length - 1 if is_last else 0
+    begin = continued.length - 1 if is_last else 0
     positions = block.positions(length)
     normed = block.pre_attention(rows)
     keys, values = block.keys(normed, positions), block.values(normed)
@@ -162,17 +161,19 @@ def _computed(
         kept_z = compact_slice(z[:, 0], slice(first - begin, None), 1)
     window = block.rule.window
     shared = slice(0 if window is None else max(0, first - window + 1), first)
-    prefix = _prefix(keys[:, 0, shared], values[:, 0, shared])
+    prompts = slice(len(continued))
+    prefix = _prefix(keys[prompts, 0, shared], values[prompts, 0, shared])
     del normed, keys, values
     before = block.before_attention_output(rows[:, :, begin:])
     base = compact_slice(before[:, 0], slice(max(first, begin) - begin, None), 1)
-    recorded = RecordedLayer(block, positions.at(slice(first, None)), prefix, base)
+    standing = continued.standing.at(slice(first, None))
+    recorded = RecordedLayer(block, positions.at(standing.places), standing, prefix, continued.pack(base))
     if not is_last:
         after = block.attention_output(z).add_(before)
         del z, before
         block.finish(after)
         residual = after[:, 0]
-    return recorded, kept_z, residual
+    return recorded, continued.pack(kept_z), residual
 
 
 def _head_outputs(
@@ -187,7 +188,8 @@ def _head_outputs(
     queries = block.queries(normed[:, :, some], positions.at(some))
     z, nothing = torch.empty_like(queries), _prefix(keys[:, 0, :0], values[:, 0, :0])
     keys, values = keys[:, :, : some.stop], values[:, :, : some.stop]
-    shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, out=z)
+    at = in_order(some.stop)
+    shared_attention(queries, keys, values, prefix=nothing, rule=block.rule, at=at, out=z)
     return z
 
 

@@ -1,14 +1,12 @@
 """Record a run of either model class, unless a replay of the model would be wrong."""
 
-from jaxtyping import Int
-from torch import Tensor
-
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued
 from headcats.models.replay.recording import Recording, Unreplayable
 
 
-def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int) -> Recording:
-    """Run prompts once and record them, to replay blocks at positions `first` and later.
+def record(model: HookedModel, continued: Continued, *, first: int) -> Recording:
+    """Run prompts and what follows them once and record them, to replay blocks at positions `first` and later.
 
     Raises Unreplayable where that cannot be done. Compare a replay with a hooked run before trusting it: a block may
     depend on the whole prompt in a way that its signature does not show.
@@ -17,10 +15,10 @@ def record(model: HookedModel, tokens: Int[Tensor, "prompt pos"], *, first: int)
     if model.model_class == "TransformerBridge":
         from headcats.models.replay.bridge import record_bridge
 
-        return record_bridge(model, tokens, first=first)
+        return record_bridge(model, continued, first=first)
     from headcats.models.replay.hooked_transformer import record_hooked_transformer
 
-    return record_hooked_transformer(model, tokens, first=first)
+    return record_hooked_transformer(model, continued, first=first)
 
 
 def is_replayable(model: HookedModel) -> bool:

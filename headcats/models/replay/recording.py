@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError
+from headcats.models.continued import Continued
 
 Rows = Float[Tensor, "prompt _row _pos d_model"]
 RowEdit = Callable[[Tensor], Tensor]
@@ -24,19 +25,21 @@ class Recording(ABC):
 
     A *row* is one variant of every prompt: the residual stream at positions `first` and later, after some head was
     replaced. Earlier positions, with their keys and values, are those of the unpatched run: a change at `first` cannot
-    reach them. The model is left unchanged, and its lock is held while it computes.
+    reach them. Positions are those of packed sequences (see `Continued`), so that a prompt and its continuations are
+    one row. The model is left unchanged, and its lock is held while it computes.
     """
 
-    tokens: Int[Tensor, "prompt all_pos"]
-    """Prompts of one length, without padding."""
+    continued: Continued
+    """Prompts of one length, without padding, and what follows them."""
     first: int
-    """First position that rows have; `tokens.shape[1] - 1` means the last position only."""
+    """First position that rows have, at most the last one of the prompts."""
     logits: Float[Tensor, "prompt d_vocab"]
-    """Logits at the last position, fp32."""
+    """Logits at the last position of the prompts, fp32."""
     z: Mapping[int, Float[Tensor, "prompt pos head d_head"]]
     """Layer -> head outputs at positions `first` and later; layers with heads only."""
+    final: Float[Tensor, "prompt tail d_model"]
+    """Residual stream after the last block, at the last position of the prompts and all after it."""
     _model: Any
-    _final: Float[Tensor, "prompt d_model"]
     _plain = True
     """Whether the readout is the last norm and the unembedding alone."""
     _columns: tuple[Tensor, Tensor, Tensor | None] | None = None
@@ -45,7 +48,7 @@ class Recording(ABC):
     @property
     def width(self) -> int:
         """Positions of a row."""
-        return self.tokens.shape[1] - self.first
+        return self.continued.packed_length - self.first
 
     @abstractmethod
     def block(self, layer: int, rows: Rows | None, *, fresh: int, edit: RowEdit | None, last_only: bool) -> Rows:
@@ -55,11 +58,12 @@ class Recording(ABC):
             layer: The block.
             rows: Residual stream before the block, of rows that changed before; None if there are none.
             fresh: Number of rows of the unpatched run to append.
-            edit: Edits z of all rows, the fresh ones last; with `last_only`, at the last position only.
-            last_only: Return the last position only, and skip the others where possible; always so for the last block.
+            edit: Edits z of all rows, the fresh ones last; with `last_only`, at the returned positions only.
+            last_only: Return the last position of the prompts and those after it alone, and skip the others where
+                possible; always so for the last block.
 
         Returns:
-            Residual stream after the block, `[prompt, row, pos, d_model]`, where `pos` has size 1 if `last_only`.
+            Residual stream after the block, `[prompt, row, pos, d_model]`.
         """
 
     @abstractmethod
@@ -76,7 +80,7 @@ class Recording(ABC):
         with self._model.lock:
             if self._columns is None or not torch.equal(self._columns[0], ids):
                 self._columns = (ids.clone(), *self._unembedding(ids))
-                logits = self._dot(self._final.unsqueeze(1), *self._columns[1:])[:, 0]
+                logits = self._dot(self.final[:, :1], *self._columns[1:])[:, 0]
                 expected = self.logits.gather(1, ids.to(self.logits.device))
                 self._plain_columns = reads_alike(logits, expected, self._model.dtype)
             return self._dot(residual, *self._columns[1:]) if self._plain_columns else None

@@ -11,6 +11,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from headcats.models.continued import Standing
+
 # Number of scores held at once: on CPUs a few MB that fit into the cache, elsewhere limited by memory.
 _SCORES_ON_CPU = 2**20
 _SCORES = 2**26
@@ -47,13 +49,14 @@ def shared_attention(
     *,
     prefix: SharedPrefix,
     rule: AttentionRule,
+    at: Standing,
     out: Float[Tensor, "prompt row query head d_head"],
 ) -> None:
-    """Head outputs of causal attention over the shared and a row's own positions, written into `out`.
+    """Head outputs of attention over the shared and a row's own positions, written into `out`.
 
-    The queries are those of a row's last `query` positions.
+    The queries are those of a row's last `query` positions; `at` says which of its own positions each one sees.
     """
-    visible = _visible(queries.shape[2], keys.shape[2], prefix.keys.shape[2], rule.window)
+    visible = _visible(queries.shape[2], prefix.keys.shape[2], at, rule.window)
     if visible is not None:
         visible = visible.to(queries.device)
     if not prefix.keys.shape[2] and rule.cap is None and rule.sinks is None:
@@ -68,8 +71,8 @@ def shared_attention(
         prompt = slice(start, start + some_prompts)
         part = SharedPrefix(prefix.keys[prompt], prefix.values[prompt])
         for begin in range(0, rows, some_rows):
-            at = prompt, slice(begin, begin + some_rows)
-            out[at] = _shared_attention(queries[at], keys[at], values[at], part, rule, visible)
+            some = prompt, slice(begin, begin + some_rows)
+            out[some] = _shared_attention(queries[some], keys[some], values[some], part, rule, visible)
 
 
 def _shared_attention(
@@ -120,9 +123,13 @@ def _plain_attention(
     return z.transpose(1, 2).unflatten(0, queries.shape[:2])
 
 
-def _visible(query: int, own: int, shared: int, window: int | None) -> Bool[Tensor, "query column"] | None:
+def _visible(query: int, shared: int, at: Standing, window: int | None) -> Bool[Tensor, "query column"] | None:
     """Which of the shared and own positions each query sees; None: all of them."""
-    if query == 1 and (window is None or shared + own <= window):
+    sees, places = at.sees[-query:], at.places[-query:]
+    if bool(sees.all()) and (window is None or shared + len(at.places) <= window):
         return None
-    behind = torch.arange(shared + own - query, shared + own)[:, None] - torch.arange(shared + own)
-    return (behind >= 0) if window is None else (behind >= 0) & (behind < window)
+    visible = torch.cat([sees.new_ones(query, shared), sees], 1)
+    if window is None:
+        return visible
+    first = int(at.places[0])
+    return visible & (places[:, None] - torch.cat([torch.arange(first - shared, first), at.places]) < window)

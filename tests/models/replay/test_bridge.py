@@ -9,6 +9,7 @@ from toys import LAYOUTS, random_tokens, tiny_model
 from transformers.activations import NewGELUActivation
 
 from headcats.models.adapter import HookedModel, adapt
+from headcats.models.continued import Continued
 from headcats.models.replay.block_arguments import FixedPrefix
 from headcats.models.replay.bridge import _Run, record_bridge
 from headcats.models.replay.recording import Unreplayable
@@ -33,7 +34,7 @@ def positions_of(model: HookedModel, hook: str, *, first: int) -> list[int]:
     point = model.model.hook_dict[hook]
     handle = point.register_forward_hook(lambda module, args, output: seen.append(output.shape[1]))
     try:
-        record_bridge(model, TOKENS, first=first)
+        record_bridge(model, Continued.alone(TOKENS), first=first)
     finally:
         handle.remove()
     return seen
@@ -42,7 +43,7 @@ def positions_of(model: HookedModel, hook: str, *, first: int) -> list[int]:
 @pytest.mark.parametrize("first", FIRSTS)
 def test_it_is_the_models_own_run(model: HookedModel, first: int) -> None:
     logits, z = model.capture(TOKENS)
-    recording = record_bridge(model, TOKENS, first=first)
+    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
     assert (recording.logits - logits).abs().max() < 1e-5
     assert list(recording.z) == list(model.layers)
     for layer in model.layers:
@@ -58,7 +59,7 @@ def test_the_last_block_does_what_is_read_and_no_more(model: HookedModel, first:
 
 
 def test_a_single_token(model: HookedModel) -> None:
-    recording = record_bridge(model, TOKENS[:, :1], first=0)
+    recording = record_bridge(model, Continued.alone(TOKENS[:, :1]), first=0)
     logits, z = model.capture(TOKENS[:, :1])
     assert (recording.logits - logits).abs().max() < 1e-5
     assert (recording.z[0] - z[0]).abs().max() < 1e-5
@@ -67,9 +68,9 @@ def test_a_single_token(model: HookedModel) -> None:
 @pytest.mark.parametrize("first", FIRSTS)
 def test_keys_and_values_of_the_last_block_are_those_of_a_whole_run(model: HookedModel, first: int) -> None:
     layer = model.layers[-1]
-    found = record_bridge(model, TOKENS, first=first)._prefixes[layer]
+    found = record_bridge(model, Continued.alone(TOKENS), first=first)._prefixes[layer]
     # In a run of one token more, no other position is the last.
-    whole = record_bridge(model, torch.cat([TOKENS, TOKENS[:, :1]], 1), first=LENGTH)._prefixes[layer]
+    whole = record_bridge(model, Continued.alone(torch.cat([TOKENS, TOKENS[:, :1]], 1)), first=LENGTH)._prefixes[layer]
     for part, expected in zip(found, whole, strict=True):
         assert part.shape[-2] == first
         assert torch.allclose(part, expected[..., :first, :], atol=1e-5)
@@ -84,7 +85,7 @@ def test_formulas_of_activations_are_not_run(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("the formula was run")
 
     monkeypatch.setattr(NewGELUActivation, "forward", refuses)
-    recording = record_bridge(model, TOKENS, first=LENGTH - 1)
+    recording = record_bridge(model, Continued.alone(TOKENS), first=LENGTH - 1)
     recording.block(0, None, fresh=2, edit=None, last_only=False)
     with pytest.raises(AssertionError, match="formula"):
         model.logits(TOKENS)
@@ -101,9 +102,9 @@ def test_nothing_is_left_on_the_model(model: HookedModel, fails: bool, monkeypat
 
         monkeypatch.setattr("headcats.models.replay.bridge.compact_slice", broken)
         with pytest.raises(RuntimeError, match="broken"):
-            record_bridge(model, TOKENS, first=LENGTH - 1)
+            record_bridge(model, Continued.alone(TOKENS), first=LENGTH - 1)
     else:
-        record_bridge(model, TOKENS, first=LENGTH - 1)
+        record_bridge(model, Continued.alone(TOKENS), first=LENGTH - 1)
     assert torch_hooks(model) == before
     assert ["forward" in vars(module) for module in model.model.modules()] == own
     assert not model.logits(TOKENS).isnan().any()
@@ -116,7 +117,7 @@ def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
     monkeypatch.setattr(FixedPrefix, "update", lambda self, keys, values, *_, **__: (keys, values))
     assert positions_of(model, f"blocks.{model.layers[-1]}.mlp.hook_out", first=first) == [LENGTH, LENGTH]
     logits, z = model.capture(TOKENS)
-    recording = record_bridge(model, TOKENS, first=first)
+    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
     assert (recording.logits - logits).abs().max() < 1e-5
     assert all((recording.z[layer] - z[layer][:, first:]).abs().max() < 1e-5 for layer in model.layers)
 
@@ -126,20 +127,20 @@ def test_a_block_that_keeps_its_keys_to_itself_is_run_whole(
 def test_keys_in_fp32_beside_values_in_16_bits(first: int, dtype: torch.dtype) -> None:
     """The norm of OLMo-2's keys gives fp32."""
     model = adapt(tiny_bridge.__wrapped__("olmo2").to(dtype))  # tests share the one that is kept
-    recording = record_bridge(model, TOKENS, first=first)
+    recording = record_bridge(model, Continued.alone(TOKENS), first=first)
     recording.block(0, None, fresh=2, edit=None, last_only=False)
     logits = model.logits(TOKENS)
     assert (recording.logits - logits).abs().max() < 0.05 * logits.abs().max()
 
 
 def test_a_recording_does_not_hold_the_cache(model: HookedModel) -> None:
-    recording = record_bridge(model, TOKENS, first=LENGTH - 1)
+    recording = record_bridge(model, Continued.alone(TOKENS), first=LENGTH - 1)
     assert recording._arguments[0]._cache.layers == []
 
 
 def test_blocks_that_run_in_another_order_are_refused(model: HookedModel) -> None:
     with (
         pytest.raises(Unreplayable, match="blocks do not run"),
-        _Run(list(model.model.blocks)[::-1], TOKENS, LENGTH - 1),
+        _Run(list(model.model.blocks)[::-1], Continued.alone(TOKENS), LENGTH - 1),
     ):
         model.logits(TOKENS)

@@ -17,6 +17,7 @@ from models.replay.hooked_layouts import (
 from toys import random_tokens, word_tokenizer
 
 from headcats.models.adapter import HookedModel
+from headcats.models.continued import Continued
 from headcats.models.replay import hooked_block, hooked_transformer, shared_attention
 from headcats.models.replay.hooked_transformer import record_hooked_transformer
 from headcats.models.replay.recording import Recording
@@ -100,7 +101,7 @@ def hooked(model: HookedModel, new: dict[int, torch.Tensor], first: int, tokens:
 @pytest.mark.parametrize("first", FIRSTS)
 def test_every_head_alone(model: HookedModel, first: int, record_property: Any) -> None:
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     found, expected = read(recording, grow(recording, new)), hooked(model, new, first)
     difference = float((found - expected).abs().max())
     record_property("largest difference", difference)
@@ -114,14 +115,14 @@ def test_exact_in_float64(layout: str) -> None:
     # What differs in fp32 is rounding. (Experts of TransformerLens are fp32 whatever the configuration says.)
     model = HookedModel(build_hooked(layout, dtype=torch.float64))
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=4)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
     assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("first", [LAST, 4])
 def test_last_positions_alone_are_the_last_of_all(model: HookedModel, first: int) -> None:
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     assert (grow(recording, new) - grow(recording, new, cut=False)).abs().max() <= TOLERANCE
 
 
@@ -130,7 +131,7 @@ def test_rows_are_changed_again(model: HookedModel, first: int) -> None:
     # Two rows: heads 0 and 1 of layer 0 and head 2 of layer 1; head 3 of layer 1 and heads 0 and 2 of layer 2.
     new = replacements(model)
     plan: list[tuple[dict[int, list[int]], int]] = [({0: [0, 1]}, 1), ({0: [2], 1: [3]}, 1), ({1: [0, 2]}, 0)]
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     rows = None
     for layer, (changes, fresh) in enumerate(plan):
 
@@ -149,7 +150,7 @@ def test_rows_are_changed_again(model: HookedModel, first: int) -> None:
 
 @pytest.mark.parametrize("first", FIRSTS)
 def test_rows_without_edit_are_the_unpatched_run(model: HookedModel, first: int) -> None:
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     logits, z = model.capture(TOKENS)
     assert (recording.logits - logits).abs().max() <= TOLERANCE
     assert recording.logits.dtype == torch.float32
@@ -162,7 +163,7 @@ def test_rows_without_edit_are_the_unpatched_run(model: HookedModel, first: int)
 
 
 def test_blocks_do_not_change_their_rows(model: HookedModel) -> None:
-    recording = record_hooked_transformer(model, TOKENS, first=6)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=6)
     rows = recording.block(0, None, fresh=2, edit=None, last_only=False)
     for last_only in (False, True):
         before = rows.clone()
@@ -177,7 +178,7 @@ def test_blocks_do_not_change_their_rows(model: HookedModel) -> None:
 def test_in_parts(layout: str, first: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = hooked_layout(layout)
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     expected = grow(recording, new)
     monkeypatch.setattr(shared_attention, "_SCORES_ON_CPU", limit)
     monkeypatch.setattr(hooked_block, "_MLP_CHUNK", 5)
@@ -187,7 +188,7 @@ def test_in_parts(layout: str, first: int, limit: int, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("layout", ["gpt2", "gemma2", "no_norms"])
 def test_some_logits(layout: str) -> None:
     model = hooked_layout(layout)
-    recording = record_hooked_transformer(model, TOKENS, first=LAST)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=LAST)
     residual = grow(recording, replacements(model))
     for seed in range(2):
         ids = torch.randint(60, (3, 2), generator=torch.Generator().manual_seed(seed))
@@ -211,7 +212,7 @@ def test_long_prompts_of_models_that_extend_their_tables() -> None:
     model = HookedModel(build_hooked("llama", n_ctx=2060))
     tokens = random_tokens(1, 2055)
     new = replacements(model, tokens)
-    recording = record_hooked_transformer(model, tokens, first=2053)
+    recording = record_hooked_transformer(model, Continued.alone(tokens), first=2053)
     edit = {N_LAYERS - 1: put_in(new[N_LAYERS - 1], [1], 2053)}
     assert (read(recording, grow(recording, new))[:, -3] - model.logits(tokens, edits=edit)).abs().max() <= TOLERANCE
 
@@ -221,7 +222,7 @@ def test_a_single_prompt_and_short_ones(layout: str) -> None:
     model = hooked_layout(layout)
     for tokens, first in ((TOKENS[:1], 4), (TOKENS[:1], LAST), (TOKENS[:, :1], 0), (TOKENS[:2, :2], 1)):
         new = replacements(model, tokens)
-        recording = record_hooked_transformer(model, tokens, first=first)
+        recording = record_hooked_transformer(model, Continued.alone(tokens), first=first)
         difference = read(recording, grow(recording, new)) - hooked(model, new, first, tokens)
         assert difference.abs().max() <= TOLERANCE
 
@@ -229,7 +230,7 @@ def test_a_single_prompt_and_short_ones(layout: str) -> None:
 @pytest.mark.parametrize("layout", ["gpt2", "gptj", "mistral"])
 def test_little_is_kept(layout: str) -> None:
     tokens = random_tokens(1, 40)
-    recording = record_hooked_transformer(hooked_layout(layout), tokens, first=39)
+    recording = record_hooked_transformer(hooked_layout(layout), Continued.alone(tokens), first=39)
     for layer in recording._layers:
         for value in (layer.residual, layer.prefix.keys, layer.prefix.values):
             assert value.untyped_storage().nbytes() == value.numel() * value.itemsize
@@ -246,7 +247,7 @@ def test_left_padding_tokenizers(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = TOKENS.clone()
     tokens[:, :2] = model.model.tokenizer.pad_token_id
     new = replacements(model, tokens)
-    recording = record_hooked_transformer(model, tokens, first=5)
+    recording = record_hooked_transformer(model, Continued.alone(tokens), first=5)
     assert (read(recording, grow(recording, new)) - hooked(model, new, 5, tokens)).abs().max() <= TOLERANCE
 
 
@@ -262,18 +263,19 @@ def test_an_mlp_of_the_user_is_called() -> None:
     model = HookedModel(build_hooked("gpt2"))
     model.model.blocks[1].mlp = _Doubling()
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=4)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
     assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() <= TOLERANCE
 
 
 def test_changed_weights_are_used() -> None:
     # Nothing of a model outlives a recording: a change that no version counter shows is not missed.
     model = HookedModel(build_hooked("llama"))
-    record_hooked_transformer(model, TOKENS, first=4).block(0, None, fresh=1, edit=None, last_only=False)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
+    recording.block(0, None, fresh=1, edit=None, last_only=False)
     for parameter in model.model.parameters():
         parameter.data.mul_(1.1)
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=4)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=4)
     assert (read(recording, grow(recording, new)) - hooked(model, new, 4)).abs().max() <= TOLERANCE
 
 
@@ -285,7 +287,7 @@ def test_bfloat16(layout: str, first: int, monkeypatch: pytest.MonkeyPatch) -> N
     model = HookedModel(build_hooked(layout, dtype=torch.bfloat16))
     assert model.dtype == torch.bfloat16
     new = replacements(model)
-    recording = record_hooked_transformer(model, TOKENS, first=first)
+    recording = record_hooked_transformer(model, Continued.alone(TOKENS), first=first)
     monkeypatch.setattr(hooked_transformer, "_READ_CHUNK", 5)
     found, own = read(recording, grow(recording, new)), hooked(model, new, first)
     truth = hooked(exact, {layer: value.float() for layer, value in new.items()}, first)

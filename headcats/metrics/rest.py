@@ -1,0 +1,80 @@
+"""What the tokens of an answer after its first add to a metric."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from headcats.errors import ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Rest:
+    """Sums over the tokens of each row's answers after the first, given those before them; 0 for one token.
+
+    Attributes:
+        answer: Log-probability of the later tokens of the answer, in nats, `[row]`.
+        distractor: The same of the distractor.
+        rank: Of the answer, -ln(1 + number of tokens with a larger logit): 0 if each later token is on top.
+    """
+
+    answer: Float[Tensor, "*row"]
+    distractor: Float[Tensor, "*row"]
+    rank: Float[Tensor, "*row"]
+
+    def select(self, rows: slice | Int[Tensor, " place"]) -> "Rest":
+        """Some of the rows."""
+        return self if self is NO_REST else Rest(self.answer[rows], self.distractor[rows], self.rank[rows])
+
+    def to(self, device: torch.device) -> "Rest":
+        """The same on another device."""
+        if self is NO_REST:
+            return self
+        return Rest(self.answer.to(device), self.distractor.to(device), self.rank.to(device))
+
+
+NO_REST = Rest(*torch.zeros(3))
+"""Every answer is one token. Adding it changes no number, not even its last bit."""
+
+
+def later_scores(
+    read: Callable[[Int[Tensor, " place"]], Float[Tensor, "place vocab"]],
+    predicted: Int[Tensor, "*row step"],
+    *,
+    at_a_time: int,
+    ranked: bool,
+) -> tuple[Float[Tensor, "*row"], Float[Tensor, "*row"]]:
+    """Log-probability of `predicted`, summed over steps, and the sum of -ln(1 + number of tokens with a larger logit).
+
+    -1 stands where an answer has ended. `read` gives the logits, in fp32, of some places of `predicted.flatten()`; they
+    are read `at_a_time`, and only where there is a token. Without `ranked`, ranks are 0. NaN logits are a ModelError.
+    """
+    flat = predicted.flatten()
+    places = (flat >= 0).nonzero().flatten()
+    scores = [_of_tokens(read(part), flat[part], ranked=ranked) for part in places.split(at_a_time)]
+    log_probs, ranks = (torch.cat(parts) for parts in zip(*scores, strict=True))
+    if bool(log_probs.isnan().any()):
+        raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
+    index = places.to(log_probs.device)
+    log_prob, rank = (
+        values.new_zeros(len(flat)).index_put((index,), values).view(predicted.shape).sum(-1)
+        for values in (log_probs, ranks)
+    )
+    return log_prob, rank
+
+
+def _of_tokens(
+    logits: Float[Tensor, "place vocab"], tokens: Int[Tensor, " place"], *, ranked: bool
+) -> tuple[Float[Tensor, " place"], Float[Tensor, " place"]]:
+    own = logits.gather(-1, tokens.to(logits.device)[:, None])
+    log_prob = own[:, 0] - logits.logsumexp(-1)
+    return log_prob, -torch.log1p((logits > own).sum(-1).float()) if ranked else torch.zeros_like(log_prob)
+
+
+def joined_rest(parts: Sequence[Rest]) -> Rest:
+    """The rest of all rows, part after part."""
+    if all(part is NO_REST for part in parts):
+        return NO_REST
+    return Rest(*(torch.cat([getattr(part, name) for part in parts]) for name in ("answer", "distractor", "rank")))

@@ -1,0 +1,63 @@
+"""Token ids that a script hands in, as the fields of a batch of prompts."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from headcats.errors import DataError
+
+
+def second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:
+    """The fields `second` and `second_tasks`, none if no prompt has a second corruption."""
+    if second is None:
+        return {}
+    ids = token_ids("second", second, "[prompt, pos]")
+    if ids.shape != corrupted.shape:
+        return {"second": ids, "second_tasks": ("second",) * len(ids)}  # refused by `_check`
+    differs = (ids != corrupted.to(ids.device)).any(1).tolist()
+    return {"second": ids, "second_tasks": tuple("second" if row else "" for row in differs)} if any(differs) else {}
+
+
+def given_answers(answer: Any, distractor: Any) -> dict[str, Any]:
+    """The fields of answers of one token, `[prompt]`, or of several."""
+    given = {"answer": answer, "distractor": distractor}
+    if all(_has_tokens(value) for value in given.values()):
+        rows = {name: [token_ids(name, row, "[token]").tolist() for row in value] for name, value in given.items()}
+        # A tensor or array has as many tokens in every row; -1 stands behind the end of shorter answers.
+        rows = {name: [[i for i in row if i != -1] for row in of_name] for name, of_name in rows.items()}
+        if empty := [name for name, of_name in rows.items() if not all(of_name)]:
+            raise DataError(f"{empty[0]} must hold at least one token id per prompt.")
+        return answer_fields(rows["answer"], rows["distractor"])
+    return {name: token_ids(name, value, "[prompt]") for name, value in given.items()}
+
+
+def _has_tokens(value: Any) -> bool:
+    if isinstance(value, Sequence):
+        return len(value) > 0 and isinstance(value[0], Sequence | Tensor)
+    return getattr(value, "ndim", 1) == 2
+
+
+def answer_fields(answers: Sequence[Sequence[int]], distractors: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """The fields of a batch that hold answers and distractors, given the token ids of each."""
+    fields: dict[str, Any] = {}
+    longest = max(map(len, (*answers, *distractors)))
+    for name, rows in (("answer", answers), ("distractor", distractors)):
+        fields[name] = torch.tensor([ids[0] for ids in rows])
+        if longest > 1:
+            fields[f"{name}_rest"] = torch.tensor([[*ids[1:], *[-1] * (longest - len(ids))] for ids in rows])
+    return fields
+
+
+def token_ids(name: str, value: Any, axes: str) -> Tensor:
+    """Token ids as a tensor with these axes; a DataError, which calls them `name`, for anything else."""
+    try:
+        tensor = torch.as_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} token ids must form a rectangular array of integers: {error}") from None
+    if tensor.ndim != len(axes.split()) or not tensor.numel():
+        raise DataError(f"{name} token ids must be {axes} with at least one entry; got shape {tuple(tensor.shape)}.")
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise DataError(f"{name} token ids must be integers; got {tensor.dtype}.")
+    return tensor.to(torch.int64)
