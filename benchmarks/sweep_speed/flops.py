@@ -87,6 +87,30 @@ def last_position(shape: Shape, *, prompts: int, length: int, whole_vocabulary: 
     return prompts * (total + shape.n_layers * shape.n_heads * readout)
 
 
+def unpatched_answers(shape: Shape, *, prompts: int, length: int, steps: int) -> int:
+    """As `unpatched`, with `steps` tokens of an answer and as many of a distractor behind every prompt.
+
+    A prompt is run once for both; later tokens look at it and at those before them, and need the whole vocabulary.
+    """
+    c = Costs.of(shape)
+    later = sum(c.attention(length + step + 1) + c.mlp for step in range(steps))
+    in_all_layers = 2 * shape.n_layers * later + 2 * steps * c.vocabulary
+    return unpatched(shape, prompts=prompts, length=length, whole_vocabulary=False) + prompts * in_all_layers
+
+
+def answers(shape: Shape, *, prompts: int, length: int, steps: int) -> int:
+    """Every head replaced at the last position of prompts that two answers follow; the unpatched run is not counted.
+
+    A head's row starts as in `last_position`; from the next layer on, `steps` tokens of either answer change with it.
+    """
+    c = Costs.of(shape)
+    later = sum(c.attention(length + step + 1) + c.mlp for step in range(steps))
+    grown = shape.n_heads * sum(range(shape.n_layers))
+    readout = len(shape.heads) * 2 * steps * c.vocabulary
+    of_prompts = last_position(shape, prompts=prompts, length=length, whole_vocabulary=False)
+    return of_prompts + prompts * (2 * grown * later + readout)
+
+
 def suffix(shape: Shape, *, prompts: int, length: int, first: int, whole_vocabulary: bool) -> int:
     """Every head replaced at positions `first` and later, given keys and values before them of the unpatched run.
 

@@ -17,7 +17,6 @@ from torch import Tensor
 from torch.profiler import ProfilerActivity, profile
 
 import headcats
-from headcats.metrics import measure
 from headcats.models.adapter import HookedModel
 from sweep_speed import peak, report
 from sweep_speed.clock import clocked, gemm_rate, timings
@@ -134,7 +133,7 @@ def _rows(
         rates = f"{before / 1e9:.0f} GFLOP/s before and {after / 1e9:.0f} after"
         warnings.warn(f"{shape}, {work}: GEMM {rates}. The machine is busy: do not keep these seconds.", stacklevel=2)
     expected = made["transformer_lens"].found.values
-    unpatched = measure((job.work.metric,), job.runs.corrupted.logits, job.targets)[0].cpu()
+    unpatched = job.runs.measured((job.work.metric,), job.runs.corrupted)[0].cpu()
     return [
         Row(
             shape=shape,

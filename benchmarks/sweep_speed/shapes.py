@@ -111,8 +111,11 @@ def random_hooked_model(
     return adapt(bridge.eval())
 
 
-def random_batch(shape: Shape, *, length: int, shared: float, seed: int = 0) -> PromptBatch:
-    """Random prompts; the first `shared` of their tokens, and the last one, are the same in clean and corrupted."""
+def random_batch(shape: Shape, *, length: int, shared: float, answer: int = 1, seed: int = 0) -> PromptBatch:
+    """Random prompts; the first `shared` of their tokens, and the last one, are the same in clean and corrupted.
+
+    Answers and distractors are random too, of `answer` tokens each.
+    """
     draws = torch.Generator().manual_seed(seed)
     clean, corrupted = (torch.randint(1, shape.d_vocab, (shape.prompts, length), generator=draws) for _ in range(2))
     same = round(shared * length)
@@ -120,9 +123,9 @@ def random_batch(shape: Shape, *, length: int, shared: float, seed: int = 0) -> 
     corrupted[:, -1] = clean[:, -1]
     # Otherwise a prompt may by chance share one token more than it was asked to.
     corrupted[:, same] = 1 + clean[:, same] % (shape.d_vocab - 1)
-    answer = torch.randint(1, shape.d_vocab, (shape.prompts,), generator=draws)
-    distractor = 1 + (answer + shape.d_vocab // 2) % (shape.d_vocab - 1)
-    return PromptBatch.from_tokens(clean, corrupted, answer, distractor)
+    answers = torch.randint(1, shape.d_vocab, (shape.prompts, answer), generator=draws)
+    distractors = 1 + (answers + shape.d_vocab // 2) % (shape.d_vocab - 1)
+    return PromptBatch.from_tokens(clean, corrupted, answers, distractors)
 
 
 def _tokenizer() -> PreTrainedTokenizerFast:

@@ -20,6 +20,7 @@ from headcats.models.head import Head
 from headcats.models.hooks import hook_z
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.engine import measure_sets
+from headcats.sweeps.later_tokens import rest_of_rows
 from headcats.sweeps.paths import Choice
 from headcats.sweeps.reference import as_reference
 from headcats.sweeps.runs import BaseRuns
@@ -66,20 +67,22 @@ class Side:
 def transformer_lens(job: Job) -> Found:
     """`get_act_patch_attn_head_out_all_pos`; at the last position alone through its own `patch_setter` argument."""
     rows: list[Tensor] = []
+    continued, last = job.batch.continued("corrupted"), job.length - 1
 
     def metric(logits: Tensor) -> Tensor:
-        value = measure((job.work.metric,), logits[:, -1], job.targets)[0]
+        rest = rest_of_rows(continued, logits[:, job.length :], ranked=False)
+        value = measure((job.work.metric,), logits[: len(continued), last], job.targets, rest=rest)[0]
         rows.append(value.cpu())
         return value.mean()
 
     def set_last(corrupted: Tensor, index: Any, clean: Tensor) -> Tensor:
-        corrupted[:, -1, index[1]] = clean[:, -1, index[1]]
+        corrupted[:, last, index[1]] = clean[:, last, index[1]]
         return corrupted
 
     options = {"patch_setter": set_last} if job.work.positions == "last" else {}
     patching.get_act_patch_attn_head_out_all_pos(
         job.model.model,
-        job.batch.corrupted.to(job.model.device),
+        continued.rows.to(job.model.device),
         job.cache,
         metric,
         index_axis_names=None,
@@ -178,15 +181,16 @@ def _placed(job: Job, values: Float[Tensor, "prompt done"]) -> Float[Tensor, "pr
 
 def _every_forward(job: Job) -> int:
     """All logits: TransformerLens' patching and the loop over single prompts ask for no less."""
-    return _forwards(job, logits=job.length)
+    return _forwards(job, logits=job.row)
 
 
 def _hooked_forwards(job: Job) -> int:
-    return _forwards(job, logits=1 if job.model.model_class == "TransformerBridge" else job.length)
+    return _forwards(job, logits=job.work.answer)
 
 
 def _forwards(job: Job, *, logits: int) -> int:
-    each = flops.forward(job.shape, prompts=len(job.batch), length=job.length, logits=logits)
+    rows = len(job.batch.continued("corrupted").rows)
+    each = flops.forward(job.shape, prompts=rows, length=job.row, logits=logits)
     return len(job.shape.heads) * each
 
 
@@ -194,6 +198,9 @@ def _replays(job: Job, *, unpatched: int) -> int:
     """Rows of the algorithm that fits, and `unpatched` runs beside them."""
     pair = metric_traits(job.work.metric).reads == "pair"
     sizes: dict[str, Any] = {"prompts": len(job.batch), "length": job.length, "whole_vocabulary": not pair}
+    if job.work.answer > 1:
+        several: dict[str, int] = {"prompts": len(job.batch), "length": job.length, "steps": job.work.answer - 1}
+        return unpatched * flops.unpatched_answers(job.shape, **several) + flops.answers(job.shape, **several)
     runs = unpatched * flops.unpatched(job.shape, **sizes)
     if job.first == job.length - 1:
         return runs + flops.last_position(job.shape, **sizes)

@@ -31,6 +31,7 @@ class Work:
         length: Tokens of a prompt; None takes the shape's own.
         shared: Share of the first tokens that are the same in the clean and the corrupted prompt.
         one_by_one: Whether the loop over single prompts is timed too.
+        answer: Tokens of answers and distractors.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Work:
     length: int | None = None
     shared: float = 0.0
     one_by_one: bool = False
+    answer: int = 1
 
 
 WORKS = {
@@ -47,6 +49,7 @@ WORKS = {
     "last-16": Work("last position, 16 tokens", length=16),
     "last-128": Work("last position, 128 tokens", length=128),
     "last-256": Work("last position, 256 tokens", length=256),
+    "answers": Work("last position, answers of 3 tokens", answer=3),
     "all-shared": Work("all positions, 2/3 of the tokens shared", positions="all", shared=2 / 3),
     "all": Work("all positions, nothing shared", positions="all"),
 }
@@ -83,10 +86,15 @@ class Job:
         """Tokens of a prompt."""
         return self.work.length or self.shape.length
 
+    @property
+    def row(self) -> int:
+        """Tokens of a prompt with all of an answer but its last."""
+        return self.length + self.work.answer - 1
+
     @cached_property
     def batch(self) -> PromptBatch:
         """The prompts."""
-        return random_batch(self.shape, length=self.length, shared=self.work.shared)
+        return random_batch(self.shape, length=self.length, shared=self.work.shared, answer=self.work.answer)
 
     @cached_property
     def runs(self) -> BaseRuns:
@@ -108,10 +116,11 @@ class Job:
 
     @cached_property
     def cache(self) -> Any:
-        """TransformerLens' cache of the clean run; only z, which is all that patching reads."""
+        """TransformerLens' cache of the clean run, each answer behind its prompt; only z, which is all it reads."""
         names = [hook_z(layer) for layer in range(self.shape.n_layers)]
+        rows = self.batch.continued("clean").rows
         with torch.no_grad():
-            return self.model.model.run_with_cache(self.batch.clean.to(self.model.device), names_filter=names)[1]
+            return self.model.model.run_with_cache(rows.to(self.model.device), names_filter=names)[1]
 
     @property
     def targets(self) -> Targets:
