@@ -5,7 +5,7 @@ from toys import D_VOCAB, word_tokenizer
 
 from headcats.errors import DataError
 from headcats.methods.ov_relation.pairs import single_tokens
-from headcats.prompts.encode import UNKNOWN_WORD
+from headcats.prompts.answers import UNKNOWN_WORD
 
 
 class Spaced:
