@@ -15,7 +15,7 @@ def make(**options):
 
 def test_defaults():
     study = make()
-    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0)
+    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0, answers="whole")
     assert [spec.label for spec in study.methods] == [
         "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
     ]  # fmt: skip
