@@ -190,6 +190,7 @@ UNKNOWN = {
     "metric": (["run", "--metrics", "logits"], "Unknown metric 'logits'. Did you mean 'logit_diff'"),
     "template": (["validate", "--template", "arow"], "Unknown template 'arow'. Did you mean 'arrow'"),
     "corruption": (["validate", "--corruption", "shuffled"], "Unknown corruption 'shuffled'. Did you mean 'shuffled_l"),
+    "answers": (["validate", "--answers", "hole"], "Unknown answers 'hole'. Did you mean 'whole'"),
     "number": (["run", "--n-prompts", "1"], "n_prompts must be a whole number of at least 2; got 1"),
     "dtype": (["run", "--dtype", "float31"], "Unknown dtype 'float31'. Did you mean 'float32'"),
     "backend": (["run", "--backend", "brigde"], "Expected backend 'bridge' or 'hooked'; got 'brigde'"),
@@ -779,7 +780,7 @@ def test_defaults_of_the_command_are_those_of_the_function():
     for name in ("suite", "seed"):
         assert DEFAULTS[name] == run[name].default
     assert DEFAULTS["methods"] is DEFAULTS["n_prompts"] is None
-    for name in ("n_demos", "template", "corruption"):
+    for name in ("n_demos", "template", "corruption", "answers"):
         assert DEFAULTS[name] == planned[name].default
     assert run["n_prompts"].default == DEFAULT_PROMPTS >= 32
 

@@ -8,6 +8,7 @@ import typer
 
 from headcats.cli import completion
 from headcats.errors import OptionError
+from headcats.prompts.answers import ANSWERS
 
 # ------------------------------------------------------------------------------------------------ finished results
 Folder = Annotated[Path, typer.Argument(help="A results folder.", autocompletion=completion.results_folders)]
@@ -58,6 +59,8 @@ Corruption = Annotated[
         "--corruption", help="other_task (default) or shuffled_labels.", autocompletion=completion.one_of(*_CORRUPTIONS)
     ),
 ]
+_ANSWERS = "whole (default), first_token, or single (answers of several tokens are dropped)."
+Answers = Annotated[str | None, typer.Option("--answers", help=_ANSWERS, autocompletion=completion.one_of(*ANSWERS))]
 _METRICS = "Metrics, separated by commas; default: logit_diff (log_prob with --corruption shuffled_labels)."
 Metrics = Annotated[str | None, typer.Option("--metrics", help=_METRICS, autocompletion=completion.metrics)]
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]

@@ -49,6 +49,7 @@ def run_command(
     n_demos: arguments.NDemos = None,
     template: arguments.Template = None,
     corruption: arguments.Corruption = None,
+    answers: arguments.Answers = None,
     seed: arguments.Seed = None,
     min_accuracy: arguments.MinAccuracy = None,
     device: arguments.Device = None,
@@ -112,8 +113,7 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
         f"without any, answered in sentences, which {', '.join(default_methods(name))} reads. Name another suite, such "
-        f"as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']} (then tasks whose "
-        "answers have several tokens are skipped)."
+        f"as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']}."
     )
 
 

@@ -19,6 +19,7 @@ def validate_command(
     n_demos: arguments.NDemos = None,
     template: arguments.Template = None,
     corruption: arguments.Corruption = None,
+    answers: arguments.Answers = None,
     seed: arguments.Seed = None,
     min_accuracy: arguments.MinAccuracy = None,
     device: arguments.Device = None,
@@ -56,6 +57,7 @@ def validate_command(
     if as_json:
         put(entries)
     else:
-        tell(validation_findings(entries, f"{loaded.name}: {study['suite']}", corruption=study["corruption"]))
+        plan = {name: study[name] for name in ("corruption", "answers")}
+        tell(validation_findings(entries, f"{loaded.name}: {study['suite']}", **plan))
     if all(entry["refusal"] for entry in entries.values()):
         raise typer.Exit(NOTHING_USABLE)

@@ -3,17 +3,22 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 
 from headcats.errors import DataError
+from headcats.prompts.answers import ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
 from headcats.prompts.batch import Labels, PromptBatch
-from headcats.prompts.pair import PromptPair, Span, WordPair
+from headcats.prompts.labels import token_labels
+from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
 from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
 
-UNKNOWN_WORD = "word unknown to the tokenizer"
+# Behind the end of an answer that is shorter than others of its batch.
+_ENDED = -1
+_WORDS = ("answer", "distractor")
 
 
 @dataclass
@@ -45,19 +50,30 @@ class DropReport:
         return "; ".join([f"{self.kept} kept", *drops])
 
 
-def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Template) -> tuple[list[WordPair], DropReport]:
-    """The word pairs whose output is exactly one token after the query, and what was dropped and why.
+def usable_pairs(
+    pairs: Iterable[WordPair], tokenizer: Any, *, template: Template, answers: str = "whole"
+) -> tuple[list[WordPair], DropReport]:
+    """The word pairs whose output can be scored after the query, and what was dropped and why.
 
-    An OptionError if the tokenizer does not know the template's fixed text.
+    Args:
+        pairs: Input and output words.
+        tokenizer: That of the model.
+        template: How a query and its answer are written.
+        answers: "whole", "first_token", or "single", which drops outputs of several tokens.
+
+    Raises:
+        OptionError: The tokenizer does not know the template's fixed text.
     """
-    pairs, report = list(pairs), DropReport()
+    pairs, report, unknown = list(pairs), DropReport(), unknown_id(tokenizer)
     check_writable(template, tokenizer, pairs)
     queries = encode(tokenizer, [template.query(word) for word, _ in pairs])
     answered = encode(tokenizer, [template.query(word) + template.answer(output) for word, output in pairs])
     usable = []
     for pair, query, ids in zip(pairs, queries, answered, strict=True):
-        if reason := _answer_problem(query, ids, unknown_id(tokenizer)):
-            report.drop(reason, f"{pair[0]!r} -> {template.answer(pair[1])!r}")
+        try:
+            check_length(added_tokens(query, ids, unknown=unknown, name="answer"), answers=answers, name="answer")
+        except Unscorable as reason:
+            report.drop(str(reason), f"{pair[0]!r} -> {template.answer(pair[1])!r}")
         else:
             usable.append(pair)
     report.kept = len(usable)
@@ -65,24 +81,42 @@ def usable_pairs(pairs: Iterable[WordPair], tokenizer: Any, *, template: Templat
 
 
 def encode_pairs(
-    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None
+    pairs: Sequence[PromptPair], tokenizer: Any, *, task: str = "", n_ctx: int | None = None, answers: str = "whole"
 ) -> tuple[list[PromptBatch], DropReport]:
-    """Prompt pairs as batches, one per prompt length in order of first appearance, and what was dropped and why.
+    """Prompt pairs as batches, and what was dropped and why.
 
-    BOS is put in front exactly once if the tokenizer has one. A second corruption of another length, or whose roles do
-    not align, is left out; its prompt is kept. Two pairs with the same key are a DataError.
+    BOS is put in front exactly once if the tokenizer has one. With answers="whole", tokens with which answer and
+    distractor both begin are moved to the end of the prompts, with the role "answer_start". Prompts are kept whose
+    clean and corrupted tokens do not align: only their last positions can be patched. A second corruption of another
+    length than the corrupted prompt, or with other roles, is left out; its prompt is kept.
+
+    Args:
+        pairs: Prompts with different keys.
+        tokenizer: That of the model.
+        task: Name of their task.
+        n_ctx: Most tokens that the model reads; the last token of an answer is predicted, not read.
+        answers: "whole": answer and distractor of any number of tokens. "first_token": the first token of each.
+            "single": answers or distractors of several tokens are dropped.
+
+    Returns:
+        Batches in order of first appearance. The prompts of a batch have one clean and one corrupted length, their
+        tokens align in all of them or in none, and only in a batch of its own has an answer or distractor several
+        tokens. The report counts the pairs kept, and those dropped by reason.
+
+    Raises:
+        DataError: Two pairs have one key.
     """
     key, count = next(iter(Counter(pair.key for pair in pairs).most_common(1)), ("", 0))
     if count > 1:
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
-    groups: dict[int, list[_Encoded]] = {}
-    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx), strict=True):
+    groups: dict[tuple[int, int, bool, bool], list[_Encoded]] = {}
+    for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers), strict=True):
         if isinstance(encoded, str):
             report.drop(encoded, repr(pair.key))
             continue
         report.kept += 1
-        groups.setdefault(len(encoded.clean), []).append(encoded)
+        groups.setdefault(encoded.group, []).append(encoded)
     return [_batch(group, task) for group in groups.values()], report
 
 
@@ -92,82 +126,108 @@ class _Encoded:
     clean: list[int]
     corrupted: list[int]
     labels: Labels
-    answer: int
-    distractor: int
+    corrupted_labels: Labels
+    scored: ScoredTokens
     second: list[int] | None
 
+    @property
+    def group(self) -> tuple[int, int, bool, bool]:
+        """What the prompts of a batch have in common."""
+        several = max(len(self.scored.answer), len(self.scored.distractor)) > 1
+        return len(self.clean), len(self.corrupted), several, self.labels == self.corrupted_labels
 
-def _encode_all(pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None) -> Iterator[_Encoded | str]:
+
+def _encode_all(
+    pairs: Sequence[PromptPair], tokenizer: Any, n_ctx: int | None, answers: str
+) -> Iterator[_Encoded | str]:
     """Each pair's tokens, or the reason why it is dropped."""
     unknown, bos = unknown_id(tokenizer), bos_of(tokenizer)
     clean = encode_with_ends(tokenizer, [pair.clean for pair in pairs])
     corrupted = encode_with_ends(tokenizer, [pair.corrupted for pair in pairs])
-    answers = encode(tokenizer, [pair.clean + pair.answer for pair in pairs])
-    distractors = encode(tokenizer, [pair.clean + pair.distractor for pair in pairs])
     seconds = iter(encode_with_ends(tokenizer, [pair.second.text for pair in pairs if pair.second]))
-    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), answered, distracted in zip(
-        pairs, clean, corrupted, answers, distractors, strict=True
+    continued = zip(
+        *(
+            encode(tokenizer, [getattr(pair, prompt) + getattr(pair, word) for pair in pairs])
+            for word in _WORDS
+            for prompt in ("clean", "corrupted")
+        ),
+        strict=True,
+    )
+    for pair, (clean_ids, clean_ends), (corrupted_ids, corrupted_ends), ids in zip(
+        pairs, clean, corrupted, continued, strict=True
     ):
         second_ids, second_ends = next(seconds) if pair.second else ([], [])
-        labels = _labels(clean_ends, {role: span for role, (span, _) in pair.roles.items()}, len(bos))
-        corrupted_labels = _labels(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()}, len(bos))
-        problems = (
-            _answer_problem(clean_ids, answered, unknown),
-            _answer_problem(clean_ids, distracted, unknown).replace("answer", "distractor"),
-            UNKNOWN_WORD if unknown in corrupted_ids else "",
-            "answer equals distractor" if answered[-1:] == distracted[-1:] else "",
-            "clean and corrupted of unequal length" if len(clean_ids) != len(corrupted_ids) else "",
-            "longer than the context" if n_ctx is not None and len(bos + clean_ids) > n_ctx else "",
-            "roles do not align" if labels != corrupted_labels else "",
-        )
-        if problem := next(filter(None, problems), ""):
-            yield problem
+        added = partial(_added_to_both, (clean_ids, corrupted_ids), unknown=unknown)
+        try:
+            scored = scored_tokens(added(ids[:2], name="answer"), added(ids[2:], name="distractor"), answers=answers)
+        except Unscorable as reason:
+            yield str(reason)
             continue
-        second_labels = _labels(second_ends, pair.second.roles if pair.second else {}, len(bos))
-        usable = len(second_ids) == len(corrupted_ids) and second_labels == labels and unknown not in second_ids
-        second = bos + second_ids if usable and second_ids not in (clean_ids, corrupted_ids) else None
-        yield _Encoded(pair, bos + clean_ids, bos + corrupted_ids, labels, answered[-1], distracted[-1], second)
+        shared = list(scored.shared)
+        n_read = max(len(clean_ids), len(corrupted_ids)) + max(len(scored.answer), len(scored.distractor)) - 1
+        if n_ctx is not None and len(bos) + len(shared) + n_read > n_ctx:
+            yield "longer than the context"
+            continue
+        labelled = partial(token_labels, n_bos=len(bos), n_shared=len(shared))
+        corrupted_labels = labelled(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()})
+        has_second = (
+            len(second_ids) == len(corrupted_ids)
+            and labelled(second_ends, pair.second.roles if pair.second else {}) == corrupted_labels
+            and unknown not in second_ids
+            and second_ids not in (clean_ids, corrupted_ids)
+        )
+        yield _Encoded(
+            pair,
+            clean=bos + clean_ids + shared,
+            corrupted=bos + corrupted_ids + shared,
+            labels=labelled(clean_ends, {role: span for role, (span, _) in pair.roles.items()}),
+            corrupted_labels=corrupted_labels,
+            scored=scored,
+            second=bos + second_ids + shared if has_second else None,
+        )
+
+
+def _added_to_both(
+    prompts: Sequence[list[int]], continued: Sequence[list[int]], *, unknown: int | None, name: str
+) -> tuple[int, ...]:
+    """The tokens that an answer adds to the clean and to the corrupted prompt; Unscorable if they differ."""
+    clean, corrupted = (
+        added_tokens(prompt, ids, unknown=unknown, name=name) for prompt, ids in zip(prompts, continued, strict=True)
+    )
+    if clean != corrupted:
+        raise Unscorable(f"{name} has other tokens after the corrupted prompt")
+    return clean
 
 
 def _batch(group: list[_Encoded], task: str) -> PromptBatch:
     pairs = [encoded.pair for encoded in group]
-    labels = tuple(encoded.labels for encoded in group) if all(pair.roles for pair in pairs) else None
+    with_roles = all(pair.roles for pair in pairs)
     with_second = any(encoded.second for encoded in group)
     seconds = [encoded.pair.second if encoded.second else None for encoded in group]
-    columns = ("clean", "corrupted", "answer", "distractor")
+    tokens = {word: [getattr(encoded.scored, word) for encoded in group] for word in _WORDS}
     return PromptBatch(
-        **{name: torch.tensor([getattr(encoded, name) for encoded in group]) for name in columns},
+        clean=torch.tensor([encoded.clean for encoded in group]),
+        corrupted=torch.tensor([encoded.corrupted for encoded in group]),
+        answer=torch.tensor([ids[0] for ids in tokens["answer"]]),
+        distractor=torch.tensor([ids[0] for ids in tokens["distractor"]]),
         keys=tuple(pair.key for pair in pairs),
         items=tuple(pair.item for pair in pairs),
         distractor_tasks=tuple(pair.distractor_task for pair in pairs),
-        labels=labels,
-        corrupted_labels=labels,
+        labels=tuple(encoded.labels for encoded in group) if with_roles else None,
+        corrupted_labels=tuple(encoded.corrupted_labels for encoded in group) if with_roles else None,
         task=task,
         second=torch.tensor([encoded.second or encoded.corrupted for encoded in group]) if with_second else None,
         second_tasks=tuple(second.distractor_task if second else "" for second in seconds) if with_second else None,
+        **_rests(tokens),
     )
 
 
-def _answer_problem(query: list[int], answered: list[int], unknown: int | None) -> str:
-    if unknown in answered:
-        return UNKNOWN_WORD
-    if answered[: len(query)] != query or len(answered) <= len(query):
-        return "answer changes the tokens before it"
-    return "" if len(answered) == len(query) + 1 else "answer of several tokens"
-
-
-def _labels(ends: list[int], spans: Mapping[str, Span], n_bos: int) -> Labels:
-    """The role of each token, which is that of its last character: `role`, or `role[i/n]` if n > 1 tokens have it.
-
-    BOS has the role "bos", text outside every role "other".
-    """
-    if not spans:
-        return ()
-    roles = [next((role for role, (start, stop) in spans.items() if start < end <= stop), "other") for end in ends]
-    counts = Counter(roles)
-    seen: Counter[str] = Counter()
-    labels = []
-    for role in roles:
-        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
-        seen[role] += 1
-    return ("bos",) * n_bos + tuple(labels)
+def _rests(tokens: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, torch.Tensor]:
+    """The fields `answer_rest` and `distractor_rest`, of one width; none if all answers are one token."""
+    width = max(len(ids) for of_word in tokens.values() for ids in of_word)
+    if width == 1:
+        return {}
+    return {
+        f"{word}_rest": torch.tensor([[*ids[1:], *[_ENDED] * (width - len(ids))] for ids in tokens[word]])
+        for word in _WORDS
+    }

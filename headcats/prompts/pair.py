@@ -50,9 +50,10 @@ class SecondCorruption:
 class PromptPair:
     """A clean prompt, a corrupted prompt that differs from it in the tested respect only, and the two answers.
 
-    The two prompts have as many tokens; pairs of one task may differ in length. Statistics resample items: paraphrases
-    of one case share an item, or each of them counts as a case of its own. `hc.run` and `headcats validate` warn of
-    pairs with different items whose answer, distractor and words that differ between clean and corrupted are the same.
+    Where the two prompts differ in their number of tokens, or their roles lie elsewhere, only the last position can be
+    patched; pairs of one task may differ in length. Statistics resample items: paraphrases of one case share an item,
+    or each of them counts as a case of its own. `hc.run` and `headcats validate` warn of pairs with different items
+    whose answer, distractor and words that differ between clean and corrupted are the same.
 
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.

@@ -25,6 +25,7 @@ _WITHOUT_NUMBER = {
     "before_query": "text in front of the query",
     "x_query": "the query, whose output is asked for",
     "between_query": "text behind the query, where the answer is read",
+    "answer_start": "tokens with which answer and distractor both begin",
     **_BOUNDARIES,
 }
 

@@ -8,16 +8,16 @@ _PLAIN = {"add_special_tokens": False, "verbose": False}
 
 
 def encode(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Token ids of each text, without special tokens."""
+    """Token ids of each text, without special tokens; BOS that a tokenizer puts in front unasked is taken off."""
     if not texts:
         return []
-    return [list(ids) for ids in tokenizer(list(texts), **_PLAIN)["input_ids"]]
+    return [list(ids[_n_bos(tokenizer, ids) :]) for ids in tokenizer(list(texts), **_PLAIN)["input_ids"]]
 
 
 def bos_of(tokenizer: Any) -> list[int]:
-    """The BOS token to put in front of a prompt, as a list; [] if the tokenizer has none or adds it unasked."""
+    """The BOS token to put in front of what `encode` gives, as a list; [] if the tokenizer has none."""
     bos = tokenizer.bos_token_id
-    return [] if bos is None or encode(tokenizer, ["a"])[0][:1] == [bos] else [bos]
+    return [] if bos is None else [bos]
 
 
 def unknown_id(tokenizer: Any) -> int | None:
@@ -27,7 +27,7 @@ def unknown_id(tokenizer: Any) -> int | None:
 
 
 def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
-    """Token ids of each text, and the character at which each token ends."""
+    """Token ids of each text, as `encode` gives them, and the character at which each token ends."""
     if not texts:
         return []
     if not getattr(tokenizer, "is_fast", False):
@@ -37,9 +37,15 @@ def encode_with_ends(tokenizer: Any, texts: Sequence[str]) -> list[tuple[list[in
         ]
     encoding = tokenizer(list(texts), **_PLAIN, return_offsets_mapping=True)
     return [
-        (list(ids), [end for _, end in offsets])
+        (list(ids[start:]), [end for _, end in offsets[start:]])
         for ids, offsets in zip(encoding["input_ids"], encoding["offset_mapping"], strict=True)
+        for start in [_n_bos(tokenizer, ids)]
     ]
+
+
+def _n_bos(tokenizer: Any, ids: Sequence[int]) -> int:
+    """How many BOS tokens there are in front: some tokenizers put one there, or two, whatever they are asked for."""
+    return next((place for place, token in enumerate(ids) if token != tokenizer.bos_token_id), len(ids))
 
 
 def _ends_by_length(text: str, ids: list[int], tokenizer: Any) -> list[int]:

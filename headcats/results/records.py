@@ -49,6 +49,8 @@ class PlanRecord(Record):
     seed: int | None = None
     min_accuracy: float = 0.5
     """Tasks with a lower accuracy on clean prompts were skipped."""
+    answers: str = "single"
+    """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ DEFAULTS: dict[str, Any] = {
     "n_demos": 5,
     "template": "arrow",
     "corruption": "other_task",
+    "answers": "whole",
     "seed": 0,
     "min_accuracy": 0.5,
     "out": None,

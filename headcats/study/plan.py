@@ -7,6 +7,7 @@ from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
+from headcats.prompts.answers import ANSWERS
 from headcats.prompts.corruption import CORRUPTIONS
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
@@ -34,6 +35,7 @@ class Study:
         n_demos: Demonstrations per prompt.
         template: How a prompt is written.
         corruption: How its corrupted twin differs.
+        answers: How much of an answer is scored.
         seed: Seed of every random choice.
         min_accuracy: Tasks with a lower accuracy on clean prompts are skipped.
     """
@@ -46,6 +48,7 @@ class Study:
     n_demos: int
     template: Template
     corruption: str
+    answers: str
     seed: int
     min_accuracy: float
 
@@ -68,6 +71,7 @@ class Study:
             n_demos=self.n_demos,
             template=self.template.name,
             corruption=self.corruption,
+            answers=self.answers,
             seed=self.seed,
             min_accuracy=self.min_accuracy,
         )
@@ -83,13 +87,14 @@ def plan(
     n_demos: int = 5,
     template: str = "arrow",
     corruption: str = "other_task",
+    answers: str = "whole",
     seed: int = 0,
     min_accuracy: float = 0.5,
 ) -> Study:
     """A checked study; arguments as in `hc.run`.
 
     Raises:
-        UnknownNameError: A suite, task, method, metric, template or corruption that does not exist.
+        UnknownNameError: A suite, task, method, metric, template, corruption or kind of answers that does not exist.
         OptionError: A number out of range, an empty list, or a metric that one of the methods cannot use.
         DataError: An empty suite.
     """
@@ -109,8 +114,9 @@ def plan(
     ):
         if value is not None and (isinstance(value, str) or not value):
             raise OptionError(f"{name} must be a list of names, such as {[example]}; got {value!r}.")
-    if corruption not in CORRUPTIONS:
-        raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
+    for option, value, known in (("corruption", corruption, CORRUPTIONS), ("answers", answers, ANSWERS)):
+        if value not in known:
+            raise UnknownNameError(unknown_name_message(option, value, known))
     metrics = metrics or (PRIMARY_METRICS[corruption],)
     for metric in metrics:
         lookup("metric", metric)
@@ -135,6 +141,7 @@ def plan(
         n_demos=n_demos,
         template=lookup("template", template),
         corruption=corruption,
+        answers=answers,
         seed=seed,
         min_accuracy=float(min_accuracy),
     )

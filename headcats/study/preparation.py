@@ -30,7 +30,7 @@ class Prepared:
 
     Attributes:
         task: The task.
-        scored: Batches to be scored, one per prompt length.
+        scored: Batches to be scored, as `encode_pairs` groups them.
         reference: Batches of other prompts of the task, for means and resampling.
         words: Word pairs kept and dropped.
         prompts: Prompt pairs kept and dropped.
@@ -112,9 +112,9 @@ class Preparation:
     ) -> tuple[tuple[PromptBatch, ...], DropReport]:
         """Fresh prompts of a task: neither scored nor reference, as if the study had asked for more of them.
 
-        Batches of up to `n` prompts whose query `keep` admits, one per prompt length, as even over the distractor tasks
-        as the queries allow; no batch at all where the task has no more prompts. The report counts those that could
-        not be encoded. The same arguments give the same prompts.
+        Batches, as `encode_pairs` groups them, of up to `n` prompts whose query `keep` admits, as even over the
+        distractor tasks as the queries allow; no batch at all where the task has no more prompts. The report counts
+        those that could not be encoded. The same arguments give the same prompts.
         """
         prepared = self.of(task_name)
         if prepared.problem:
@@ -136,7 +136,7 @@ class Preparation:
         return {
             name: list(of_task)
             if isinstance(of_task[0], PromptPair)
-            else usable_pairs(of_task, self._tokenizer, template=self.study.template)
+            else usable_pairs(of_task, self._tokenizer, template=self.study.template, answers=self.study.answers)
             for name, of_task in pairs.items()
         }
 
@@ -179,7 +179,7 @@ class Preparation:
         return n + min(REFERENCE_PROMPTS, max(LEAST_PROMPTS_PER_ROLE, (len(source) - n) // 2))
 
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
-        return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx)
+        return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx, answers=self.study.answers)
 
     def _words_of_rest(self, task: Task) -> dict[str, list[WordPair]]:
         """Word pairs of every other task."""

@@ -39,17 +39,19 @@ def task_prompts(
         suite: Name of a suite, a `Suite`, or a list of tasks and task names.
         n_prompts: How many prompts.
         seed: Seed of the prompts: that of a run gives the prompts of the run.
-        **options: `n_demos`, `template` and `corruption`, as in `hc.run`.
+        **options: `n_demos`, `template`, `corruption` and `answers`, as in `hc.run`.
 
     Returns:
-        Batches, one per prompt length, in the order of first appearance. Roles, in the order of the text: `bos` where
+        Batches in the order of first appearance: the prompts of each have one clean and one corrupted length, and
+        answers of several tokens have batches of their own. Roles, in the order of the text: `bos` where
         the tokenizer puts a token in front; of each demonstration `before1`, `x1`, `between1`, `y1`, `after1`, and so
-        on; `before_query`, `x_query`, `between_query`; those that the template leaves empty are not there. Where
+        on; `before_query`, `x_query`, `between_query`; those that the template leaves empty are not there;
+        `answer_start`, where answer and distractor begin with the same tokens, which then end the prompts. Where
         several tokens share a role they are `x1[0/2]` and `x1[1/2]`. A task of finished prompts has roles of its own;
         text outside all of them is `other`. Without any, the last token is `end`.
 
     Raises:
-        UnknownNameError: A suite, task, template or corruption that does not exist.
+        UnknownNameError: A suite, task, template, corruption or kind of answers that does not exist.
         OptionError: A number out of range, or a template that the model's tokenizer cannot write.
         DataError: No prompt can be written, with the reason.
         ModelError: A model that cannot be loaded, or without tokenizer.

@@ -59,7 +59,8 @@ def run(
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
-            methods extend the folder; another model, seed, n_prompts, template, corruption or min_accuracy is refused.
+            methods extend the folder; another model, seed, n_prompts, template, corruption, answers or min_accuracy
+            is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, lines on
             finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
@@ -68,8 +69,9 @@ def run(
             logged before anything is scored.
         **options: `tasks` (names of the tasks to score; the suite's others remain distractors and reference), `metrics`
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
-            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels"), `min_accuracy` (0.5; 0 skips
-            no task for it).
+            (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any
+            number of tokens; "first_token": the first of each; "single": longer ones are dropped), `min_accuracy`
+            (0.5; 0 skips no task for it).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,

@@ -19,6 +19,7 @@ def test_the_constants_of_function_vectors() -> None:
         "n_demos": 10,
         "template": "question",
         "corruption": "shuffled_labels",
+        "answers": "first_token",
         "metrics": ["prob"],
     }
     template = registry.lookup("template", "question")

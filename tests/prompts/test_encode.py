@@ -1,4 +1,4 @@
-"""From text to tokens: BOS once, answers of one token, nothing padded, nothing dropped without a reason."""
+"""From text to tokens: BOS once, answers in full, nothing padded, nothing dropped without a reason."""
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,8 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport, encode_pairs, usable_pairs
+from headcats.prompts.answers import UNKNOWN_WORD
+from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
 
@@ -75,21 +76,23 @@ def test_a_tokenizer_without_bos_gets_none():
 
 
 class AlwaysBos:
-    """A tokenizer that puts BOS in front although no special tokens are asked for, as some do."""
+    """A tokenizer that puts BOS in front, once or twice, although no special tokens are asked for."""
 
     bos_token_id, eos_token_id, unk_token_id, is_fast = 0, None, 1, False
 
-    def __init__(self):
-        self.inner = words()
+    def __init__(self, n_bos):
+        self.inner, self.bos = words(), [0] * n_bos
 
     def __call__(self, texts, **options):
-        return {"input_ids": [[0, *self.inner(text, add_special_tokens=False)["input_ids"]] for text in texts]}
+        return {"input_ids": [[*self.bos, *self.inner(text, add_special_tokens=False)["input_ids"]] for text in texts]}
 
 
-def test_a_tokenizer_that_insists_on_bos_does_not_get_two():
-    batch, plain = (one(pair(), tokenizer) for tokenizer in (AlwaysBos(), words()))
-    assert batch.clean.tolist() == plain.clean.tolist()
+@pytest.mark.parametrize("n_bos", [1, 2])
+def test_a_tokenizer_that_insists_on_bos_does_not_get_two(n_bos):
+    batch, plain = (one(pair(), tokenizer) for tokenizer in (AlwaysBos(n_bos), words()))
+    assert batch.fingerprint() == plain.fingerprint()
     assert (batch.clean == 0).sum() == 1
+    assert batch.labels[0][:2] == ("bos", "x1")
 
 
 # --------------------------------------------------------------------------------------------------------- answers
@@ -109,18 +112,22 @@ def test_a_word_is_tokenised_with_its_space():
 
 
 REASONS = {
-    "answer of several tokens": {"answer": "cat,dog"},
-    "distractor of several tokens": {"distractor": "cat,dog"},
-    "word unknown to the tokenizer": {"answer": "house"},
-    "clean and corrupted of unequal length": {"demo": ("cat", "Katze", "chat,chien")},
-    "roles do not align": {"roles": {"x1": (Span(0, 3), Span(0, 3)), "y1": (Span(4, 5), Span(5, 10))}},
-    "answer equals distractor": {"answer": "cat", "distractor": " cat"},
+    "word unknown to the tokenizer": ({"answer": "house"}, "whole"),
+    "answer equals distractor after tokenisation": ({"answer": "cat", "distractor": " cat"}, "whole"),
+    "answer is the beginning of the distractor": ({"answer": "cat", "distractor": "cat,dog"}, "whole"),
+    "distractor is the beginning of the answer": ({"answer": "cat,dog", "distractor": "cat,"}, "whole"),
+    "answer adds no token": ({"answer": " "}, "whole"),
+    "distractor adds no token": ({"distractor": " "}, "whole"),
+    "answer of several tokens": ({"answer": "cat,dog"}, "single"),
+    "distractor of several tokens": ({"distractor": "cat,dog"}, "single"),
+    "answer and distractor begin with the same token": ({"answer": "cat,dog", "distractor": "cat,sun"}, "first_token"),
 }
 
 
 @pytest.mark.parametrize("reason", REASONS)
 def test_what_cannot_be_scored_is_dropped_with_its_reason(reason):
-    assert one(pair(**REASONS[reason]), words()) == reason
+    changes, answers = REASONS[reason]
+    assert one(pair(**changes), words(), answers=answers) == reason
 
 
 @pytest.mark.parametrize(
@@ -136,6 +143,66 @@ def test_unknown_words_anywhere_drop_the_prompt(changes):
     assert one(pair(**changes), words()) == UNKNOWN_WORD
 
 
+@pytest.mark.parametrize("answers", ["whole", "first_token", "single"])
+def test_answers_of_one_token_are_the_same_in_every_mode(answers):
+    batch, plain = one(pair(), words(), answers=answers), one(pair(), words())
+    assert batch.fingerprint() == plain.fingerprint()
+    assert (batch.answer_rest, batch.distractor_rest) == (None, None)
+
+
+def test_later_tokens_of_answers_by_hand():
+    made = [
+        pair("t/0", answer="cat,dog", distractor="chien"),
+        pair("t/1"),
+        pair("t/2", answer="sun,", distractor="chat,cat,dog"),
+    ]
+    (first, second), report = encode_pairs(made, words())
+    assert (report.kept, report.dropped) == (3, {})
+    assert (first.keys, second.keys) == (("t/0", "t/2"), ("t/1",))
+    comma, cat, dog = (WORDS.index(word) for word in (",", "cat", "dog"))
+    assert [WORDS[i] for i in first.answer] == ["cat", "sun"]
+    assert first.answer_rest.tolist() == [[comma, dog, -1, -1], [comma, -1, -1, -1]]
+    assert [WORDS[i] for i in first.distractor] == ["chien", "chat"]
+    assert first.distractor_rest.tolist() == [[-1] * 4, [comma, cat, comma, dog]]
+    assert second.answer_rest is second.distractor_rest is None
+
+
+def test_of_answers_by_their_first_token_nothing_is_left_but_that():
+    (batch,), report = encode_pairs([pair(answer="cat,dog"), pair("t/1")], words(), answers="first_token")
+    assert [WORDS[i] for i in batch.answer] == ["cat", "Hund"]
+    assert batch.answer_rest is None
+    assert report.kept == 2
+
+
+def test_tokens_with_which_both_answers_begin_end_the_prompts():
+    """As the bare `▁` that SentencePiece puts before a digit."""
+    made = pair(answer="cat,dog", distractor="cat,sun", second=second("sun"))
+    batch = one(made, words())
+    for ids, label in ((batch.clean, "Katze"), (batch.corrupted, "chat"), (batch.second, "sun")):
+        assert [WORDS[i] for i in ids[0]] == ["<bos>", "cat", "→", label, "\n", "dog", "→", "cat", ","]
+    assert (WORDS[batch.answer[0]], WORDS[batch.distractor[0]]) == ("dog", "sun")
+    assert batch.answer_rest is None
+    assert batch.labels == batch.corrupted_labels
+    assert batch.labels[0][-3:] == ("between_query", "answer_start[0/2]", "answer_start[1/2]")
+    assert one(pair(answer=",dog", distractor=",sun"), words()).labels[0][-1] == "answer_start"
+    assert one(pair(answer="cat,dog", distractor="cat,sun", roles={}), words()).labels is None
+
+
+def test_clean_and_corrupted_prompts_need_not_align():
+    """Those that do not have a batch of their own, where positions other than the last can be refused."""
+    longer = pair("t/1", ("cat", "Katze", "chat,chien"))
+    shifted = pair("t/2", roles={"x1": (Span(0, 3), Span(0, 3)), "y1": (Span(4, 5), Span(5, 10))})
+    batches, report = encode_pairs([pair("t/0"), longer, shifted, pair("t/3")], words())
+    assert (report.kept, report.dropped) == (4, {})
+    assert [batch.keys for batch in batches] == [("t/0", "t/3"), ("t/1",), ("t/2",)]
+    assert [batch.corrupted.shape[1] for batch in batches] == [7, 9, 7]
+    assert [batch.misaligned() for batch in batches] == [[], ["t/1"], ["t/2"]]
+    assert batches[1].labels[0].count("y1") == 1
+    assert [label for label in batches[1].corrupted_labels[0] if label.startswith("y1")] == [
+        "y1[0/3]", "y1[1/3]", "y1[2/3]"
+    ]  # fmt: skip
+
+
 def test_an_unknown_token_that_is_also_the_end_of_text_is_an_ordinary_token():
     """As in GPT-2, where it stands in front of every prompt."""
     tokenizer = bytes_tokenizer(MERGES)
@@ -143,32 +210,70 @@ def test_an_unknown_token_that_is_also_the_end_of_text_is_an_ordinary_token():
     assert one(pair(demo=("a", "x", "y"), query="d", answer="cat", distractor="dog"), tokenizer).length > 1
 
 
-def test_an_answer_that_changes_the_tokens_before_it_is_dropped():
-    """`→` and ` cat` melt into one token, so no token of the prompt is followed by the answer."""
+@pytest.mark.parametrize(
+    ("clean", "corrupted", "answer", "distractor", "reason"),
+    [
+        ("a d", "b d", "og", "x", "answer changes the tokens before it"),
+        ("a d", "b d", "x", "og", "distractor changes the tokens before it"),
+        ("a b", "a d", "og", "x", "answer changes the tokens before it"),
+    ],
+)
+def test_an_answer_that_changes_the_tokens_before_it_is_dropped(clean, corrupted, answer, distractor, reason):
+    """`d` and `og` melt into one token, so no token of that prompt is followed by the answer."""
     tokenizer = bytes_tokenizer([("d", "o"), ("do", "g")])
-    made = PromptPair("t/0", "q", "a d", "b d", "og", "x")
-    assert "changes the tokens" in one(made, tokenizer)
+    assert one(PromptPair("t/0", "q", clean, corrupted, answer, distractor), tokenizer) == reason
+
+
+def test_an_answer_needs_the_same_tokens_after_both_prompts():
+    """Here the arrow is in the corrupted prompt alone, and changes how a comma is written."""
+    inner = words()
+
+    class Contextual:
+        is_fast = False
+        bos_token_id, eos_token_id, unk_token_id = 0, None, 1
+
+        def __call__(self, texts, **options):
+            ids = [inner(text, add_special_tokens=False)["input_ids"] for text in texts]
+            return {"input_ids": [[5 if 2 in row and token == 4 else token for token in row] for row in ids]}
+
+    made = PromptPair("t/0", "q", "dog\n", "→\n", ",cat", "sun")
+    assert one(made, Contextual()) == "answer has other tokens after the corrupted prompt"
+    swapped = PromptPair("t/0", "q", "dog\n", "→\n", "sun", ",cat")
+    assert one(swapped, Contextual()) == "distractor has other tokens after the corrupted prompt"
+
+
+def test_of_usable_pairs_an_answer_that_changes_the_tokens_before_it_is_dropped():
     glued = Template("glued", before="", between="", lead="", after="")
-    _, report = usable_pairs([("d", "og"), ("d", "x")], tokenizer, template=glued)
-    ((reason, count),) = report.dropped.items()
-    assert "changes the tokens" in reason
-    assert count == 1
+    tokenizer = bytes_tokenizer([("d", "o"), ("do", "g")])
+    kept, report = usable_pairs([("d", "og"), ("d", "x")], tokenizer, template=glued)
+    assert kept == [("d", "x")]
+    assert report.dropped == {"answer changes the tokens before it": 1}
 
 
 def test_prompts_longer_than_the_context_are_dropped():
+    """The last token of an answer is predicted and never read."""
     assert one(pair(), words(), n_ctx=7).length == 7
-    assert "longer" in one(pair(), words(), n_ctx=6)
+    assert one(pair(), words(), n_ctx=6) == "longer than the context"
+    for several in (pair(answer="cat,dog"), pair(distractor="cat,dog")):
+        assert one(several, words(), n_ctx=9).length == 7
+        assert one(several, words(), n_ctx=8) == "longer than the context"
+        assert one(several, words(), n_ctx=7, answers="first_token").length == 7
+    assert one(pair(demo=("cat", "Katze", "chat,chien")), words(), n_ctx=8) == "longer than the context"
+    begun = pair(answer="cat,dog", distractor="cat,sun")
+    assert one(begun, words(), n_ctx=9).length == 9
+    assert one(begun, words(), n_ctx=8) == "longer than the context"
 
 
-def test_usable_pairs_by_hand():
-    kept, report = usable_pairs(
-        [("cat", "Katze"), ("dog", "Hund,cat"), ("house", "Haus"), ("sun", "dog,dog")], words(), template=ARROW
-    )
-    assert kept == [("cat", "Katze")]
-    assert report.kept == 1
-    several = "answer of several tokens"
-    assert report.dropped == {several: 2, UNKNOWN_WORD: 1}
-    assert report.examples == {several: "'dog' -> ' Hund,cat'", UNKNOWN_WORD: "'house' -> ' Haus'"}
+@pytest.mark.parametrize("answers", ["whole", "first_token", "single"])
+def test_usable_pairs_by_hand(answers):
+    pairs = [("cat", "Katze"), ("dog", "Hund,cat"), ("house", "Haus"), ("sun", "dog,dog"), ("dog", " ")]
+    kept, report = usable_pairs(pairs, words(), template=ARROW, answers=answers)
+    several = {"answer of several tokens": 2} if answers == "single" else {}
+    assert kept == [("cat", "Katze")] + ([("dog", "Hund,cat"), ("sun", "dog,dog")] if answers != "single" else [])
+    assert report.kept == len(kept)
+    assert report.dropped == several | {UNKNOWN_WORD: 1, "answer adds no token": 1}
+    assert report.examples[UNKNOWN_WORD] == "'house' -> ' Haus'"
+    assert report.examples.get("answer of several tokens") == ("'dog' -> ' Hund,cat'" if several else None)
 
 
 def test_the_summary_shows_counts_and_examples():
@@ -289,29 +394,55 @@ cases = st.lists(
 )
 
 
-@given(cases, st.sampled_from([None, 6, 8]))
-def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx):
+@given(cases, st.sampled_from([None, 6, 8]), st.sampled_from(["whole", "first_token", "single"]))
+def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx, answers):
     tokenizer = words()
     pairs = [
-        pair(f"t/{number}", (given, label, replaced), query, answer, "chien")
+        pair(f"t/{number}", (given, label, replaced), query, answer, "cat,chien")
         for number, (given, label, replaced, query, answer) in enumerate(rows)
     ]
-    batches, report = encode_pairs(pairs, tokenizer, n_ctx=n_ctx)
+    batches, report = encode_pairs(pairs, tokenizer, n_ctx=n_ctx, answers=answers)
     assert report.kept + sum(report.dropped.values()) == len(pairs)
     assert report.kept == sum(len(batch) for batch in batches)
-    lengths = [batch.length for batch in batches]
-    assert len(set(lengths)) == len(lengths)
     by_key = {made.key: made for made in pairs}
     first = {}
     for batch in batches:
         order = [int(key.split("/")[1]) for key in batch.keys]
         assert order == sorted(order)
-        first[batch.length] = order[0]
+        assert len(batch.misaligned()) in (0, len(batch))
+        several = batch.answer_rest is not None
+        group = (batch.length, batch.corrupted.shape[1], several, bool(batch.misaligned()))
+        assert group not in first
+        first[group] = order[0]
         for row, key in enumerate(batch.keys):
             made = by_key[key]
-            for ids, text in ((batch.clean, made.clean), (batch.corrupted, made.corrupted)):
-                assert ids[row].tolist() == [0, *tokenizer(text, add_special_tokens=False)["input_ids"]]
+            for word in ("answer", "distractor"):
+                rest = getattr(batch, f"{word}_rest")
+                later = [token for token in rest[row].tolist() if token >= 0] if several else []
+                scored = [int(getattr(batch, word)[row]), *later]
+                for ids, text in ((batch.clean, made.clean), (batch.corrupted, made.corrupted)):
+                    whole = [0, *tokenizer(text + getattr(made, word), add_special_tokens=False)["input_ids"]]
+                    tokens = ids[row].tolist() + scored
+                    assert tokens == (whole[: len(tokens)] if answers == "first_token" else whole)
     assert list(first.values()) == sorted(first.values())
+
+
+some_text = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=6)
+
+
+@given(some_text, some_text, some_text)
+def test_tokens_of_prompt_and_answer_decode_to_their_text(query, answer, distractor):
+    tokenizer = bytes_tokenizer(MERGES)
+    made = f" {answer}", f" {distractor}x"
+    clean, corrupted = f"a → b\n{query} →", f"a → cat\n{query} →"
+    batches, report = encode_pairs([PromptPair("t/0", "q", clean, corrupted, *made)], tokenizer)
+    assert report.kept + sum(report.dropped.values()) == 1
+    for batch in batches:
+        for word, text in zip(("answer", "distractor"), made, strict=True):
+            rest = getattr(batch, f"{word}_rest")
+            ids = [int(getattr(batch, word)[0]), *([] if rest is None else rest[0][rest[0] >= 0].tolist())]
+            for prompt, before in ((batch.clean, clean), (batch.corrupted, corrupted)):
+                assert tokenizer.decode(prompt[0, 1:].tolist() + ids) == before + text
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=12))

@@ -8,7 +8,8 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import OptionError
-from headcats.prompts.encode import UNKNOWN_WORD, usable_pairs
+from headcats.prompts.answers import UNKNOWN_WORD
+from headcats.prompts.encode import usable_pairs
 from headcats.prompts.template import ARROW, QUESTION, Template, check_writable
 
 PAIRS = [("cat", "Katze"), ("dog", "Hund")]

@@ -55,8 +55,9 @@ def full_manifest():
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
 def test_manifests_of_version_0_1_come_back_as_they_were(path):
     stored, again = json.loads(path.read_text(encoding="utf-8")), json.loads(Manifest.read(path).to_json())
-    # What those versions did not have: they skipped tasks below an accuracy of .5, and knew registered suites alone.
-    assert again["plan"].pop("min_accuracy") == 0.5
+    # What those versions did not have: they skipped tasks below an accuracy of .5, scored answers of one token, and
+    # knew registered suites alone.
+    assert (again["plan"].pop("min_accuracy"), again["plan"].pop("answers")) == (0.5, "single")
     assert (again.pop("suite_source"), again.pop("suite_mark")) == ("", "")
     assert again == stored
 

@@ -207,7 +207,7 @@ def test_wordings_of_one_case_with_several_items_are_counted(model, own):
     assert entries["a"]["near_duplicates"] == 72
     (dropped,) = [
         finding
-        for finding in validation_findings(entries, "title", corruption="other_task")
+        for finding in validation_findings(entries, "title", corruption="other_task", answers="whole")
         if finding.id == "validation.dropped"
     ]
     assert any(task == "a" and why.startswith("72 ") for task, why in dropped.rows)

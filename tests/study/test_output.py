@@ -58,6 +58,7 @@ def test_versions_are_those_installed():
         ({"n_demos": 3}, "n_demos: 2 there, 3 now"),
         ({"template": "question"}, "template: 'arrow' there, 'question' now"),
         ({"corruption": "shuffled_labels"}, "corruption: 'other_task' there, 'shuffled_labels' now"),
+        ({"answers": "single"}, "answers: 'whole' there, 'single' now"),
         ({"metrics": ["prob"]}, r"metrics: \['logit_diff'\] there, \['prob'\] now"),
         ({"suite_source": "icl"}, "suite: 'counting' there, 'icl' now"),
     ],

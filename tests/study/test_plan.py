@@ -15,7 +15,7 @@ def make(**options):
 
 def test_defaults():
     study = make()
-    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0)
+    assert study.record() == PlanRecord("counting", ("logit_diff",), 4, 5, "arrow", "other_task", 0, answers="whole")
     assert [spec.label for spec in study.methods] == [
         "denoising_patch@last", "second_corruption_patch@last", "other_item_patch@last", "mean_ablation@all",
     ]  # fmt: skip
@@ -55,6 +55,7 @@ def test_names_given_twice_count_once():
         ({"metrics": ["logit-diff"]}, UnknownNameError, "Unknown metric 'logit-diff'. Did you mean 'logit_diff'"),
         ({"template": "arow"}, UnknownNameError, "Unknown template 'arow'. Did you mean 'arrow'"),
         ({"corruption": "other"}, UnknownNameError, "Unknown corruption 'other'. Did you mean 'other_task'"),
+        ({"answers": "first"}, UnknownNameError, "Unknown answers 'first'. Did you mean 'first_token'"),
         ({"suite_source": []}, DataError, "is empty"),
         ({"n_prompts": 1}, OptionError, "n_prompts must be a whole number of at least 2; got 1"),
         ({"n_demos": 0}, OptionError, "n_demos must be a whole number of at least 1; got 0"),

@@ -73,9 +73,22 @@ def test_another_seed_has_other_prompts(model, preparation):
     assert not set(fingerprints(other)) & set(fingerprints(preparation.prepared["always_a"]))
 
 
-def test_answers_of_several_tokens_leave_no_word_pair(model):
+def test_answers_of_several_tokens_are_prompts_with_the_rest_of_each(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    prepared = prepare(model, suite).prepared
+    whole, first = (prepare(model, suite, answers=answers).of("long") for answers in ("whole", "first_token"))
+    for prepared in (whole, first):
+        assert (prepared.words.kept, prepared.prompts.kept) == (len(INPUTS), 8)
+        assert prepared.problem == ""
+    for batch in (*whole.scored, *whole.reference):
+        assert batch.answer_rest.shape == (len(batch), 2)
+        assert all(model.tokenizer.decode(row) == ", w50" for row in batch.answer_rest)
+        assert (batch.distractor_rest == -1).all()
+    assert all(batch.answer_rest is None for batch in first.scored)
+
+
+def test_in_single_answers_of_several_tokens_leave_no_word_pair(model):
+    suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
+    prepared = prepare(model, suite, answers="single").prepared
     ((reason, count),) = prepared["long"].words.dropped.items()
     assert "several tokens" in reason
     assert count == len(INPUTS)
@@ -97,7 +110,7 @@ def test_finished_pairs_are_taken_as_they_are(model):
     assert prepared.scored[0].labels is None
 
 
-def test_roles_have_to_align_whichever_methods_are_asked_for(model):
+def test_prompts_whose_roles_do_not_align_are_kept_whichever_methods_are_asked_for(model):
     """Or the prompts of a task would depend on what else is scored."""
 
     def uneven(n, *, seed):
@@ -108,11 +121,8 @@ def test_roles_have_to_align_whichever_methods_are_asked_for(model):
 
     suite = make_suite([Task("uneven", "knowledge", "made up", uneven)])
     for methods in (["noising_patch"], ["zero_ablation"]):
-        prepared = prepare(model, suite, methods=methods).prepared["uneven"]
-        ((reason, count),) = prepared.prompts.dropped.items()
-        assert "not align" in reason
-        assert count == 2
-        assert re.search(rf"usable prompt \(0 kept; 2 {reason} \(e\.g\. 'p0'\)\)", prepared.problem)
+        (batch,) = prepare(model, suite, methods=methods).of("uneven").scored
+        assert batch.misaligned() == ["p0", "p1"]
 
 
 def test_references_are_made_once_and_hold_what_they_say(preparation):

@@ -54,7 +54,7 @@ def test_no_other_task_is_encoded(model, monkeypatch):
 def test_what_cannot_be_written_is_said(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
     with pytest.raises(DataError, match=r"'long' .*word pair") as refused:
-        hc.task_prompts(model, "long", **SMALL | {"suite": suite})
+        hc.task_prompts(model, "long", **SMALL | {"suite": suite, "answers": "single"})
     refused.match("several tokens")
     with pytest.raises(UnknownNameError, match="mean 'always_a'"):
         hc.task_prompts(model, "alway_a", **SMALL)
@@ -76,13 +76,13 @@ def test_the_papers_template_on_the_bundled_model(mini):
 def test_fewer_prompts_than_asked_for_are_counted(model):
     def some(n, *, seed):
         queries = ["w1", "w2", "w3", "w4"]
-        ends = ["", "", "", ",w5"]  # the last corrupted prompt is longer than the clean one
+        answers = ["w40", "w40", "w40", "w41"]  # the last one is the beginning of its distractor
         return [
-            PromptPair(query, query, f"{query} →", f"{query}{end} →", " w40", " w41", "other")
-            for query, end in zip(queries, ends, strict=True)
+            PromptPair(query, query, f"{query} →", f"{query},w5 →", f" {answer}", " w41,w42", "other")
+            for query, answer in zip(queries, answers, strict=True)
         ]
 
     suite = counting_suite().with_tasks(Task("finished", "knowledge", "made up", some))
-    with pytest.warns(TokenizationWarning, match="fewer .* 8 .* 3 kept; 1 clean"):
+    with pytest.warns(TokenizationWarning, match="fewer .* 8 .* 3 kept; 1 answer is the beginning"):
         batches = hc.task_prompts(model, "finished", **SMALL | {"suite": suite})
     assert sum(map(len, batches)) == 3

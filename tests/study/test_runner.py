@@ -261,9 +261,10 @@ def test_when_all_are_refused_nothing_is_written(model, options, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
+def test_in_single_answers_of_several_tokens_are_dropped_with_that_reason(model, options):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    found = hc.run(model, **options | {"suite": suite, "methods": ["zero_ablation"]}, tasks=["always_a", "long"])
+    changed = {"suite": suite, "methods": ["zero_ablation"], "tasks": ["always_a", "long"], "answers": "single"}
+    found = hc.run(model, **options | changed)
     record = RunResults(found).manifest.tasks["long"]
     reason = "answer of several tokens"
     assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})

@@ -33,7 +33,7 @@ def test_the_time_of_a_run_is_told_as_people_say_it(model, options, caplog, monk
 
 def test_dropped_words_are_counted_by_reason(model):
     suite = counting_suite().with_tasks(Task("long", "knowledge", "made up", several_tokens))
-    entry = validate(model, suite=suite, n_prompts=4, n_demos=2, tasks=["long"])["long"]
+    entry = validate(model, suite=suite, n_prompts=4, n_demos=2, tasks=["long"], answers="single")["long"]
     assert entry["word_pairs"]["kept"] == 0
     ((reason, count),) = entry["word_pairs"]["dropped"].items()
     assert "several tokens" in reason
@@ -84,7 +84,7 @@ def test_sentences_that_cannot_be_asked_are_refused(model):
     assert "'w4.*'" in found["refusal"]
     assert "no exact answer" in found["refusal"]
     # Beside a method that scores tasks it needs prompts like any other.
-    assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2)["spoken"]
+    assert "gap" not in validate(model, suite=[spoken], n_prompts=4, n_demos=2, answers="single")["spoken"]
 
 
 def test_a_limit_that_cannot_be_read_is_refused_by_every_method(model):

@@ -56,6 +56,7 @@ add_preset(
         "n_demos": 10,
         "template": "question",
         "corruption": "shuffled_labels",
+        "answers": "first_token",
         "metrics": ("prob",),
     },
     differs="tasks are those of the suite, not the paper's",

@@ -97,7 +97,7 @@ def steering_prompts(task: Task, model: HookedModel, settings: SteeringSettings,
     template, demos = lookup("template", str(settings.template)), settings.n_demos or PAPERS_DEMOS
     candidates = word_pairs(task, seed=seed)
     check_writable(template, model.text_tokenizer, candidates, option=_OPTION)
-    pairs, report = usable_pairs(candidates, model.tokenizer, template=template)
+    pairs, report = usable_pairs(candidates, model.tokenizer, template=template, answers="single")
     if not pairs:
         raise DataError(f"no usable word pair ({report.summary()})")
     halves: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])

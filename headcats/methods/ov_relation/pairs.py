@@ -9,8 +9,9 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport
-from headcats.prompts.tokens import unknown_id
+from headcats.prompts.answers import UNKNOWN_WORD
+from headcats.prompts.encode import DropReport
+from headcats.prompts.tokens import encode, unknown_id
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,7 @@ def _encode(name: str, pairs: list[tuple[str, str]], tokenizer: Any | None) -> l
     if tokenizer is None:
         raise DataError(f"Relation {name!r} is given as words and the model has no tokenizer: give token ids instead.")
     words = [" " + word for pair in pairs for word in pair]
-    ids = [list(word_ids) for word_ids in tokenizer(words, add_special_tokens=False)["input_ids"]]
+    ids = encode(tokenizer, words)
     unknown = unknown_id(tokenizer)
 
     def problem(source: list[int], target: list[int]) -> str:

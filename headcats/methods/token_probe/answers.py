@@ -12,8 +12,9 @@ from headcats.errors import DataError, OptionError
 from headcats.methods.token_probe.passes import generate, line_ends
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport
-from headcats.prompts.tokens import bos_of, unknown_id
+from headcats.prompts.answers import UNKNOWN_WORD
+from headcats.prompts.encode import DropReport
+from headcats.prompts.tokens import bos_of, encode, unknown_id
 
 # Characters of a question and of an answer in a message.
 _EXAMPLE = 60
@@ -208,8 +209,8 @@ def _encoded(
     if not questions:
         raise DataError("No question was given; a token probe needs some hundred.")
     bos, unknown = bos_of(tokenizer), unknown_id(tokenizer)
-    prompts = tokenizer([question.prompt for question in questions], add_special_tokens=False)["input_ids"]
-    right_answers = tokenizer([question.answer for question in questions], add_special_tokens=False)["input_ids"]
+    prompts = encode(tokenizer, [question.prompt for question in questions])
+    right_answers = encode(tokenizer, [question.answer for question in questions])
     prompts_before: set[str] = set()
     encoded = []
     for question, prompt, right in zip(questions, prompts, right_answers, strict=True):

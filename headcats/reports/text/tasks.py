@@ -43,29 +43,31 @@ def dropped_rows(task: str, record: TaskRecord, **answers: DropCounts) -> Iterat
         yield task, str(line("tasks.skipped_for", reason=record.refusal))
 
 
-def validation_findings(entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str) -> Iterator[Finding]:
+def validation_findings(
+    entries: Mapping[str, Mapping[str, Any]], title: str, *, corruption: str, answers: str
+) -> Iterator[Finding]:
     """What `validate` returns: tasks with prompts, those that are answered in sentences, and what is dropped.
 
-    `title` names model and suite, `corruption` how prompts are corrupted.
+    `title` names model and suite, `corruption` how prompts are corrupted, `answers` how much of an answer is scored.
     """
     records = {name: TaskRecord.from_dict(entry) for name, entry in entries.items()}
     prompted = {name: record for name, record in records.items() if "word_pairs" in entries[name]}
     spoken = {name: entry for name, entry in entries.items() if name not in prompted}
-    answers = {name: DropCounts.from_dict(entry.get("questions", {})) for name, entry in spoken.items()}
+    questions = {name: DropCounts.from_dict(entry.get("questions", {})) for name, entry in spoken.items()}
     if prompted:
         metric = next((record.metric for record in prompted.values() if record.metric), "no metric")
         columns = ["pairs", "prompts", "dropped", "queries", "accuracy", "corrupted", "gap", "95 % interval"]
         yield table(
             "validation.prompts", ["task", "category", *columns], task_rows(prompted, columns), numeric=columns,
-            title=title, corruption=corruption, metric=metric,
+            title=title, corruption=corruption, answers=answers, metric=metric,
         )  # fmt: skip
     if spoken:
-        yield _spoken(spoken, answers, title=title)
+        yield _spoken(spoken, questions, title=title)
         yield line("validation.right")
     reasons = [
         row
         for name, record in records.items()
-        for row in dropped_rows(name, record, **({"answers": answers[name]} if name in answers else {}))
+        for row in dropped_rows(name, record, **({"answers": questions[name]} if name in questions else {}))
     ]
     if reasons:
         yield table("validation.dropped", ["task", "why"], reasons)

@@ -5,7 +5,7 @@ from toys import D_VOCAB, word_tokenizer
 
 from headcats.errors import DataError
 from headcats.methods.ov_relation.pairs import single_tokens
-from headcats.prompts.encode import UNKNOWN_WORD
+from headcats.prompts.answers import UNKNOWN_WORD
 
 
 class Spaced:
@@ -14,7 +14,7 @@ class Spaced:
     unk_token_id = bos_token_id = eos_token_id = None
     known = (" Paris", " France", " Rome", " Italy")
 
-    def __call__(self, texts, *, add_special_tokens):
+    def __call__(self, texts, *, add_special_tokens, **options):
         assert not add_special_tokens
         return {
             "input_ids": [[self.known.index(text)] if text in self.known else list(range(len(text))) for text in texts]

@@ -78,11 +78,18 @@ def test_the_command_has_the_tasks_of_the_folder():
 
 def test_every_option_that_is_named_is_one_of_run():
     model = {"name": "gpt2", "revision": "6", "model_class": "HookedTransformer", "dtype": "float16"}
-    changed = {"n_prompts": 3, "metrics": ["prob"], "n_demos": 2, "template": "question", "seed": 1}
+    changed = {
+        "n_prompts": 3,
+        "metrics": ["prob"],
+        "n_demos": 2,
+        "template": "question",
+        "seed": 1,
+        "answers": "single",
+    }
     said = advice("head_gating", model=model, corruption="shuffled_labels", tasks=["plural"], **changed)
     named = [word.removeprefix("--").replace("-", "_") for word in said.split("`")[1].split() if word.startswith("--")]
     assert {*named} - {"out"} <= set(inspect.signature(run_command).parameters)
-    assert len(named) == 13
+    assert len(named) == 14
 
 
 @pytest.mark.parametrize("changed", [{"model": {"name": "my-folder"}}, {"of": "mine"}, {"tasks": ["mine", "plural"]}])
@@ -184,7 +191,7 @@ def test_methods_of_another_package_have_no_command():
 
 
 ICL = [task.name for task in suite("icl").tasks]
-PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0)
+PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0, answers="whole")
 
 
 LABELS = [MethodSpec.parse(name).label for name in default_methods()]
@@ -225,6 +232,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source="", **change
         (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
         (manifest(suite="mine", tasks=["a"]), 'hc.run(model, suite="mine")'),
         (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
+        (manifest(answers="single"), "headcats run --answers single"),
         (
             manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
             "headcats run --suite '/my files/own.py:mine' --tasks a,b",

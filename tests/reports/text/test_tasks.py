@@ -14,7 +14,7 @@ def entry(*, right=0, wrong=0, refusal=""):
 
 def findings(*entries):
     by_name = {str(place): one for place, one in enumerate(entries)}
-    return by_id(validation_findings(by_name, "m: s", corruption="other_task"))
+    return by_id(validation_findings(by_name, "m: s", corruption="other_task", answers="whole"))
 
 
 def test_where_every_task_is_skipped_nothing_is_counted():
@@ -34,7 +34,7 @@ def test_a_run_and_a_check_say_the_same_of_a_task():
     counts = {"kept": 3, "dropped": {"long": 2}, "examples": {"long": "x"}}
     measured = {"accuracy": 0.5, "corrupted_accuracy": 0.25, "metric": "prob", "gap": 1.0, "low": 0.5, "high": 1.5}
     entry = {"category": "c", "refusal": "", "word_pairs": counts, "prompts": {"kept": 4}, "n_items": 3} | measured
-    (table, dropped, _) = validation_findings({"t": entry}, "m: s", corruption="other_task")
+    (table, dropped, _) = validation_findings({"t": entry}, "m: s", corruption="other_task", answers="whole")
     assert table.fields["metric"] == "prob"
     assert table.rows == (("t", "c", "3", "4", "2", "3", "0.50", "0.25", "1.00", "0.50 to 1.50"),)
     assert dropped.rows == (("t", "2 word pairs dropped: long (such as x)"),)

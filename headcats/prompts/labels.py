@@ -1,0 +1,34 @@
+"""The role of every token of a prompt, from the spans of the roles in its text."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from headcats.prompts.batch import Labels
+from headcats.prompts.pair import Span
+
+ANSWER_START = "answer_start"
+"""Role of the tokens at the end of a prompt with which answer and distractor both begin."""
+
+
+def token_labels(ends: Sequence[int], spans: Mapping[str, Span], *, n_bos: int, n_shared: int) -> Labels:
+    """The role of each token, which is that of its last character: `role`, or `role[i/n]` if n > 1 tokens have it.
+
+    BOS has the role "bos", text outside every role "other". No labels at all for a prompt without roles.
+
+    Args:
+        ends: The character at which each token of the text ends.
+        spans: Role -> its characters.
+        n_bos: BOS tokens in front of the text.
+        n_shared: Tokens behind the text with which answer and distractor both begin.
+    """
+    if not spans:
+        return ()
+    roles = [next((role for role, (start, stop) in spans.items() if start < end <= stop), "other") for end in ends]
+    roles += [ANSWER_START] * n_shared
+    counts = Counter(roles)
+    seen: Counter[str] = Counter()
+    labels = []
+    for role in roles:
+        labels.append(role if counts[role] == 1 else f"{role}[{seen[role]}/{counts[role]}]")
+        seen[role] += 1
+    return ("bos",) * n_bos + tuple(labels)
