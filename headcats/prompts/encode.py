@@ -1,7 +1,7 @@
 """From prompt pairs to token batches: grouped by length, never padded, and every dropped prompt counted."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,10 +14,9 @@ from headcats.prompts.batch import Labels, PromptBatch
 from headcats.prompts.labels import token_labels
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
+from headcats.prompts.token_ids import answer_fields
 from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
 
-# Behind the end of an answer that is shorter than others of its batch.
-_ENDED = -1
 _WORDS = ("answer", "distractor")
 
 
@@ -204,12 +203,11 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
     with_roles = all(pair.roles for pair in pairs)
     with_second = any(encoded.second for encoded in group)
     seconds = [encoded.pair.second if encoded.second else None for encoded in group]
-    tokens = {word: [getattr(encoded.scored, word) for encoded in group] for word in _WORDS}
+    answers, distractors = ([getattr(encoded.scored, word) for encoded in group] for word in _WORDS)
     return PromptBatch(
         clean=torch.tensor([encoded.clean for encoded in group]),
         corrupted=torch.tensor([encoded.corrupted for encoded in group]),
-        answer=torch.tensor([ids[0] for ids in tokens["answer"]]),
-        distractor=torch.tensor([ids[0] for ids in tokens["distractor"]]),
+        **answer_fields(answers, distractors),
         keys=tuple(pair.key for pair in pairs),
         items=tuple(pair.item for pair in pairs),
         distractor_tasks=tuple(pair.distractor_task for pair in pairs),
@@ -218,16 +216,4 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
         task=task,
         second=torch.tensor([encoded.second or encoded.corrupted for encoded in group]) if with_second else None,
         second_tasks=tuple(second.distractor_task if second else "" for second in seconds) if with_second else None,
-        **_rests(tokens),
     )
-
-
-def _rests(tokens: Mapping[str, Sequence[tuple[int, ...]]]) -> dict[str, torch.Tensor]:
-    """The fields `answer_rest` and `distractor_rest`, of one width; none if all answers are one token."""
-    width = max(len(ids) for of_word in tokens.values() for ids in of_word)
-    if width == 1:
-        return {}
-    return {
-        f"{word}_rest": torch.tensor([[*ids[1:], *[_ENDED] * (width - len(ids))] for ids in tokens[word]])
-        for word in _WORDS
-    }
