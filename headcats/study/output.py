@@ -87,6 +87,11 @@ class Output:
         ):
             self._write_manifest(self.folder)
 
+    def save_suite(self) -> None:
+        """Put the suite into a folder that holds another one or none, even if this run then finds nothing to do."""
+        if self.folder is not None and self.folder.manifest_path.exists() and self.stored_suite != self.suite:
+            self._write_manifest(self.folder)
+
     def _write_manifest(self, folder: ResultsFolder) -> None:
         folder.write_manifest(self.manifest)
         # After the manifest, without which a file would be nobody's; a run that is stopped in between writes it next.

@@ -113,6 +113,7 @@ def run(
     # Before the tasks are scored: what is in the folder may not fit.
     joint_work = JointWork(adapted, study, output) if study.joint_methods else None
     check_same_suite(output, task_work.preparation)
+    output.save_suite()
     if study.task_methods:
         task_work.score_tasks(progress)
     if joint_work is not None:

@@ -223,7 +223,10 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
             "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
         ),
         (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
-        (manifest(suite="mine", suite_source="", tasks=["b", "a"]), 'hc.run(model, suite=your_suite, tasks=["a", "b"])'),
+        (
+            manifest(suite="mine", suite_source="", tasks=["b", "a"]),
+            'hc.run(model, suite=your_suite, tasks=["a", "b"])',
+        ),
         (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
         (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
         (
