@@ -62,14 +62,14 @@ def test_everything_works_in_another_process(model, model_folder, mine, tmp_path
     hc.run(model, suite=mine, tasks=scored, out=folder, **options)
     plain = tmp_path / "plain"
     results = hc.run(model, suite=mine, tasks=scored, out=plain, **OPTIONS)
+    more = f"--model {model_folder} --n-prompts 24 --n-demos 2 --no-views --quiet"
     commands = [
         f"evidence {folder} --model {model_folder} --n-prompts 8 --relabellings 19",
         f"views {folder} --model {model_folder} --heads 1 --prompts 1",
         f"compare {folder}",
         f"report {folder}",
         # More methods, where the suite is not named again.
-        f"run --out {plain} --model {model_folder} --n-prompts 24 --n-demos 2 --tasks {','.join(scored)} "
-        "--methods mean_ablation --no-views --quiet",
+        f"run --out {plain} --methods mean_ablation --tasks {','.join(scored)} {more}",
         f"merge {plain} --out {tmp_path / 'merged'}",
         f"evidence {tmp_path / 'merged'} --model {model_folder} --n-prompts 8 --relabellings 19",
     ]
@@ -176,7 +176,7 @@ def test_words_that_a_joint_method_has_read_are_not_changed(mini, tmp_path):
     two = hc.suite(["plural", "antonym"])
     hc.run(mini, suite=two, tasks=["plural"], **options)
     fewer = Task("plural", "linguistic", "made up", lambda n, *, seed: two.tasks[0].pairs(n, seed=seed)[:40])
-    with pytest.raises(PlanError, match="task 'plural' has other pairs now.*--out"):
+    with pytest.raises(PlanError, match=r"task 'plural' has other pairs now.*--out"):
         hc.run(mini, suite=[fewer, "antonym"], tasks=["antonym"], **options)
 
 

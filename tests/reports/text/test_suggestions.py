@@ -224,7 +224,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
         ),
         (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
         (
-            manifest(suite="mine", suite_source="", tasks=["b", "a"]),
+            manifest(suite_source="", tasks=["b", "a"]),
             'hc.run(model, suite=your_suite, tasks=["a", "b"])',
         ),
         (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
