@@ -32,7 +32,7 @@ class Bench:
         self.model = restored_model(run.manifest, run.manifest.model.name)
         self.halves = scores_of_halves(run, resolve_tested(Reading.parse(), run), seed=seed)
         tasks = self.halves[0]["task"].values.tolist()
-        self.held = held_out_prompts(self.model, run, restored_study(run.manifest), tasks, n_prompts=PROMPTS, seed=seed)
+        self.held = held_out_prompts(self.model, run, restored_study(run), tasks, n_prompts=PROMPTS, seed=seed)
         self.categories = [entry["name"] for entry in json.loads(self.halves[0].attrs["categories"])]
         self.damages: dict[str, dict[HeadSet, float]] = {task: {} for task in self.held.batches}
 

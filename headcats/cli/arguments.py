@@ -19,7 +19,7 @@ _MODEL_OF_RESULTS = "Model of the results; default: the name in their manifest."
 ModelOfResults = Annotated[
     str | None, typer.Option("--model", help=_MODEL_OF_RESULTS, autocompletion=completion.models)
 ]
-_SUITE_OF_RESULTS = "Suite of the results, as in `headcats run`; default: where their manifest says that it is."
+_SUITE_OF_RESULTS = "The same tasks with more pairs, as in `headcats run`; default: the suite that the results hold."
 SuiteOfResults = Annotated[
     str | None, typer.Option("--suite", help=_SUITE_OF_RESULTS, autocompletion=completion.suites)
 ]
@@ -44,7 +44,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout inste
 # -------------------------------------------------------------------------------------------------------- new runs
 _MODEL = "'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder, or a hub name."
 Model = Annotated[str | None, typer.Option("--model", help=_MODEL, autocompletion=completion.models)]
-_SUITE = "Suite of tasks: its name (default: icl), or your own as path/to/file.py:name or module:name."
+_SUITE = (
+    "Suite of tasks: its name, or your own as path/to/file.py:name or module:name; default: that of the results in "
+    "--out, else icl."
+)
 SuiteName = Annotated[str | None, typer.Option("--suite", help=_SUITE, autocompletion=completion.suites)]
 _TASKS = "Tasks to score, separated by commas; default: all of the suite."
 Tasks = Annotated[str | None, typer.Option("--tasks", help=_TASKS, autocompletion=completion.tasks)]

@@ -11,7 +11,7 @@ from headcats.categories.reading import Reading, map_tables
 from headcats.cli import arguments, completion
 from headcats.cli.console import Answer, note_control, stopping, warn
 from headcats.cli.map import draw_map, map_numbers
-from headcats.cli.settings import check_names, run_options, settings
+from headcats.cli.settings import check_names, name_of_suite, run_options, settings
 from headcats.errors import DataError, HeadcatsError, OptionError, StorageError, pluralize
 from headcats.methods.spec import MethodSpec
 from headcats.registry import lookup
@@ -107,7 +107,7 @@ def _run(options: dict[str, Any], folder: Path, *, quiet: bool, views: bool, ans
 def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec]) -> None:
     """A suite without demonstrations sets their number to 0: a user who named a method only did not ask for that."""
     corrupting = [spec.name for spec in specs if not spec.is_joint]
-    name = options["suite"]
+    name = name_of_suite(options["suite"])
     if not corrupting or options["n_demos"] or OF_SUITE.get(name, {}).get("n_demos") != 0:
         return
     raise OptionError(

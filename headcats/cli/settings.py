@@ -10,9 +10,11 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
 from headcats.results.declaration import methods_of_suite
+from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
-from headcats.tasks.suites import suite
+from headcats.tasks.stored import stored_suite
+from headcats.tasks.suites import Suite, suite
 
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
@@ -39,14 +41,17 @@ def split_names(text: str) -> list[str]:
 def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: str | None = None) -> dict[str, Any]:
     """Defaults, then those of the suite, then the preset, then the study file, then the command line.
 
-    Where methods are named beside a preset, a note on stderr says what is left of the preset's.
+    Where no suite is named, it is the one that the results folder holds, as a `Suite`. Where methods are named beside a
+    preset, a note on stderr says what is left of the preset's.
     """
     of_preset = preset(preset_name) if preset_name is not None else {}
     of_file = {} if study_file is None else _read_study(study_file)
     of_user = dict(of_preset) | of_file | {key: value for key, value in options.items() if value is not None}
     if preset_name is not None and of_user["methods"] != of_preset["methods"]:
         of_user["methods"] = _beside_preset(preset_name, of_preset, of_user["methods"])
-    suite_name = of_user.get("suite", DEFAULTS["suite"])
+    if "suite" not in of_user and (stored := _suite_of_folder(of_user.get("out"))) is not None:
+        of_user["suite"] = stored
+    suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
     of_suite = OF_SUITE.get(suite_name, {}) | {"methods": list(methods_of_suite(suite_name)) or None}
     merged = DEFAULTS | of_suite | of_user
     if merged["dtype"] not in DTYPES:
@@ -59,6 +64,17 @@ def check_names(options: Mapping[str, Any]) -> str:
     chosen = suite(options["suite"])
     chosen.named(options["tasks"])
     return chosen.name
+
+
+def name_of_suite(source: str | Suite) -> str:
+    """A suite as it is named in what a suite changes in the defaults."""
+    return source.name if isinstance(source, Suite) else source
+
+
+def _suite_of_folder(folder: str | Path | None) -> Suite | None:
+    results = None if folder is None else ResultsFolder(folder)
+    text = "" if results is None else results.read_suite()
+    return stored_suite(text, source=str(results.suite_path))[0] if results and text else None
 
 
 def _read_study(path: Path) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def measure_damage(
     if not gaps:
         raise DataError(
             "no prompt is left that the run has not seen and that asks about the other half of the query items; run "
-            "with a smaller n_prompts, or with more pairs"
+            "with a smaller n_prompts or with more pairs, or append more finished prompts to the list of the run and "
+            "name that suite with --suite (suite=...)"
         )
     items = tuple(item for batch in used for item in batch.items)
     distractor_tasks = tuple(name for batch in used for name in batch.distractor_tasks)

@@ -11,6 +11,7 @@ import xarray as xr
 
 from headcats.errors import DataError, StorageError
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
+from headcats.results.suite_text import SUITE_FILE, damaged_suite
 from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
 
 BLOCKS = "blocks"
@@ -65,6 +66,22 @@ class ResultsFolder:
     def write_manifest(self, manifest: Manifest) -> None:
         """Replace the manifest."""
         write_whole(self.manifest_path, manifest.to_json(indent=1).encode("utf-8"))
+
+    @property
+    def suite_path(self) -> Path:
+        """File of the suite."""
+        return self.path / SUITE_FILE
+
+    def read_suite(self) -> str:
+        """The suite as text (see `headcats.tasks.stored`); "" for a folder of a version that did not keep it."""
+        try:
+            return self.suite_path.read_text(encoding="utf-8") if self.suite_path.is_file() else ""
+        except (OSError, ValueError) as error:
+            raise damaged_suite(str(self.suite_path), str(error)) from None
+
+    def write_suite(self, text: str) -> None:
+        """Replace the suite."""
+        write_whole(self.suite_path, text.encode("utf-8"))
 
     def block_path(self, task: str, label: str) -> Path:
         """File of the block of a task and a method@positions."""
@@ -146,9 +163,9 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     Returns:
         A tree with one node `/<task>/<method@positions>` per block: `patched (metric, prompt, layer, head)`,
         `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
-        `category`; the root carries `categories` (names, order, colours; JSON) and `manifest` (JSON). A joint method
-        (`ov_relation`, `head_gating`, ...) has the node `/_suite/<method>`, whose content its docstring describes (see
-        `hc.suite_blocks`).
+        `category`; the root carries `categories` (names, order, colours; JSON), `manifest` (JSON) and `suite` (its
+        tasks with their pairs; JSON). A joint method (`ov_relation`, `head_gating`, ...) has the node
+        `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`).
 
     Raises:
         StorageError: No such folder, no manifest in it, or a damaged file.
@@ -167,7 +184,7 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
     folder = ResultsFolder(path)
     if not folder.manifest_path.is_file():
         raise StorageError(_no_results(folder.path))
-    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path))
+    results = tree(folder.read_blocks(), Manifest.read(folder.manifest_path), suite=folder.read_suite())
     # As xarray says it of a file; copies keep it, and netCDF does not store it.
     results.encoding["source"] = os.fspath(path)
     return results
@@ -188,10 +205,14 @@ def _no_results(path: Path) -> str:
     return f"{problem}; run `headcats run --out {path}` first."
 
 
-def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest) -> xr.DataTree:
-    """Blocks and manifest as the tree that `load` describes; the manifest must name the task of every block."""
-    categories = json.dumps(manifest.category_entries(), ensure_ascii=False)
-    nodes = {"/": xr.Dataset(attrs={"categories": categories, "manifest": manifest.to_json()})}
+def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest, *, suite: str = "") -> xr.DataTree:
+    """Blocks, manifest and suite as the tree that `load` describes; the manifest must name the task of every block."""
+    attrs = {
+        "categories": json.dumps(manifest.category_entries(), ensure_ascii=False),
+        "manifest": manifest.to_json(),
+        **({"suite": suite} if suite else {}),
+    }
+    nodes = {"/": xr.Dataset(attrs=attrs)}
     tasks, methods = list(manifest.tasks), manifest.methods
 
     def place(key: tuple[str, str]) -> tuple[int, int]:

@@ -33,9 +33,7 @@ class Manifest:
     """What all blocks share."""
     model: ModelRecord = field(default_factory=ModelRecord)
     suite_source: str = ""
-    """Where the suite was loaded from, as `module:name` or `/path/to/file.py:name`; "" for any other one."""
-    suite_mark: str = ""
-    """Of a suite that was given in Python, hash of its name and of the names and categories of its tasks."""
+    """What `hc.suite` takes to find the suite: a registered name, or where it was loaded from; "" for one of Python."""
     categories: tuple[CategoryRecord, ...] = ()
     """Categories of the suite, in the order of the figures."""
     methods: tuple[str, ...] = ()
@@ -84,11 +82,11 @@ class Manifest:
         try:
             blocks = dict(stored.get("blocks", {}))
             joint = blocks.pop(SUITE, {})
+            plan = PlanRecord.from_dict(stored.get("plan", {}))
             return cls(
-                plan=PlanRecord.from_dict(stored.get("plan", {})),
+                plan=plan,
                 model=ModelRecord.from_dict(stored.get("model", {})),
-                suite_source=stored.get("suite_source", ""),
-                suite_mark=stored.get("suite_mark", ""),
+                suite_source=_suite_source(stored, plan),
                 categories=tuple(map(CategoryRecord.from_dict, stored.get("categories", ()))),
                 methods=tuple(stored.get("methods", ())),
                 requested=tuple(stored.get("asked", ())),
@@ -113,7 +111,6 @@ class Manifest:
             "plan": self.plan.complete(),
             "model": self.model.complete(),
             "suite_source": self.suite_source,
-            "suite_mark": self.suite_mark,
             "categories": self.category_entries(),
             "methods": self.methods,
             "asked": self.requested,
@@ -157,6 +154,13 @@ class Manifest:
         for label, record in second.joint_blocks.items():
             first = self.joint_blocks.get(label, JointRecord())
             self.joint_blocks[label] = JointRecord({**first.parts, **record.parts}, {**first.tasks, **record.tasks})
+
+
+def _suite_source(stored: Mapping[str, Any], plan: PlanRecord) -> str:
+    """Earlier versions left registered names out, and marked suites of Python."""
+    if "suite_source" in stored and "suite_mark" not in stored:
+        return str(stored["suite_source"])
+    return stored.get("suite_source") or ("" if stored.get("suite_mark") else plan.suite)
 
 
 def _records(kind: type[R], entries: Mapping[str, Any]) -> dict[str, R]:

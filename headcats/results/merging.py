@@ -9,19 +9,24 @@ from typing import Any
 
 import xarray as xr
 
-from headcats.errors import PlanError, StorageError
+from headcats.errors import PlanError, StorageError, pluralize
 from headcats.registry import lookup
 from headcats.results.folder import BLOCKS, ResultsFolder, load
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
 from headcats.results.run_results import RunResults
+from headcats.results.suite_text import suite_tasks
 from headcats.results.whole_file import remove_empty
+
+_NAMED = 5
+"""Tasks that a message names."""
 
 
 def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[str]) -> xr.DataTree:
     """Join results of one plan and one model into a new folder: the union of their tasks and methods.
 
-    A joint method is joined from its finished parts (relations, seeds): the union of those too.
+    A joint method is joined from its finished parts (relations, seeds): the union of those too. The suite, which the
+    prompts of every task depend on, is the same in all folders.
 
     Args:
         folders: Results folders; where two hold the same block it must have the same fingerprint.
@@ -31,7 +36,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         The merged results, as `load`.
 
     Raises:
-        PlanError: Plans or models differ, or two blocks or parts of one name were made with different prompts.
+        PlanError: Plans, models or suites differ, or two blocks or parts of one name were made with different prompts.
         StorageError: A folder cannot be read, or `out` is taken.
     """
     target = ResultsFolder(out)
@@ -39,8 +44,9 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
         raise StorageError(f"{target.path} holds results already; merge into a new folder.")
     if not folders:
         raise StorageError("Nothing to merge: name at least one results folder.")
-    manifests = [RunResults(load(path)).manifest for path in folders]
-    merged = manifests[0]
+    runs = [RunResults(load(path)) for path in folders]
+    manifests = [run.manifest for run in runs]
+    merged, suite = manifests[0], _same_suite(runs)
     blocks: dict[tuple[str, str], xr.Dataset] = {}
     joint_blocks: dict[str, list[xr.Dataset]] = {}
     parts: dict[str, dict[str, xr.Dataset]] = {}
@@ -55,7 +61,7 @@ def merge(folders: Sequence[str | os.PathLike[str]], *, out: str | os.PathLike[s
             for name, part in ResultsFolder(path).read_parts(label).items():
                 _add(parts.setdefault(label, {}), name, part, f"Part {name!r} of {label!r} in {path}")
     blocks |= {(SUITE, label): _joined(label, same, parts.get(label, {})) for label, same in joint_blocks.items()}
-    _write(target, merged, blocks, parts)
+    _write(target, merged, blocks, parts, suite)
     return load(out)
 
 
@@ -76,6 +82,7 @@ def _write(
     manifest: Manifest,
     blocks: Mapping[tuple[str, str], xr.Dataset],
     parts: Mapping[str, Mapping[str, xr.Dataset]],
+    suite: str,
 ) -> None:
     absent = [folder for folder in (target.path, *target.path.parents) if not folder.exists()]
     try:
@@ -84,10 +91,13 @@ def _write(
         for label, parts_of_method in parts.items():
             for name, part in parts_of_method.items():
                 target.write_part(label, name, part)
+        if suite:
+            target.write_suite(suite)
         target.write_manifest(manifest)
     except BaseException:
         # Blocks without a manifest would look like somebody else's folder; there were none before.
         shutil.rmtree(target.path / BLOCKS, ignore_errors=True)
+        target.suite_path.unlink(missing_ok=True)
         remove_empty(absent)
         raise
 
@@ -109,6 +119,20 @@ def _joined(label: str, blocks: Sequence[xr.Dataset], parts: Mapping[str, xr.Dat
     ordered = sorted(parts.items(), key=lambda entry: places.get(str(entry[1].attrs["fingerprint"]), len(places)))
     about = {name: str(first.attrs[name]) for name in ("categories", "model")}
     return join_parts(lookup("method", Label.parse(label).name), dict(ordered), **about)
+
+
+def _same_suite(runs: Sequence[RunResults]) -> str:
+    """The suite as text, of the first folder that holds it; a PlanError if another one holds other tasks or pairs."""
+    kept = [run for run in runs if run.suite_text]
+    for run in kept[1:]:
+        first, second = (suite_tasks(each.suite_text, source=each.suite_place) for each in (kept[0], run))
+        if differing := [name for name in first | second if first.get(name) != second.get(name)]:
+            raise PlanError(
+                f"{run.suite_place} is another suite than {kept[0].suite_place}: {', '.join(differing[:_NAMED])} "
+                f"({pluralize(len(differing), 'task')}) differ or are missing, and every task of a suite has a part in "
+                "the prompts of all. Run both with one suite, and choose the tasks of each with --tasks (tasks=...)."
+            )
+    return kept[0].suite_text if kept else ""
 
 
 def _check_same_plan(first: Manifest, second: Manifest, *, paths: tuple[Any, Any]) -> None:

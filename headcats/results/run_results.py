@@ -1,6 +1,7 @@
 """What a results folder holds: manifest, labels, declarations and blocks, found in its labelled tree."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from headcats.errors import DataError
 from headcats.results.declaration import Declaration, declaration_of
 from headcats.results.label import Label
 from headcats.results.manifest import SUITE, Manifest
+from headcats.results.suite_text import SUITE_FILE
 
 _TABLE = re.compile(r'hc\.suite_blocks\(results\)\["([^"]+)"\]')
 
@@ -43,6 +45,17 @@ class RunResults:
     def manifest_or_empty(self) -> Manifest:
         """The manifest; an empty one where there is none."""
         return self.manifest if self.has_manifest else Manifest()
+
+    @property
+    def suite_text(self) -> str:
+        """The suite as text (see `headcats.tasks.stored`); "" where the results do not hold it."""
+        return str(self.tree.attrs.get("suite", ""))
+
+    @property
+    def suite_place(self) -> str:
+        """Where that text is, for messages."""
+        folder = self.tree.encoding.get("source")
+        return "The suite of these results" if folder is None else os.path.join(folder, SUITE_FILE)
 
     @cached_property
     def tasks(self) -> dict[str, xr.DataTree]:

@@ -62,9 +62,8 @@ def run_evidence(
         results: What `hc.run` or `hc.load` returns, or a results folder, which then gets a file
             `evidence/<node>.nc` for every node of the result; where method, metric, effect or positions are not
             the default, they are in the name of the folder.
-        suite: The suite of the results, as in `hc.run`, where it is found no longer: None takes the one that `hc.run`
-            got in this process, that of the module or file it was loaded from, or the registered one. Other prompts
-            are refused.
+        suite: None takes the suite that the results hold. Another one, as in `hc.run`, such as one with more pairs,
+            must have the same tasks and categories and give the prompts of the run.
         method: Method that heads are chosen by, as `name` or `name@positions`; None takes the first exact one there is.
         metric: Metric that heads are chosen by; None takes the first of the run. Damage is always log-probability.
         effect: "total" or "task_specific" effects, as in `hc.score`.
@@ -79,7 +78,7 @@ def run_evidence(
         line), `options` and `left_out` (JSON).
 
     Raises:
-        PlanError: Another model than that of the results, or a suite that is not found or has changed.
+        PlanError: Another model than that of the results, or another suite.
         OptionError: A number out of range, several positions of `method` and none chosen, or a control (`hc.score`
             tells what those are for): its heads are no category.
         UnknownNameError: A method or metric that the results do not hold.
@@ -117,7 +116,7 @@ def run_evidence(
     manifest = run.manifest
     reading = resolve_tested(Reading.parse(method=method, metric=metric, effect=effect), run)
     adapted = restored_model(manifest, model)
-    study = restored_study(manifest, suite)
+    study = restored_study(run, suite)
     _log.info("Choosing heads by half of the query items, and making prompts about the other half.")
     with warnings.catch_warnings(record=True) as caught:
         halves = scores_of_halves(run, reading, seed=seed)

@@ -21,7 +21,6 @@ from headcats.results.records import BlockRecord, JointRecord
 from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import Study
 from headcats.study.progress import PartsClock, progress_bar
-from headcats.tasks.definition import word_pairs
 
 _STEPS = 100  # of the progress bar, per part
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -38,7 +37,7 @@ class _Parts(NamedTuple):
 
 def suite_inputs(model: HookedModel, study: Study) -> SuiteInputs:
     """What the joint methods of a study read."""
-    pairs = {task.name: word_pairs(task, seed=study.seed) for task in study.tasks}
+    pairs = {task.name: [pair for pair in study.pairs[task.name] if isinstance(pair, tuple)] for task in study.tasks}
     return SuiteInputs(
         model=model,
         tasks=study.tasks,

@@ -29,12 +29,16 @@ class Output:
 
     Attributes:
         manifest: It grows with every finished block.
+        suite: The suite of the run, as text.
         folder: None keeps everything in memory.
+        stored_suite: The suite that the folder holds, as text; "" for none.
     """
 
-    def __init__(self, manifest: Manifest, folder: ResultsFolder | None = None) -> None:
+    def __init__(self, manifest: Manifest, suite: str, folder: ResultsFolder | None = None) -> None:
         self.manifest = manifest
+        self.suite = suite
         self.folder = folder
+        self.stored_suite = "" if folder is None else folder.read_suite()
         self._blocks: dict[tuple[str, str], xr.Dataset] = {}
 
     def block(self, task: str, label: str, *, fingerprint: str) -> xr.Dataset | None:
@@ -72,7 +76,7 @@ class Output:
         if self.folder is not None:
             if not self.folder.manifest_path.exists():
                 # Without one the files are nobody's, and the next run would refuse them.
-                self.folder.write_manifest(self.manifest)
+                self._write_manifest(self.folder)
             self.folder.write_part(label, part, block)
 
     def save_manifest(self) -> None:
@@ -81,11 +85,25 @@ class Output:
         if self.folder is not None and (
             len(manifest.skipped()) < len(manifest.tasks) or (self.folder.path / BLOCKS).exists()
         ):
-            self.folder.write_manifest(manifest)
+            self._write_manifest(self.folder)
+
+    def save_suite(self) -> None:
+        """Put the suite into a folder that holds another one or none, even if this run then finds nothing to do."""
+        if self.folder is not None and self.folder.manifest_path.exists() and self.stored_suite != self.suite:
+            self._write_manifest(self.folder)
+
+    def _write_manifest(self, folder: ResultsFolder) -> None:
+        folder.write_manifest(self.manifest)
+        # After the manifest, without which a file would be nobody's; a run that is stopped in between writes it next.
+        if self.stored_suite != self.suite:
+            folder.write_suite(self.suite)
+            self.stored_suite = self.suite
 
     def results(self) -> xr.DataTree:
         """Everything kept, as `hc.load` returns it."""
-        return tree(self._blocks, self.manifest) if self.folder is None else load(self.folder.path)
+        if self.folder is None:
+            return tree(self._blocks, self.manifest, suite=self.suite)
+        return load(self.folder.path)
 
 
 def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: Study) -> Output:
@@ -97,14 +115,16 @@ def open_output(out: str | os.PathLike[str] | None, model: HookedModel, study: S
     else:
         check_same_plan(manifest, model, study, folder=folder.path)
         folder.remove_leftovers()
-    manifest.suite_source = study.suite.source or manifest.suite_source
+    output = Output(manifest, study.suite_text(), folder)
+    if study.suite.source or output.stored_suite != output.suite:
+        manifest.suite_source = study.suite.source
     manifest.extend(
         methods=[spec.label for spec in study.methods],
         # Tells a run that was stopped from one that is finished.
         requested=[task.name for task in study.tasks] if study.task_methods else [],
         categories=category_records(study),
     )
-    return Output(manifest, folder)
+    return output
 
 
 def _made_otherwise(path: os.PathLike[str]) -> PlanError:

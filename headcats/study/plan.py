@@ -1,5 +1,6 @@
 """The plan of a study: which tasks, methods, metrics and prompts."""
 
+import functools
 import inspect
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
@@ -9,11 +10,13 @@ from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.spec import MethodSpec
 from headcats.prompts.answers import ANSWERS
 from headcats.prompts.corruption import CORRUPTIONS
+from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template
 from headcats.registry import lookup, unknown_name_message
 from headcats.results.declaration import default_methods
 from headcats.results.records import PlanRecord
 from headcats.tasks.definition import Task, word_pairs
+from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import Suite, suite
 
 # At least 100 per task, and never one of the scored prompts.
@@ -61,6 +64,17 @@ class Study:
     def joint_methods(self) -> tuple[MethodSpec, ...]:
         """Joint methods: those that judge heads over all tasks at once."""
         return tuple(spec for spec in self.methods if spec.is_joint)
+
+    @functools.cached_property
+    def pairs(self) -> dict[str, list[WordPair] | list[PromptPair]]:
+        """What every task of the suite gives: word pairs, or finished prompt pairs. Each is asked once."""
+        # More than will be used, so that generated tasks rarely repeat a query.
+        pool = max(1024, 4 * (self.n_prompts + REFERENCE_PROMPTS))
+        return {task.name: task.pairs(pool, seed=self.seed) for task in self.suite.tasks}
+
+    def suite_text(self) -> str:
+        """The suite with these pairs and the template, as results keep it (see `headcats.tasks.stored`)."""
+        return suite_text(self.suite, pairs=self.pairs, template=self.template)
 
     def record(self) -> PlanRecord:
         """The parts of the plan that all blocks of a results folder share."""

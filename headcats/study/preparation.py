@@ -107,6 +107,11 @@ class Preparation:
             fingerprints += ["second corruption", *(batch.second_fingerprint() for batch in scored)]
         return fingerprints
 
+    def is_used_up(self, task: str) -> bool:
+        """Whether a task is a list of finished prompts that leaves none for `held_out`."""
+        source = self._pairs[task]
+        return isinstance(source, list) and len(source) <= self._n_used(self.of(task).task)
+
     def held_out(
         self, task_name: str, *, n: int, keep: Callable[[str], bool]
     ) -> tuple[tuple[PromptBatch, ...], DropReport]:
@@ -130,9 +135,7 @@ class Preparation:
     @functools.cached_property
     def _pairs(self) -> dict[str, tuple[list[WordPair], DropReport] | list[PromptPair]]:
         """Usable word pairs (or finished prompt pairs) of every task of the suite."""
-        # More than will be used, so that generated tasks rarely repeat a query.
-        pool = max(1024, 4 * (self.study.n_prompts + REFERENCE_PROMPTS))
-        pairs: dict[str, Any] = {task.name: task.pairs(pool, seed=self.study.seed) for task in self.study.suite.tasks}
+        pairs: dict[str, Any] = self.study.pairs
         return {
             name: list(of_task)
             if isinstance(of_task[0], PromptPair)

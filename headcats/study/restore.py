@@ -2,21 +2,26 @@
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import xarray as xr
 
 from headcats.errors import DataError, PlanError, UnknownNameError
+from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.loading import load_model
+from headcats.results.folder import ResultsFolder
 from headcats.results.manifest import MANIFEST, Manifest
-from headcats.study.output import model_differences
+from headcats.results.run_results import RunResults
+from headcats.results.suite_text import suite_tasks
+from headcats.study.output import Output, fingerprint, model_differences
 from headcats.study.plan import Study, plan
 from headcats.study.preparation import Preparation
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, remembered, suite
+from headcats.tasks.stored import stored_suite, suite_differences
+from headcats.tasks.suites import Suite, suite
 
 
 def check_order(model: Any, results: Any, *, by: str) -> None:
@@ -51,23 +56,42 @@ def restored_model(manifest: Manifest, source: Any) -> HookedModel:
     return model
 
 
-def restored_study(manifest: Manifest, suite_source: str | Suite | Task | Sequence[Task | str] | None = None) -> Study:
-    """The study of a manifest, to make more of its prompts; a PlanError if its suite cannot be found.
+def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[Task | str] | None = None) -> Study:
+    """The study of results, to make more of its prompts.
 
-    Without `suite_source` it is the one that `hc.run` was given in this process, or is loaded from where it was loaded
-    then, or is registered under its name.
+    Its suite is the one that the results hold. `suite_source` replaces it, such as one with more pairs of the same
+    tasks. Results of versions that did not keep the suite need it where it is neither registered nor found where it was
+    loaded from.
+
+    Raises:
+        PlanError: The suite is not found, or `suite_source` has other tasks or categories.
+        StorageError: The suite of the results is damaged.
     """
+    manifest = run.manifest
     options = asdict(manifest.plan)
-    name = options.pop("suite")
-    if suite_source is None and (suite_source := remembered(manifest.suite_mark)) is None:
-        try:
-            suite_source = suite(manifest.suite_source or name)
-        except (UnknownNameError, DataError) as error:
-            raise PlanError(
-                f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that "
-                "the run had as suite=..., or where it is, as --suite path/to/file.py:name."
-            ) from None
-    return plan(suite_source=suite_source, **options)
+    name, template_name = options.pop("suite"), options.pop("template")
+    if not run.suite_text:
+        given = _found_suite(manifest, name) if suite_source is None else suite_source
+        return plan(suite_source=given, template=template_name, **options)
+    stored, template = stored_suite(run.suite_text, source=run.suite_place)
+    given = stored if suite_source is None else suite(suite_source)
+    if differences := suite_differences(stored, given):
+        raise PlanError(
+            f"The suite that was given is not that of the run ({'; '.join(differences)}). Every task of a suite has a "
+            "part in its prompts and means. Leave out --suite (suite=...): the results hold their own."
+        )
+    return replace(plan(suite_source=given, **options), template=template)
+
+
+def _found_suite(manifest: Manifest, name: str) -> Suite:
+    """The suite of results that do not hold it."""
+    try:
+        return suite(manifest.suite_source or name)
+    except (UnknownNameError, DataError) as error:
+        raise PlanError(
+            f"The results are of suite {name!r}, which is not found in this process. {error} Pass the suite that the "
+            "run had as suite=..., or where it is, as --suite path/to/file.py:name."
+        ) from None
 
 
 def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterable[str] | None = None) -> None:
@@ -75,14 +99,51 @@ def check_prompts(preparation: Preparation, manifest: Manifest, *, tasks: Iterab
 
     Compared are `tasks`; None for all of the manifest.
     """
-    registered = {task.name for task in preparation.study.suite.tasks}
+    known = {task.name for task in preparation.study.suite.tasks}
     for task in manifest.tasks if tasks is None else tasks:
         record = manifest.tasks.get(task)
         if record is None or record.prompt_hash is None:
             continue
-        prepared = preparation.of(task) if task in registered else None
+        prepared = preparation.of(task) if task in known else None
         if prepared is None or tuple(batch.fingerprint() for batch in prepared.scored) != record.prompt_hash:
             raise PlanError(
                 f"Task {task!r} gives other prompts than it gave in this run: suite {manifest.plan.suite!r} (its "
-                "tasks, word pairs or prompts) or the tokenizer has changed. Run it again into another folder."
+                "tasks, word pairs or prompts) or the tokenizer has changed. Run it again into another folder, with "
+                "--out (out=...)."
             )
+
+
+def check_same_suite(output: Output, preparation: Preparation) -> None:
+    """Refuse a suite that would give what a folder holds another category, other prompts or another reference.
+
+    More tasks or pairs that change none of these are accepted, and the folder then holds the newer suite. A PlanError
+    names the task.
+    """
+    manifest, study = output.manifest, preparation.study
+    if output.folder is None or output.stored_suite == output.suite:
+        return
+    category_of = {task.name: study.suite.category_of(task).name for task in study.suite.tasks}
+    before = suite_tasks(output.stored_suite, source=str(output.folder.suite_path))
+    after = suite_tasks(output.suite, source="")
+    joint = {task: category for record in manifest.joint_blocks.values() for task, category in record.tasks.items()}
+    for task, category in ({name: record.category for name, record in manifest.tasks.items()} | joint).items():
+        if category_of.get(task) != category:
+            now = f"of category {category_of[task]!r}" if task in category_of else "missing"
+            raise _other_suite(output.folder, f"task {task!r} is of category {category!r} there, {now} now")
+    for task in joint:
+        if task in before and before[task].get("pairs") != after[task].get("pairs"):
+            raise _other_suite(output.folder, f"task {task!r} has other pairs now")
+    check_prompts(preparation, manifest)
+    for task, records in manifest.blocks.items():
+        prompts = [batch.fingerprint() for batch in preparation.of(task).scored]
+        for label, record in records.items():
+            also_read = preparation.also_read(task, MethodSpec.parse(label))
+            if record.fingerprint != fingerprint(prompts, also_read, label, study.metrics):
+                raise _other_suite(output.folder, f"{label} would read other prompts for task {task!r} now")
+
+
+def _other_suite(folder: ResultsFolder, difference: str) -> PlanError:
+    return PlanError(
+        f"{folder.path} holds results of another suite: {difference}. Every task of a suite has a part in the prompts "
+        "of all. Name another folder with --out (out=...)."
+    )

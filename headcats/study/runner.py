@@ -18,10 +18,11 @@ from headcats.study.defaults import DEFAULT_PROMPTS
 from headcats.study.joint_run import JointWork
 from headcats.study.output import open_output
 from headcats.study.plan import check_options, plan
+from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
 from headcats.sweeps.paths import check_path
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, remember
+from headcats.tasks.suites import Suite
 
 _log = logging.getLogger("headcats")
 
@@ -49,8 +50,8 @@ def run(
         model: What `hc.load_model` returns, a HookedTransformer, a TransformerBridge, or a name or folder to load. Only
             on the command line does a suite bring its model; "mini-cognitive" is that of "cognitive" and "sentences".
         suite: Name of a suite, `module:name` or `path/to/file.py:name` of one of your own (see `hc.suite`), a `Suite`,
-            or a list of tasks and task names. The results record a file or module, and the process remembers a `Suite`
-            or tasks, so that `hc.run_evidence` and `hc.write_views` find them again.
+            or a list of tasks and task names. The results hold it, with its pairs: `hc.run_evidence`,
+            `hc.write_views` and the command line need nothing else.
         methods: Methods as `name[:option=value][@positions]`, such as "denoising_patch",
             "mean_ablation:reference=task", "noising_patch@all". Positions default to the method's own.
             None takes denoising patches, their two controls and mean ablation.
@@ -109,12 +110,12 @@ def run(
     study = plan(suite_source=suite, methods=methods, n_prompts=n_prompts, seed=seed, **options)
     adapted = load_model(model)
     output = open_output(out, adapted, study)
-    if not isinstance(suite, str):
-        output.manifest.suite_mark = remember(study.suite)
     output.manifest.checks["model"] = check_model(adapted)
     task_work = TaskWork(adapted, study, output, path=path, memory=memory)
     # Before the tasks are scored: what is in the folder may not fit.
     joint_work = JointWork(adapted, study, output) if study.joint_methods else None
+    check_same_suite(output, task_work.preparation)
+    output.save_suite()
     if study.task_methods:
         task_work.score_tasks(progress)
     if joint_work is not None:

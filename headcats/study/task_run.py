@@ -19,6 +19,7 @@ from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar
+from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
 
@@ -107,6 +108,16 @@ class TaskWork:
                 len(few),
                 REFERENCE_PROMPTS,
                 ", ".join(few),
+            )
+        scored = [name for name in names if name not in reasons]
+        if used_up := [name for name in scored if self.preparation.is_used_up(name)]:
+            _log.warning(
+                "%d of %d tasks have no prompts left for `headcats evidence` (hc.run_evidence), which needs some that "
+                "the run has not seen: %s. Give them at least %d more, or score fewer (--n-prompts).",
+                len(used_up),
+                len(names),
+                ", ".join(used_up),
+                2 * LEAST_PROMPTS_PER_ROLE,
             )
         if reasons:
             _log.warning("%d of %d tasks are skipped:\n%s", len(reasons), len(names), lines)

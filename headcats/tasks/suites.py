@@ -1,6 +1,5 @@
 """A suite: the tasks of a study, their categories, and the order and colours of the categories."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,8 @@ class Suite:
         name: Name in the manifest and on the command line.
         tasks: Every task, distractors included.
         categories: Categories in the order of the figures.
-        source: Where it was loaded from, as `module:name` or `/path/to/file.py:name`; "" for any other suite.
+        source: What `hc.suite` takes to find it again: a registered name, `module:name` or `/path/to/file.py:name`; ""
+            for a suite that was made in Python.
 
     Raises:
         DataError: No task, or a task twice.
@@ -75,7 +75,7 @@ class Suite:
         members = [task.name for task in self.tasks]
         for name in names:
             if name not in members and name in registered("task"):
-                raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_advice(name, self.name)}")
+                raise UnknownNameError(f"Task {name!r} is not in suite {self.name!r}{_advice(name, self.source)}")
             if name not in members:
                 raise UnknownNameError(unknown_name_message(f"task of suite {self.name!r}", name, members))
         return tuple(task for task in self.tasks if task.name in names)
@@ -103,8 +103,7 @@ def make_suite(tasks: Sequence[Task | str], *, name: str = "custom", categories:
         categories: The first categories, with their colours.
 
     Returns:
-        The suite. It is not registered: pass it to `hc.run` itself. In the same process `hc.run_evidence` and
-        `hc.write_views` find it again; in another one pass it again, or load it from a file (see `hc.suite`).
+        The suite. It is not registered: pass it to `hc.run` itself, whose results hold it.
 
     Raises:
         DataError: No task, or a task twice.
@@ -163,7 +162,7 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
     if isinstance(source, str) and ":" in source:
         return _own_suite(source)
     if isinstance(source, str):
-        return lookup("suite", source)()
+        return replace(lookup("suite", source)(), source=source)
     return make_suite([source] if isinstance(source, Task) else list(source))
 
 
@@ -179,26 +178,6 @@ def _own_suite(source: str) -> Suite:
     if not isinstance(loaded, Suite):
         loaded = make_suite([loaded] if isinstance(loaded, Task) else loaded, name=source.rpartition(":")[2])
     return replace(loaded, source=full_source)
-
-
-_given: dict[str, Suite] = {}
-
-
-def remember(suite: Suite) -> str:
-    """Keep a suite that was given as itself until the process ends, so that a run of it can be restored.
-
-    Returns:
-        Its mark: a hash of its name and of the names and categories of its tasks.
-    """
-    parts = (suite.name, [(task.name, task.category) for task in suite.tasks])
-    mark = hashlib.blake2b(repr(parts).encode("utf-8"), digest_size=16).hexdigest()
-    _given[mark] = suite
-    return mark
-
-
-def remembered(mark: str) -> Suite | None:
-    """The last suite of this mark that was given to `remember`."""
-    return _given.get(mark)
 
 
 def tasks_of_suite(name: str) -> list[Task]:
@@ -234,10 +213,10 @@ def _as_task(task: Task | str) -> Task:
     raise DataError(f"A suite is made of tasks (functions decorated with @hc.task) or task names; got {task!r}.")
 
 
-def _advice(task: str, suite_name: str) -> str:
+def _advice(task: str, source: str) -> str:
     """The end of a message on a task that the suite lacks: which suite has it, and how to add it."""
     home = lookup("task", task).suite
-    expression = f"hc.suite({suite_name!r})" if suite_name in registered("suite") else "your_suite"
+    expression = f"hc.suite({source!r})" if source else "your_suite"
     call = f"suite={expression}.with_tasks({task!r})"
     if home in registered("suite"):
         return f" but in suite {home!r}: use that suite (--suite {home}, in Python suite={home!r}), or add it: {call}."

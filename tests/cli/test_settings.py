@@ -9,8 +9,12 @@ import pytest
 from headcats import registry
 from headcats.cli.settings import check_names, settings
 from headcats.errors import OptionError, UnknownNameError
+from headcats.prompts.template import ARROW
+from headcats.results.folder import ResultsFolder
 from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
 from headcats.study.plan import plan
+from headcats.tasks.stored import suite_text
+from headcats.tasks.suites import make_suite
 
 
 def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
@@ -53,6 +57,20 @@ def test_a_preset_names_its_suite_and_so_its_model():
     chosen = settings(None, {}, preset_name="cogmirrors2025")
     assert (chosen["suite"], chosen["model"]) == ("cognitive", "mini-cognitive")
     assert settings(None, {"suite": "icl"}, preset_name="cogmirrors2025")["model"] == "mini"
+
+
+def test_a_results_folder_brings_its_suite(tmp_path):
+    made = make_suite(["plural", "antonym"], name="cognitive")
+    text = suite_text(made, pairs={task.name: [("a", "b")] for task in made.tasks}, template=ARROW)
+    ResultsFolder(tmp_path / "r").write_suite(text)
+    chosen = settings(None, {"out": tmp_path / "r"})
+    assert [task.name for task in chosen["suite"].tasks] == ["plural", "antonym"]
+    assert chosen["suite"].tasks[0].pairs(9, seed=9) == [("a", "b")]
+    assert (chosen["model"], chosen["n_demos"]) == ("mini-cognitive", 4)
+    assert check_names(chosen) == "cognitive"
+    assert settings(None, {"out": tmp_path / "r", "suite": "icl"})["suite"] == "icl"
+    assert settings(None, {"out": tmp_path / "r"}, preset_name="orgad2025")["suite"] == "sentences"
+    assert settings(None, {"out": tmp_path / "new"})["suite"] == "icl"
 
 
 def test_what_is_named_here_is_what_there_is():

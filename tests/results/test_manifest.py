@@ -33,7 +33,6 @@ def full_manifest():
     return Manifest(
         plan=PlanRecord("icl", ("logit_diff", "prob"), 8, 5, "arrow", "other_task", 0, 0.25),
         suite_source="/mine.py:tasks",
-        suite_mark="m",
         model=ModelRecord("m", "abc", "h", "TransformerBridge", "none", "float32", "cpu", (0, 2), (3, 3)),
         categories=(CategoryRecord("Knowledge", "#ff7f0e"),),
         methods=("denoising_patch@last", "ov_relation"),
@@ -58,7 +57,7 @@ def test_manifests_of_version_0_1_come_back_as_they_were(path):
     # What those versions did not have: they skipped tasks below an accuracy of .5, scored answers of one token, and
     # knew registered suites alone.
     assert (again["plan"].pop("min_accuracy"), again["plan"].pop("answers")) == (0.5, "single")
-    assert (again.pop("suite_source"), again.pop("suite_mark")) == ("", "")
+    assert again.pop("suite_source") == stored["plan"]["suite"]
     assert again == stored
 
 
@@ -95,6 +94,20 @@ def test_what_came_later_has_a_default(tmp_path, key, field):
     del stored[key]
     (tmp_path / "manifest.json").write_text(json.dumps(stored), encoding="utf-8")
     assert getattr(Manifest.read(tmp_path / "manifest.json"), field) == getattr(Manifest(), field)
+
+
+@pytest.mark.parametrize(
+    ("stored", "source"),
+    [
+        ({}, "icl"),
+        ({"suite_source": "", "suite_mark": ""}, "icl"),
+        ({"suite_source": "", "suite_mark": "m"}, ""),
+        ({"suite_source": "f.py:x", "suite_mark": ""}, "f.py:x"),
+        ({"suite_source": ""}, ""),
+    ],
+)
+def test_where_earlier_versions_found_the_suite(stored, source):
+    assert Manifest.from_json(json.dumps({"plan": {"suite": "icl"}} | stored)).suite_source == source
 
 
 def test_a_round_trip_loses_nothing():

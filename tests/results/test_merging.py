@@ -1,6 +1,7 @@
 """Folders of one plan become one; folders of different plans do not."""
 
 import errno
+import json
 import os
 
 import pytest
@@ -55,6 +56,31 @@ def test_what_does_not_belong_together_is_not_merged(tmp_path, changes, message)
     assert not (tmp_path / "all").exists()
 
 
+def suite_of(*tasks, **changes):
+    entries = [{"name": task, "pairs": [["é", "→"]]} | changes for task in tasks]
+    return json.dumps({"format": 1, "name": "s", "tasks": entries}, ensure_ascii=False)
+
+
+def test_the_suite_of_all_folders_is_kept(tmp_path):
+    folders = [folder(tmp_path / task, task) for task in "abc"]
+    for path, text in zip(folders, ["", suite_of("a", "b"), suite_of("b", "a")], strict=True):
+        if text:
+            ResultsFolder(path).write_suite(text)
+    assert merge(folders, out=tmp_path / "all").attrs["suite"] == suite_of("a", "b")
+    assert "suite" not in merge(folders[:1], out=tmp_path / "old").attrs
+    assert not (tmp_path / "old" / "suite.json").exists()
+
+
+@pytest.mark.parametrize("other", [suite_of("a"), suite_of("a", "b", "c"), suite_of("a", "b", pairs=[["x", "y"]])])
+def test_folders_of_different_suites_are_not_merged(tmp_path, other):
+    first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
+    ResultsFolder(first).write_suite(suite_of("a", "b"))
+    ResultsFolder(second).write_suite(other)
+    with pytest.raises(PlanError, match=r"2.suite\.json is another suite than .*1.suite\.json: (a, )?[bc] "):
+        merge([first, second], out=tmp_path / "all")
+    assert not (tmp_path / "all").exists()
+
+
 def test_merge_needs_folders_and_a_free_place(tmp_path):
     first = folder(tmp_path / "1", "a")
     before = files(first)
@@ -70,6 +96,7 @@ def test_merge_needs_folders_and_a_free_place(tmp_path):
 
 def test_a_merge_that_fails_while_writing_leaves_nothing(tmp_path, monkeypatch):
     first, second = folder(tmp_path / "1", "a"), folder(tmp_path / "2", "b")
+    ResultsFolder(first).write_suite(suite_of("a", "b"))
     (tmp_path / "mine").mkdir()
     replace, calls = os.replace, []
 

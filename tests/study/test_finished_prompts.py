@@ -1,9 +1,10 @@
 """Finished prompts of one's own, without roles and of several lengths: every method at the last position, evidence, and
-a suite that is found again."""
+a suite that results hold."""
 
 import json
 import logging
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,6 @@ from headcats.study.plan import plan
 from headcats.study.preparation import Preparation
 from headcats.study.restore import restored_study
 from headcats.study.validation import validate
-from headcats.tasks.suites import _given
 
 pytestmark = pytest.mark.filterwarnings("ignore::headcats.errors.StatisticsWarning")
 SOURCE = """
@@ -112,7 +112,7 @@ def test_a_task_of_pairs_in_the_same_suite_keeps_its_roles(model, own):
     assert set(results["a"].children) == {"mean_ablation@last"}
 
 
-def test_evidence_and_views_find_a_suite_of_this_process_again(model, own, tmp_path):
+def test_results_hold_a_suite_of_python(model, own, tmp_path):
     suite = hc.suite(f"{own}:mine")
     suites = {
         "suite": hc.make_suite(suite.tasks, name="mine"),
@@ -128,27 +128,35 @@ def test_evidence_and_views_find_a_suite_of_this_process_again(model, own, tmp_p
         assert evidence["specificity"]["gap"].notnull().all()
     assert hc.write_views(model, tmp_path / "suite", heads=1, prompts=1).views
     by_name = run(model, "counting", n_demos=2)
-    assert RunResults(by_name).manifest.suite_mark == ""  # its suite is the registered one, whatever was given
-    _given.clear()  # another process
-    with pytest.raises(PlanError, match=r"'mine', which is not found.*suite="):
-        hc.run_evidence(model, tmp_path / "suite", **QUICK)
+    assert RunResults(by_name).manifest.suite_source == "counting"
     assert len(hc.run_evidence(model, tmp_path / "suite", suite=list(suite.tasks), **QUICK)) == 5
     assert hc.write_views(model, tmp_path / "suite", suite=f"{own}:mine", heads=1, prompts=1).views
-    with pytest.raises(PlanError, match="gives other prompts"):
-        hc.run_evidence(model, tmp_path / "suite", suite=hc.make_suite(suite.tasks[:3], name="mine"), **QUICK)
+    moved = [*suite.tasks[:3], replace(suite.tasks[3], category="one")]
+    for tasks, message in (
+        (suite.tasks[:3], r"\(missing: d\)"),
+        ([*suite.tasks, "plural"], r"\(new: plural\)"),
+        (moved, "d is of category 'one', not 'two'"),
+    ):
+        with pytest.raises(PlanError, match=message):
+            hc.run_evidence(model, tmp_path / "suite", suite=list(tasks), **QUICK)
 
 
-def test_a_file_is_found_again_and_refused_where_its_prompts_changed(model, own, tmp_path, monkeypatch):
+def test_the_results_of_a_file_need_it_no_more(model, own, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(model, "own.py:mine", out="results")
     results = hc.load("results")
     monkeypatch.chdir("/")
     assert RunResults(results).manifest.suite_source == f"{own}:mine"
-    assert restored_study(RunResults(results).manifest).suite.source == f"{own}:mine"
-    assert len(hc.run_evidence(model, tmp_path / "results", **QUICK)) == 5
     own.write_text(SOURCE.replace('"w42", "w43"', '"w42", "w44"'), encoding="utf-8")
     with pytest.raises(PlanError, match="Task 'c' gives other prompts"):
-        hc.run_evidence(model, tmp_path / "results", **QUICK)
+        hc.run_evidence(model, tmp_path / "results", suite=f"{own}:mine", **QUICK)
+    assert len(hc.run_evidence(model, tmp_path / "results", **QUICK)) == 5
+
+
+def test_results_of_a_version_that_kept_no_suite(model, own, tmp_path):
+    run(model, f"{own}:mine", out=tmp_path / "results")
+    (tmp_path / "results" / "suite.json").unlink()
+    assert restored_study(RunResults(hc.load(tmp_path / "results"))).suite.source == f"{own}:mine"
     own.unlink()
     with pytest.raises(PlanError, match=r"there is no file .*own\.py.*--suite"):
         hc.run_evidence(model, tmp_path / "results", **QUICK)

@@ -6,7 +6,7 @@ import headcats as hc
 from headcats.errors import DataError, UnknownNameError
 from headcats.tasks.categories import SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
-from headcats.tasks.suites import Suite, make_suite, remember, remembered, suite
+from headcats.tasks.suites import Suite, make_suite, suite
 
 NONE = ("#9467bd", "#8c564b", "#e377c2", "#7f7f7f")
 """Colours that mean several categories, or none, in the overlap map."""
@@ -99,17 +99,16 @@ def test_what_cannot_be_loaded_says_why(own, monkeypatch, source, message):
         suite(source)
 
 
-def test_suites_of_one_name_are_told_apart():
+def test_only_a_suite_that_can_be_found_again_has_a_source():
     icl = suite("icl")
-    others = [
-        icl.with_tasks(task("more")),
-        make_suite(icl.tasks, name="other"),
-        make_suite([task("plural", "x")], name="icl"),
-    ]
-    marks = [remember(each) for each in [icl, *others]]
-    assert len(set(marks)) == 4
-    assert [remembered(mark) for mark in marks] == [icl, *others]
-    assert remembered("") is None
+    assert icl.source == "icl"
+    assert suite(icl) is icl
+    made = [icl.with_tasks(task("more")), make_suite(icl.tasks, name="icl"), suite(["plural"])]
+    assert [each.source for each in made] == ["", "", ""]
+    with pytest.raises(UnknownNameError, match=r"your_suite\.with_tasks\('number_sum'\)"):
+        made[1].named(["number_sum"])
+    with pytest.raises(UnknownNameError, match=r"hc\.suite\('icl'\)\.with_tasks\('number_sum'\)"):
+        icl.named(["number_sum"])
 
 
 def test_categories_go_by_name_without_case():

@@ -95,9 +95,8 @@ def write_views(
         model: The model of the results, as in `hc.run_evidence`: what `hc.load_model` returns, or a name or folder.
         results: A results folder. Pages of an earlier call are replaced; those of categories that have none any more
             are removed. `views/index.json` lists file, category, heads and tasks of each page, and what is left out.
-        suite: The suite of the results, as in `hc.run`, where it is found no longer: None takes the one that `hc.run`
-            got in this process, that of the module or file it was loaded from, or the registered one. Other prompts
-            are refused.
+        suite: None takes the suite that the results hold. Another one, as in `hc.run`, such as one with more pairs,
+            must have the same tasks and categories and give the prompts of the run.
         method: Method that heads are chosen by, as `name` or `name@positions`; "ov_relation" takes those that implement
             a relation by their weights. None: the first exact method that was scored task by task, else "ov_relation".
         metric: Metric that heads are chosen by; None takes the first of the run.
@@ -115,7 +114,7 @@ def write_views(
         UnknownNameError: A method or metric that the results do not hold.
         DataError: No category has a head to show, the message says why; results that are no folder, or swapped with
             the model.
-        PlanError: Another model than that of the results, or a suite that is not found or has changed.
+        PlanError: Another model than that of the results, or another suite.
         ModelError: The model cannot be loaded or trusted, or computes no attention pattern.
         StorageError: The folder cannot be read or written.
 
@@ -141,7 +140,7 @@ def write_views(
         choice = choose(run, reading, heads=heads)
     adapted = restored_model(manifest, model)
     check_model(adapted)
-    preparation = Preparation(adapted, restored_study(manifest, suite))
+    preparation = Preparation(adapted, restored_study(run, suite))
     examples_of, left_out = dict[str, list[Example]](), dict(choice.left_out)
     for chosen in choice.categories:
         if shown := _examples(preparation, manifest, chosen, prompts):

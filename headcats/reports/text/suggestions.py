@@ -34,37 +34,38 @@ def repeat_command(manifest: Manifest) -> str:
     A model, suite or task that no command can name (a model from a local folder, a task of a notebook) gives the call
     in Python instead: `hc.run(model, ...)`, with the reader's own `model`.
     """
-    plan, run_tasks, methods = manifest.plan, _run_tasks(manifest), list(manifest.methods)
-    suite_tasks = [task.name for task in suite(plan.suite).tasks] if plan.suite in names("suite") else []
-    # A module or file of the user's is not run for that, so all tasks are named.
-    own, tasks = bool(manifest.suite_source), sorted(run_tasks) if manifest.suite_source else None
-    by_command = (own or run_tasks <= set(suite_tasks)) and _can_be_named(manifest.model)
-    if suite_tasks and not own and run_tasks not in (set(), set(suite_tasks)):
-        tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
-    usual = [MethodSpec.parse(name).label for name in default_methods(plan.suite if by_command else "")]
+    source, run_tasks, methods = manifest.suite_source, _run_tasks(manifest), list(manifest.methods)
+    suite_tasks = [task.name for task in suite(source).tasks] if source in names("suite") else []
+    tasks = [name for name in suite_tasks if name in run_tasks] + sorted(run_tasks - set(suite_tasks))
+    # A module or file of the user's is not run to look which tasks it has, so all of them are named.
+    is_file = bool(source) and not suite_tasks
+    by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _can_be_named(manifest.model)
+    named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
+    usual = [MethodSpec.parse(name).label for name in default_methods(source if by_command else "")]
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
     if by_command:
-        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=tasks)}"
+        return f"headcats run{_run_options(manifest, methods=named_methods, tasks=named_tasks)}"
     arguments = _changed(
-        _plan_options(manifest) | {"methods": named_methods, "tasks": tasks}, defaults=DEFAULTS | OF_STUDY
+        _plan_options(manifest) | {"methods": named_methods, "tasks": named_tasks}, defaults=DEFAULTS | OF_STUDY
     )
-    return f"hc.run({', '.join(['model', *(f'{key}={json.dumps(value)}' for key, value in arguments.items())])})"
+    texts = {key: json.dumps(value) for key, value in arguments.items()}
+    if not source:
+        texts["suite"] = "your_suite"
+    return f"hc.run({', '.join(['model', *(f'{key}={text}' for key, text in texts.items())])})"
 
 
 def how_to_add(name: str, manifest: Manifest) -> Finding:
     """How to get the results of a method that a folder lacks: the command that adds them, or makes another folder."""
-    plan, repeat = manifest.plan, line("suggestion.repeat", method=name)
-    if plan.suite not in names("suite"):
+    source, repeat = manifest.suite_source, line("suggestion.repeat", method=name)
+    if source not in names("suite"):
         return repeat
-    run_suite, run_tasks, declared = suite(plan.suite), _run_tasks(manifest), registered(name)
+    run_suite, run_tasks, declared = suite(source), _run_tasks(manifest), registered(name)
     has_what_it_needs = _NEEDS.get(declared.needs, lambda suite, tasks: True)
     need = line(f"suggestion.{declared.needs.replace(' ', '_')}") if declared.needs else None
     if not has_what_it_needs(run_suite, run_suite.tasks):
-        return line(
-            "suggestion.other_suite", need=need, suite=plan.suite, method=name, suite_that_has_it=declared.suite
-        )
+        return line("suggestion.other_suite", need=need, suite=source, method=name, suite_that_has_it=declared.suite)
     tasks = [task for task in run_suite.tasks if task.name in run_tasks]
     if not _can_be_named(manifest.model) or len(tasks) < len(run_tasks):
         return repeat
@@ -167,19 +168,19 @@ def _can_be_named(model: ModelRecord) -> bool:
 
 
 def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:
-    plan, model = manifest.plan, manifest.model
+    model = manifest.model
     backend = "hooked" if model.model_class == "HookedTransformer" else DEFAULTS["backend"]
     loading = {"revision": model.revision, "dtype": model.dtype or None, "backend": backend}
     options = _changed(
         {"model": model.name} | _plan_options(manifest) | loading | {"tasks": tasks, "methods": methods},
-        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(plan.suite, {}),
+        defaults=DEFAULTS | OF_STUDY | OF_SUITE.get(manifest.suite_source, {}),
     )
     texts = {key: ",".join(value) if isinstance(value, list) else value for key, value in options.items()}
     return "".join(f" --{key.replace('_', '-')} {shlex.quote(str(value))}" for key, value in texts.items())
 
 
 def _plan_options(manifest: Manifest) -> dict[str, object]:
-    return manifest.plan.complete() | {"suite": manifest.suite_source or manifest.plan.suite}
+    return manifest.plan.complete() | {"suite": manifest.suite_source}
 
 
 def _changed(options: dict[str, object], *, defaults: dict[str, object]) -> dict[str, object]:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,17 @@ def test_another_model_is_refused(folder: Path, tmp_path: Path) -> None:
     assert files(folder) == before
 
 
-def test_a_suite_that_has_changed_is_refused(model: hc.HookedModel, folder: Path) -> None:
-    own = [task for task in hc.suite(SUITE).tasks if task.name != "shifted"]
-    registry._tables["suite"][SUITE] = lambda: make_suite(own, name=SUITE)
-    with pytest.raises(PlanError, match="gives other prompts"):
-        write_views(model, folder)
+def test_only_another_suite_that_is_named_can_be_refused(
+    model: hc.HookedModel, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = hc.suite(SUITE).tasks
+    changed = [*tasks[:-1], replace(tasks[-1], make=lambda n, *, seed: tasks[-1].pairs(n, seed=seed)[:-3])]
+    for own, message in ((tasks[:-1], "missing: shifted"), (changed, "gives other prompts")):
+        with pytest.raises(PlanError, match=message):
+            write_views(model, folder, suite=list(own))
     assert not (folder / "views").exists()
+    monkeypatch.setitem(registry._tables["suite"], SUITE, lambda: make_suite(tasks[:-1], name=SUITE))
+    assert write_views(model, folder, heads=1, prompts=1).views
 
 
 def test_categories_that_differ_in_capitals_have_files_of_their_own() -> None:

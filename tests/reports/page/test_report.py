@@ -145,7 +145,7 @@ def test_views_are_linked_where_they_are_and_named_where_they_are_not(copied: Pa
 
 def test_how_to_repeat_it(page: Path):
     said = section(page.read_text(encoding="utf-8"), "run")
-    assert re.search(r"\.run\(model, suite=&#34;(\w+)&#34;", said)[1] == "counting"
+    assert re.search(r"\.run\(model, suite=(\w+)", said)[1] == "your_suite", "it was made in Python"
     assert re.search(r"\.score\(results, method=&#34;(\w+)&#34;", said)[1] == "denoising_patch"
 
 

@@ -197,9 +197,9 @@ PLAN = PlanRecord("icl", ("logit_diff",), 64, 5, "arrow", "other_task", 0, answe
 LABELS = [MethodSpec.parse(name).label for name in default_methods()]
 
 
-def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source="", **changed):
+def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **changed):
     return Manifest(
-        suite_source=suite_source,
+        suite_source=changed.get("suite", "icl") if suite_source is None else suite_source,
         plan=replace(PLAN, **changed),
         model=ModelRecord(**{"name": "mini", "model_class": "TransformerBridge", "dtype": "float32"} | (model or {})),
         methods=tuple(methods),
@@ -230,7 +230,11 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source="", **change
             "headcats run --model gpt2 --revision 607a30d --dtype bfloat16",
         ),
         (manifest(model={"name": "my-folder"}, seed=3), "hc.run(model, seed=3)"),
-        (manifest(suite="mine", tasks=["a"]), 'hc.run(model, suite="mine")'),
+        (
+            manifest(suite_source="", tasks=["b", "a"]),
+            'hc.run(model, suite=your_suite, tasks=["a", "b"])',
+        ),
+        (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
         (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
         (manifest(answers="single"), "headcats run --answers single"),
         (

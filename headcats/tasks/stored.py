@@ -1,0 +1,115 @@
+"""A suite as text and back: what a study asked its tasks for, so that nothing has to be found or registered again."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from headcats.errors import HeadcatsError
+from headcats.prompts.pair import PromptPair, SecondCorruption, Span, WordPair
+from headcats.prompts.template import Template
+from headcats.results.suite_text import FORMAT, damaged_suite, parse_suite
+from headcats.tasks.categories import Category
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite
+
+Pairs = Sequence[WordPair] | Sequence[PromptPair]
+_TASK = ("name", "category", "source", "suite", "needs_demonstrations", "exact")
+_TEXTS = ("key", "item", "clean", "corrupted", "answer", "distractor", "distractor_task")
+
+
+def suite_text(suite: Suite, *, pairs: Mapping[str, Pairs], template: Template) -> str:
+    """JSON of a suite with the pairs of each of its tasks and the template that they are written with.
+
+    One line per task. The same suite gives the same text.
+    """
+    head = {
+        "format": FORMAT,
+        "name": suite.name,
+        "template": asdict(template),
+        "categories": [asdict(category) for category in suite.categories],
+    }
+    tasks = ({name: getattr(task, name) for name in _TASK} | _pairs_entry(pairs[task.name]) for task in suite.tasks)
+    return f'{_compact(head)[:-1]},"tasks":[\n' + ",\n".join(map(_compact, tasks)) + "\n]}\n"
+
+
+def stored_suite(text: str, *, source: str) -> tuple[Suite, Template]:
+    """The suite and the template of such a text; its tasks give their stored pairs, whatever they are asked for.
+
+    `source` says where the text is.
+
+    Raises:
+        StorageError: The text is damaged, or of a newer version.
+    """
+    stored = parse_suite(text, source=source)
+    try:
+        tasks = tuple(map(_task, stored["tasks"]))
+        for task in tasks:
+            task.pairs(0, seed=0)  # refuses what no task may give
+        categories = tuple(Category(**entry) for entry in stored["categories"])
+        suite = Suite(stored["name"], tasks, categories)
+        template = Template(**_texts(stored["template"], [each.name for each in fields(Template)]))
+        for task in tasks:
+            suite.category_of(task)
+    except KeyError as error:
+        raise damaged_suite(source, f"it lacks {error}") from None
+    except (HeadcatsError, AttributeError, TypeError, ValueError) as error:
+        raise damaged_suite(source, str(error)) from None
+    return suite, template
+
+
+def suite_differences(before: Suite, after: Suite) -> list[str]:
+    """What a second suite has other tasks or categories than the first; [] where at most the pairs differ."""
+    first, second = ({task.name: suite.category_of(task).name for task in suite.tasks} for suite in (before, after))
+    new, gone = [name for name in second if name not in first], [name for name in first if name not in second]
+    moved = [name for name in first if name in second and first[name] != second[name]]
+    differences = {"new": new, "missing": gone}
+    return [
+        *(f"{kind}: {', '.join(names)}" for kind, names in differences.items() if names),
+        *(f"{name} is of category {second[name]!r}, not {first[name]!r}" for name in moved),
+    ]
+
+
+def _compact(stored: Any) -> str:
+    return json.dumps(stored, ensure_ascii=False, separators=(",", ":"))
+
+
+def _pairs_entry(pairs: Pairs) -> dict[str, Any]:
+    prompts = [_prompt_entry(pair) for pair in pairs if isinstance(pair, PromptPair)]
+    return {"prompts": prompts} if prompts else {"pairs": pairs}
+
+
+def _prompt_entry(pair: PromptPair) -> dict[str, Any]:
+    entry: dict[str, Any] = {name: getattr(pair, name) for name in _TEXTS}
+    if pair.roles:
+        entry["roles"] = dict(pair.roles)
+    if pair.second is not None:
+        entry["second"] = {"text": pair.second.text, "distractor_task": pair.second.distractor_task}
+        entry["second"] |= {"roles": dict(pair.second.roles)} if pair.second.roles else {}
+    return entry
+
+
+def _task(entry: Mapping[str, Any]) -> Task:
+    pairs: list[Any]
+    if "prompts" in entry:
+        pairs = [_prompt(prompt) for prompt in entry["prompts"]]
+    else:
+        pairs = [(word, output) for word, output in entry["pairs"]]
+    return Task(make=lambda n, *, seed: pairs, **{name: entry[name] for name in _TASK})
+
+
+def _prompt(entry: Mapping[str, Any]) -> PromptPair:
+    second = entry.get("second")
+    if second is not None:
+        spans = {name: Span(*span) for name, span in second.get("roles", {}).items()}
+        second = SecondCorruption(second["text"], second["distractor_task"], spans)
+    roles = {name: (Span(*clean), Span(*corrupted)) for name, (clean, corrupted) in entry.get("roles", {}).items()}
+    return PromptPair(**_texts(entry, _TEXTS), roles=roles, second=second)
+
+
+def _texts(entry: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    texts = {name: entry[name] for name in names}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name} is {text!r}, not a text")
+    return texts
