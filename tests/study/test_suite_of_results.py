@@ -198,7 +198,7 @@ def test_a_list_that_is_used_up_is_told_when_it_is(model, caplog):
     suite = hc.make_suite([finished("a", "x"), finished("b", "y")], name="s")
     options = {**OPTIONS, "methods": ["denoising_patch@last"]}
     with caplog.at_level(logging.WARNING, "headcats"):
-        results = hc.run(model, suite=suite, **options | {"n_prompts": 20})
+        results = hc.run(model, suite=suite, **options | {"n_prompts": 8})
     (line,) = [record.getMessage() for record in caplog.records if "evidence" in record.getMessage()]
     assert line.startswith("2 of 2 tasks")
     assert "a, b" in line
