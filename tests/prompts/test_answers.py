@@ -1,0 +1,54 @@
+"""What is scored of an answer and its distractor, as tokens; reasons in full texts are tested with `encode`."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headcats.prompts.answers import ANSWERS, Unscorable, added_tokens, scored_tokens
+
+tokens = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)
+
+
+def reason(answer, distractor, answers):
+    """Why two texts cannot be scored, or None."""
+    try:
+        scored_tokens(answer, distractor, answers=answers)
+    except Unscorable as problem:
+        return str(problem)
+
+
+@given(tokens, tokens)
+def test_shared_tokens_and_scored_ones_are_the_whole_answer(answer, distractor):
+    if reason(answer, distractor, "whole"):
+        short = min(len(answer), len(distractor))
+        assert answer[:short] == distractor[:short]
+        return
+    scored = scored_tokens(answer, distractor, answers="whole")
+    assert (scored.shared + scored.answer, scored.shared + scored.distractor) == (answer, distractor)
+    assert scored.answer[0] != scored.distractor[0]
+
+
+@given(tokens, tokens, st.sampled_from(ANSWERS))
+def test_answer_and_distractor_are_judged_alike(answer, distractor, answers):
+    assert bool(reason(answer, distractor, answers)) == bool(reason(distractor, answer, answers))
+
+
+@given(tokens, tokens)
+def test_what_is_scored_in_other_modes(answer, distractor):
+    if not reason(answer, distractor, "single"):
+        assert len(answer) == len(distractor) == 1
+        whole = scored_tokens(answer, distractor, answers="whole")
+        assert scored_tokens(answer, distractor, answers="single") == whole
+    assert (reason(answer, distractor, "first_token") is None) == (answer[0] != distractor[0])
+
+
+def test_added_tokens_by_hand():
+    assert added_tokens([5, 6], [5, 6, 7, 8], unknown=1, name="answer") == (7, 8)
+    for continued, message in (
+        ([5, 7], "answer changes the tokens before it"),
+        ([5], "answer changes the tokens before it"),
+        ([5, 6], "answer adds no token"),
+        ([5, 6, 1], "word unknown to the tokenizer"),
+    ):
+        with pytest.raises(Unscorable, match=message):
+            added_tokens([5, 6], continued, unknown=1, name="answer")
