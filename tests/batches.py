@@ -53,6 +53,12 @@ def random_role_batch(n_prompts: int = 4, *, seed: int = 0, task: str = "") -> P
     return role_batch(clean, [ROLES] * n_prompts, corrupted=corrupted, task=task)
 
 
+def misaligned(batch: PromptBatch) -> list[str]:
+    """Keys of the prompts whose clean and corrupted tokens do not have the same roles at the same places."""
+    pairs = zip(batch.keys, batch.roles_of("clean"), batch.roles_of("corrupted"), strict=True)
+    return [key for key, clean, corrupted in pairs if clean != corrupted]
+
+
 def with_second(batch: PromptBatch, *, seed: int = 0, lacking: Sequence[int] = ()) -> PromptBatch:
     """The batch with random second corruptions; the prompts `lacking` have none."""
     second = random_tokens(*batch.clean.shape, seed=seed + 2000)

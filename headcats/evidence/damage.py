@@ -181,7 +181,8 @@ def blocks_needed(batches: Sequence[PromptBatch], sets: Iterable[HeadSet], *, po
     for step in tree.steps:
         rows = (rows if step.parents is None else len(step.parents)) + step.fresh
         passed += rows
-    return passed * sum(len(batch) * (1 if positions == "last" else batch.length) for batch in batches)
+    sizes = [(len(batch), batch.continued("clean")) for batch in batches]
+    return passed * sum(n * (rows.tail if positions == "last" else rows.packed_length) for n, rows in sizes)
 
 
 def _ablated(

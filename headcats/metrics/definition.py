@@ -9,14 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError, OptionError, UnknownNameError
-from headcats.metrics.rest import NO_REST, Rest
+from headcats.metrics.rest import LOGITS_AT_A_TIME, NO_REST, Rest
 from headcats.registry import lookup, register, unknown_name_message
 
 Metric = Callable[[Float[Tensor, "row vocab"], "Targets"], Float[Tensor, " row"]]
 AnyMetric = TypeVar("AnyMetric", bound=Metric)
 READS = ("vocabulary", "pair")
-LOGITS_AT_A_TIME = 2**22
-"""Numbers whose metrics are computed together: temporaries of more would leave a processor's caches."""
 
 
 class MetricTraits(NamedTuple):

@@ -1,6 +1,6 @@
 """What the tokens of an answer after its first add to a metric."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -8,6 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from headcats.errors import ModelError
+
+LOGITS_AT_A_TIME = 2**22
+"""Numbers that metrics look at together: temporaries of more would leave a processor's caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +56,11 @@ def later_scores(
     """
     flat = predicted.flatten()
     places = (flat >= 0).nonzero().flatten()
-    scores = [_of_tokens(read(part), flat[part], ranked=ranked) for part in places.split(at_a_time)]
+    scores = [
+        _of_tokens(logits, tokens, ranked=ranked)
+        for part in places.split(at_a_time)
+        for logits, tokens in _in_caches(read(part), flat[part])
+    ]
     log_probs, ranks = (torch.cat(parts) for parts in zip(*scores, strict=True))
     if bool(log_probs.isnan().any()):
         raise ModelError("The model gives NaN logits: numbers overflow in this dtype. Load it in float32.")
@@ -63,6 +70,11 @@ def later_scores(
         for values in (log_probs, ranks)
     )
     return log_prob, rank
+
+
+def _in_caches(logits: Tensor, tokens: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    size = max(1, LOGITS_AT_A_TIME // logits.shape[1])
+    return zip(logits.split(size), tokens.split(size), strict=True)
 
 
 def _of_tokens(

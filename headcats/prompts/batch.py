@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.models.continued import Continued
-from headcats.prompts.batch_checks import check_batch, misaligned_message
+from headcats.prompts.batch_checks import check_batch
 from headcats.prompts.token_ids import given_answers, second_fields, token_ids
 
 Labels = tuple[str, ...]
@@ -41,6 +41,7 @@ class PromptBatch:
         second: Token ids of a second, independent corruption of every prompt; None if no prompt has one.
         second_tasks: Task that each second corruption demonstrates; "" for a prompt without one, whose row of `second`
             repeats the corrupted tokens. None if `second` is.
+        second_labels: Roles of the second corruptions; None takes `corrupted_labels`.
         answer_rest: Token ids of the answers after their first, `[prompt, rest]`; -1 behind the end of an answer. None
             if no answer and no distractor of the batch has more than one token.
         distractor_rest: The same of the distractors.
@@ -63,7 +64,7 @@ class PromptBatch:
 
     # Unchecked axes (`_prompt`): `_check` reports shapes that do not match with a better message.
     clean: Int[Tensor, "prompt pos"]
-    corrupted: Int[Tensor, "_prompt _pos"]
+    corrupted: Int[Tensor, "_prompt _corrupted_pos"]
     answer: Int[Tensor, " _prompt"]
     distractor: Int[Tensor, " _prompt"]
     keys: tuple[str, ...]
@@ -72,8 +73,9 @@ class PromptBatch:
     labels: tuple[Labels, ...] | None = None
     corrupted_labels: tuple[Labels, ...] | None = None
     task: str = ""
-    second: Int[Tensor, "_prompt _pos"] | None = None
+    second: Int[Tensor, "_prompt _second_pos"] | None = None
     second_tasks: tuple[str, ...] | None = None
+    second_labels: tuple[Labels, ...] | None = None
     answer_rest: Int[Tensor, "_prompt _rest"] | None = None
     distractor_rest: Int[Tensor, "_prompt _rest"] | None = None
 
@@ -201,32 +203,25 @@ class PromptBatch:
 
     def without_roles(self) -> "PromptBatch":
         """The same tokens without roles: positions are matched by index."""
-        return replace(self, labels=None, corrupted_labels=None)
-
-    def misaligned(self) -> list[str]:
-        """Keys of prompts whose clean and corrupted tokens differ in number, or in role anywhere."""
-        if self.clean.shape != self.corrupted.shape:
-            return list(self.keys)
-        if self.labels is None or self.corrupted_labels is None:
-            return []
-        pairs = zip(self.keys, self.labels, self.corrupted_labels, strict=True)
-        return [key for key, clean, corrupted in pairs if clean != corrupted]
+        return replace(self, labels=None, corrupted_labels=None, second_labels=None)
 
     @property
     def roles(self) -> tuple[Labels, ...]:
         """The role of every token, per clean prompt: `labels`, or without them "end", the last token, and "other"."""
-        return self.labels or (("other",) * (self.length - 1) + ("end",),) * len(self)
+        return self.roles_of("clean")
+
+    def roles_of(self, side: Side) -> tuple[Labels, ...]:
+        """As `roles`, of one side."""
+        length = getattr(self, side).shape[1]
+        corrupted = self.corrupted_labels or self.labels
+        labels = {"clean": self.labels, "corrupted": corrupted, "second": self.second_labels or corrupted}[side]
+        return labels or (("other",) * (length - 1) + ("end",),) * len(self)
 
     def packed_roles(self, of: Side = "clean") -> tuple[Labels, ...]:
-        """The role of every packed position (see `Continued`); "" behind the end of an answer.
-
-        Args:
-            of: Of which prompts.
-        """
-        roles = self.roles if of == "clean" or self.corrupted_labels is None else self.corrupted_labels
+        """The role of every packed position (see `Continued`) of a side; "" behind the end of an answer."""
         return tuple(
             (*labels, *(LATER_TOKEN if is_there else "" for is_there in later))
-            for labels, later in zip(roles, self._predicts_later().tolist(), strict=True)
+            for labels, later in zip(self.roles_of(of), self._predicts_later().tolist(), strict=True)
         )
 
     def positions(self, positions: str, *, of: Side = "clean") -> Bool[Tensor, "prompt packed"]:
@@ -243,7 +238,7 @@ class PromptBatch:
             of: Of which prompts, where clean and corrupted ones differ in length.
 
         Raises:
-            DataError: A role that a prompt lacks, or, unless "last" or "answer", prompts whose roles do not align.
+            DataError: A role that a prompt lacks.
         """
         prompts = getattr(self, of)
         mask = torch.zeros(prompts.shape, dtype=torch.bool)
@@ -251,11 +246,9 @@ class PromptBatch:
         if positions in ("last", "answer"):
             mask[:, -1] = True
             return torch.cat([mask, later & (positions == "answer")], 1)
-        if keys := self.misaligned():
-            raise DataError(misaligned_message(self, positions, keys))
         if positions == "all":
             return torch.cat([~mask, later], 1)
-        for row, labels in enumerate(self.roles):
+        for row, labels in enumerate(self.roles_of(of)):
             roles = [label.split("[")[0] for label in labels]
             if positions not in roles:
                 raise DataError(
@@ -288,7 +281,8 @@ class PromptBatch:
 
     def second_fingerprint(self) -> str:
         """Hash of the second corruptions, which `fingerprint` ignores."""
-        return _hash(() if self.second is None else (self.second,), self.second_tasks)
+        words = self.second_tasks if self.second_labels is None else (self.second_tasks, self.second_labels)
+        return _hash(() if self.second is None else (self.second,), words)
 
 
 def _whole(first: Tensor, rest: Tensor | None) -> Tensor:

@@ -1,6 +1,5 @@
 """What makes a batch of prompts meaningless: shapes that do not match, and answers that begin alike."""
 
-import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,14 @@ if TYPE_CHECKING:
     from headcats.prompts.batch import PromptBatch
 
 
+class UnmatchedPrompts(DataError):
+    """Some prompts of a batch, by place, have no counterpart where z comes from; the others can be swept alone."""
+
+    def __init__(self, message: str, prompts: Sequence[int]) -> None:
+        super().__init__(message)
+        self.prompts = tuple(prompts)
+
+
 def check_batch(batch: "PromptBatch") -> None:
     """Raise a DataError for the first that is found."""
     shape = tuple(batch.clean.shape)
@@ -17,16 +24,13 @@ def check_batch(batch: "PromptBatch") -> None:
         raise DataError(f"clean tokens must be [prompt, pos] with at least one prompt and one token; got {shape}.")
     if (batch.second is None) != (batch.second_tasks is None):
         raise DataError("second and second_tasks belong together: give both, or neither.")
-    if batch.corrupted.ndim != 2 or len(batch.corrupted) != shape[0] or not batch.corrupted.shape[1]:
-        raise DataError(
-            f"corrupted prompts must be [prompt, pos], as many as the clean ones, {shape[0]}; got "
-            f"{tuple(batch.corrupted.shape)}. Group prompts by length instead of padding."
-        )
-    if batch.second is not None and batch.second.shape != batch.corrupted.shape:
-        raise DataError(
-            f"second prompts must have the shape [prompt, pos] of the corrupted ones, {tuple(batch.corrupted.shape)}; "
-            f"got {tuple(batch.second.shape)}."
-        )
+    for name in ("corrupted", "second"):
+        tokens = getattr(batch, name)
+        if tokens is not None and (tokens.ndim != 2 or len(tokens) != shape[0] or not tokens.shape[1]):
+            raise DataError(
+                f"{name} prompts must be [prompt, pos], as many as the clean ones, {shape[0]}; got "
+                f"{tuple(tokens.shape)}. Group prompts by length instead of padding."
+            )
     if (batch.answer_rest is None) != (batch.distractor_rest is None):
         raise DataError("answer_rest and distractor_rest belong together: give both, or neither.")
     if batch.answer_rest is not None and batch.distractor_rest is not None:
@@ -39,7 +43,7 @@ def check_batch(batch: "PromptBatch") -> None:
     for name in ("answer", "distractor"):
         if (actual := tuple(getattr(batch, name).shape)) != shape[:1]:
             raise DataError(f"{name} must hold one id per prompt [{shape[0]}]; got {actual}.")
-    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels", "second_tasks"):
+    for name in ("keys", "items", "distractor_tasks", "labels", "corrupted_labels", "second_tasks", "second_labels"):
         value = getattr(batch, name)
         if value is not None and len(value) != shape[0]:
             raise DataError(f"{name} must hold one entry per prompt: {shape[0]} prompts, {len(value)} entries.")
@@ -49,20 +53,3 @@ def check_batch(batch: "PromptBatch") -> None:
             f"{batch.keys[same[0]]!r}: answer and distractor begin with the same token {int(batch.answer[same[0]])} "
             f"({len(same)} of {shape[0]} prompts). Tokens with which both begin belong to the end of the prompts."
         )
-
-
-def misaligned_message(batch: "PromptBatch", positions: str, keys: Sequence[str]) -> str:
-    """Which of the prompts `keys` does not align, and where first."""
-    row = batch.keys.index(keys[0])
-    clean, corrupted = (() if labels is None else labels[row] for labels in (batch.labels, batch.corrupted_labels))
-    both = enumerate(itertools.zip_longest(clean, corrupted, fillvalue="nothing"))
-    place, roles = next(((place, pair) for place, pair in both if pair[0] != pair[1]), (0, ()))
-    where = "at token {} the clean prompt has {!r} and the corrupted one {!r}; ".format(place, *roles) if roles else ""
-    lengths = batch.length, batch.corrupted.shape[1]
-    if lengths[0] != lengths[1]:
-        where += "they have {} and {} tokens; ".format(*lengths)
-    return (
-        f"Positions {positions!r} need clean and corrupted prompts that align token by token, and {keys[0]!r} does "
-        f"not ({len(keys)} of {len(batch)} prompts): {where.removesuffix('; ')}. Use positions='last' (METHOD@last), "
-        "or leave these prompts out."
-    )

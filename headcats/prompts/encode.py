@@ -86,8 +86,8 @@ def encode_pairs(
 
     BOS is put in front exactly once if the tokenizer has one. With answers="whole", tokens with which answer and
     distractor both begin are moved to the end of the prompts, with the role "answer_start". Prompts are kept whose
-    clean and corrupted tokens do not align: only their last positions can be patched. A second corruption of another
-    length than the corrupted prompt, or with other roles, is left out; its prompt is kept.
+    clean and corrupted tokens do not align: they can be patched at their last token, and at roles that have as many
+    tokens in both. A second corruption with an unknown word, or that is the clean or the corrupted prompt, is left out.
 
     Args:
         pairs: Prompts with different keys.
@@ -98,7 +98,7 @@ def encode_pairs(
             "single": answers or distractors of several tokens are dropped.
 
     Returns:
-        Batches in order of first appearance. The prompts of a batch have one clean and one corrupted length, their
+        Batches in order of first appearance. Clean, corrupted and second prompts of a batch have one length each, their
         tokens align in all of them or in none, and only in a batch of its own has an answer or distractor several
         tokens. The report counts the pairs kept, and those dropped by reason.
 
@@ -109,7 +109,7 @@ def encode_pairs(
     if count > 1:
         raise DataError(f"Two prompt pairs have the key {key!r}; keys must be unique within a task.")
     report = DropReport()
-    groups: dict[tuple[int, int, bool, bool], list[_Encoded]] = {}
+    groups: dict[tuple[int, int, int, bool, bool], list[_Encoded]] = {}
     for pair, encoded in zip(pairs, _encode_all(pairs, tokenizer, n_ctx, answers), strict=True):
         if isinstance(encoded, str):
             report.drop(encoded, repr(pair.key))
@@ -128,12 +128,14 @@ class _Encoded:
     corrupted_labels: Labels
     scored: ScoredTokens
     second: list[int] | None
+    second_labels: Labels
 
     @property
-    def group(self) -> tuple[int, int, bool, bool]:
+    def group(self) -> tuple[int, int, int, bool, bool]:
         """What the prompts of a batch have in common."""
         several = max(len(self.scored.answer), len(self.scored.distractor)) > 1
-        return len(self.clean), len(self.corrupted), several, self.labels == self.corrupted_labels
+        lengths = len(self.clean), len(self.corrupted), len(self.second or self.corrupted)
+        return *lengths, several, self.labels == self.corrupted_labels == self.second_labels
 
 
 def _encode_all(
@@ -169,12 +171,7 @@ def _encode_all(
             continue
         labelled = partial(token_labels, n_bos=len(bos), n_shared=len(shared))
         corrupted_labels = labelled(corrupted_ends, {role: span for role, (_, span) in pair.roles.items()})
-        has_second = (
-            len(second_ids) == len(corrupted_ids)
-            and labelled(second_ends, pair.second.roles if pair.second else {}) == corrupted_labels
-            and unknown not in second_ids
-            and second_ids not in (clean_ids, corrupted_ids)
-        )
+        has_second = second_ids and unknown not in second_ids and second_ids not in (clean_ids, corrupted_ids)
         yield _Encoded(
             pair,
             clean=bos + clean_ids + shared,
@@ -183,6 +180,7 @@ def _encode_all(
             corrupted_labels=corrupted_labels,
             scored=scored,
             second=bos + second_ids + shared if has_second else None,
+            second_labels=labelled(second_ends, pair.second.roles) if pair.second and has_second else corrupted_labels,
         )
 
 
@@ -216,4 +214,5 @@ def _batch(group: list[_Encoded], task: str) -> PromptBatch:
         task=task,
         second=torch.tensor([encoded.second or encoded.corrupted for encoded in group]) if with_second else None,
         second_tasks=tuple(second.distractor_task if second else "" for second in seconds) if with_second else None,
+        second_labels=tuple(encoded.second_labels for encoded in group) if with_second and with_roles else None,
     )

@@ -15,7 +15,7 @@ def second_fields(corrupted: Tensor, second: Any) -> dict[str, Any]:
         return {}
     ids = token_ids("second", second, "[prompt, pos]")
     if ids.shape != corrupted.shape:
-        return {"second": ids, "second_tasks": ("second",) * len(ids)}  # refused by `_check`
+        return {"second": ids, "second_tasks": ("second",) * len(ids)}
     differs = (ids != corrupted.to(ids.device)).any(1).tolist()
     return {"second": ids, "second_tasks": tuple("second" if row else "" for row in differs)} if any(differs) else {}
 

@@ -11,13 +11,14 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headcats.errors import DataError, ModelError, OptionError
+from headcats.errors import ModelError, OptionError
 from headcats.metrics.definition import Targets, measure
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_residual
 from headcats.models.continued import Continued
 from headcats.models.graphs import counting_kept, leaving_no_graph
 from headcats.models.hooks import Edit, hook_z, keeping
+from headcats.prompts.alignment import check_same_places
 from headcats.prompts.batch import PromptBatch
 from headcats.sweeps import memory
 from headcats.sweeps.in_parts import in_parts, is_out_of_memory
@@ -53,11 +54,7 @@ def estimated_changes(
     n, heads = len(batch), sum(model.n_heads.values())
     clean_logits = runs.clean.logits
 
-    if batch.clean.shape != batch.corrupted.shape:
-        raise DataError(
-            f"A gradient along the way from corrupted to clean prompts needs prompts of one length; these have "
-            f"{batch.length} and {batch.corrupted.shape[1]} tokens. Patch exactly, or leave such prompts out."
-        )
+    check_same_places(batch, mask)
 
     def changes(rows: slice) -> Tensor:
         part = batch.select(range(rows.start, rows.stop))

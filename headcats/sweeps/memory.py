@@ -18,7 +18,7 @@ import psutil
 import torch
 
 from headcats.errors import OptionError, pluralize
-from headcats.metrics.definition import LOGITS_AT_A_TIME
+from headcats.metrics.rest import LOGITS_AT_A_TIME
 from headcats.models.adapter import HookedModel
 from headcats.models.continued import Continued
 from headcats.models.hooks import keeps_logits
@@ -118,7 +118,7 @@ class Footprint:
 
     def fits(self, part: int, rows: int, budget: int) -> bool:
         """Whether that many prompts and rows at a time are within the budget, and no more than helps."""
-        return self.chunk(part, rows) <= ENOUGH_BYTES and self.peak(part, rows, budget=budget) <= budget
+        return self._in_blocks(part, rows) <= ENOUGH_BYTES and self.peak(part, rows, budget=budget) <= budget
 
     def keeps_recordings(self, budget: int) -> bool:
         """Whether recordings of both runs of all prompts take less than half of the budget; else of one part."""
@@ -126,15 +126,19 @@ class Footprint:
 
     def chunk(self, part: int, rows: int) -> int:
         """While that many rows of each prompt of a part are computed."""
+        read = 1 + (self.steps if self.path == "hooked" else self._later)
+        return max(self._in_blocks(part, rows), self._readout(part * rows * read))
+
+    def _in_blocks(self, part: int, rows: int) -> int:
+        """While they go through the blocks; their logits are read a part at a time anyway."""
         if self.path == "hooked":
             return self._forward(part * rows)
         at_last, bridge = self.first == self.length - 1, self.model.model_class == "TransformerBridge"
         # In a bridge, all rows of last positions are columns of each other's scores; longer rows get copies of the
         # earlier keys and values.
-        columns = self.length + self._later + (rows - 1) * self._width * (bridge and at_last) + (bridge and at_last)
+        columns = self.first + self._width * (rows if bridge and at_last else 1)
         copies = 2 * self._row * (self._d_kv + self._d_z) * self._number if bridge and not at_last else 0
-        block = self._block(part * rows, self._width, columns) + part * rows * copies
-        return max(block, self._readout(part * rows * (1 + self._later)))
+        return self._block(part * rows, self._width, columns) + part * rows * copies
 
     def _work(self, part: int, rows: int) -> int:
         return max(self._forward(part) + self._recording(part), self.chunk(part, rows))

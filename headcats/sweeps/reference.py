@@ -11,6 +11,7 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import LATER_TOKEN, Labels, PromptBatch, Side
+from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps.donors import Donors, choose_by_role, choose_without_roles
 from headcats.sweeps.role_sums import LAST, ROWS, RoleSource, role_sums
 
@@ -24,12 +25,8 @@ _DONORS = {
 }
 
 
-class UncoveredRoles(DataError):
-    """Some scored prompts, by place in the batch, have a role that no suitable reference prompt shows often enough."""
-
-    def __init__(self, message: str, prompts: Sequence[int]) -> None:
-        super().__init__(message)
-        self.prompts = tuple(prompts)
+class UncoveredRoles(UnmatchedPrompts):
+    """Some scored prompts have a role that no suitable reference prompt shows often enough."""
 
 
 class Reference:

@@ -7,6 +7,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from headcats.errors import ModelError
+from headcats.prompts.alignment import aligned_places
 from headcats.prompts.batch import PromptBatch, Side
 from headcats.sweeps.donors import Donors
 from headcats.sweeps.intervention import Intervention, Sources, Z
@@ -15,10 +16,7 @@ from headcats.sweeps.runs import BaseRuns, Run
 
 
 class _LayerSources(Sources):
-    """The sources of one layer (see `Sources`) at positions `first` and later of the base run, computed when asked for.
-
-    Where runs differ in length, their last positions belong together.
-    """
+    """The sources of one layer (see `Sources`) at positions `first` and later of the base run, made when asked for."""
 
     def __init__(
         self,
@@ -37,19 +35,26 @@ class _LayerSources(Sources):
 
     @property
     def clean(self) -> Z:
-        return self._of(self._runs.clean)
+        return self._of("clean")
 
     @property
     def corrupted(self) -> Z:
-        return self._of(self._runs.corrupted)
+        return self._of("corrupted")
 
     @property
     def second(self) -> Z:
-        return self._of(self._runs.second)
+        return self._of("second")
 
-    def _of(self, run: Run) -> Z:
-        # A copy: a replacement may write into it.
-        return run.z(self._layer, first=run.continued.packed_length - self._width).clone()
+    def _of(self, source: Side) -> Z:
+        run: Run = getattr(self._runs, source)
+        places = None
+        if source != self._side:
+            places = aligned_places(self._runs.batch, self._mask, base=self._side, source=source)
+        if places is None:
+            # A copy: a replacement may write into it.
+            return run.z(self._layer, first=run.continued.packed_length - self._width).clone()
+        z, prompts = run.z(self._layer, first=0), torch.arange(len(places))[:, None]
+        return z[prompts.to(z.device), places[:, self._first :].to(z.device)]
 
     @property
     def mean(self) -> Z:
@@ -113,9 +118,9 @@ def expect(runs: BaseRuns, intervention: Intervention, *, first: int, replays: b
     if intervention.uses_second:
         if replays:
             runs.second.record()
-        runs.second.keep(runs.second.continued.packed_length - width)
+        runs.second.keep(max(0, runs.second.continued.packed_length - width))
     elif not intervention.uses_reference:
-        other_run.keep(other_run.continued.packed_length - width)
+        other_run.keep(max(0, other_run.continued.packed_length - width))
 
 
 def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tensor, "prompt all_pos"]) -> int:
@@ -124,15 +129,16 @@ def first_change(intervention: Intervention, batch: PromptBatch, mask: Bool[Tens
     The first one that is masked; for interventions between two runs, the first one at which these differ, if that is
     later: before it the head outputs of both runs are the same, because models look back only.
     """
-    base, new = intervention.base, "corrupted" if intervention.base == "clean" else "clean"
+    base: Side = intervention.base
+    new: Side = "corrupted" if base == "clean" else "clean"
+    if intervention.uses_second:
+        new = base if batch.second is None else "second"
     base_tokens, new_tokens = getattr(batch, base), getattr(batch, new)
     last = base_tokens.shape[1] - 1
     masked = min(int(mask.any(0).nonzero()[0]), last)
     if not intervention.keeps_agreement:
         return masked
-    if intervention.uses_second:
-        new_tokens = base_tokens if batch.second is None else batch.second
-    if new_tokens.shape != base_tokens.shape:
+    if new_tokens.shape != base_tokens.shape or batch.roles_of(base) != batch.roles_of(new):
         return masked
     different = (base_tokens != new_tokens.to(base_tokens.device)).any(0).nonzero()
     return max(masked, int(different[0]) if len(different) else last)

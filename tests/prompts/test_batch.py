@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from batches import misaligned
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -99,29 +100,17 @@ def test_the_last_token_of_prompts_without_roles_is_their_end():
     assert with_roles().roles == with_roles().labels
 
 
-def test_roles_that_do_not_align_allow_the_last_position_only():
+def test_positions_are_those_of_the_side_that_is_asked_for():
     shifted = (LABELS[0], ("bos", "x1", "y1[0/2]", "y1[1/2]"))
     batch = with_roles(corrupted_labels=shifted)
-    assert batch.misaligned() == ["prompt 1"]
-    assert batch.positions("last").sum() == 2
-    for positions in ("all", "x1"):
-        with pytest.raises(
-            DataError, match=r"'prompt 1' does not \(1 of 2 prompts\): at token 1 .*'x1\[0/2\]'.*'x1'\."
-        ):
-            batch.positions(positions)
-    assert batch.without_roles().positions("all").all()
-
-
-@pytest.mark.parametrize("corrupted", [[[0, 5, 4], [0, 8, 3]], [[0, 0, 5, 4, 7], [0, 0, 8, 3, 7]]])
-def test_prompts_of_other_lengths_than_their_corrupted_ones_allow_the_last_position_only(corrupted):
-    batch = tokens(corrupted=corrupted)
-    width = len(corrupted[0])
-    assert batch.misaligned() == ["prompt 0", "prompt 1"]
-    assert batch.positions("last").tolist() == [[False] * 3 + [True]] * 2
-    assert batch.positions("last", of="corrupted").tolist() == [[False] * (width - 1) + [True]] * 2
-    for positions in ("all", "other"):
-        with pytest.raises(DataError, match=rf"'prompt 0' does not \(2 of 2 prompts\).* 4 and {width} tokens"):
-            batch.positions(positions)
+    assert misaligned(batch) == ["prompt 1"]
+    assert batch.positions("y1", of="corrupted").sum(1).tolist() == [batch.positions("y1").sum(1)[0], 2]
+    assert batch.roles_of("corrupted") == shifted
+    longer = tokens(corrupted=[[0, 0, 5, 4, 7], [0, 0, 8, 3, 7]])
+    assert misaligned(longer) == ["prompt 0", "prompt 1"]
+    assert longer.positions("last").tolist() == [[False] * 3 + [True]] * 2
+    assert longer.positions("last", of="corrupted").tolist() == [[False] * 4 + [True]] * 2
+    assert longer.positions("all", of="corrupted").shape == (2, 5)
 
 
 CHANGES = {
@@ -181,7 +170,6 @@ def test_a_second_corruption_changes_its_own_fingerprint_alone():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"second": [[0, 5, 2], [0, 8, 3]]}, r"second .* \(2, 4\); got \(2, 3\)"),
         ({"second": SECOND[:1]}, r"got \(1, 4\)"),
         ({"second": [[0.5] * 4] * 2}, "second .* integers"),
     ],

@@ -1,6 +1,7 @@
 """From text to tokens: BOS once, answers in full, nothing padded, nothing dropped without a reason."""
 
 import pytest
+from batches import misaligned
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
@@ -196,7 +197,7 @@ def test_clean_and_corrupted_prompts_need_not_align():
     assert (report.kept, report.dropped) == (4, {})
     assert [batch.keys for batch in batches] == [("t/0", "t/3"), ("t/1",), ("t/2",)]
     assert [batch.corrupted.shape[1] for batch in batches] == [7, 9, 7]
-    assert [batch.misaligned() for batch in batches] == [[], ["t/1"], ["t/2"]]
+    assert [misaligned(batch) for batch in batches] == [[], ["t/1"], ["t/2"]]
     assert batches[1].labels[0].count("y1") == 1
     assert [label for label in batches[1].corrupted_labels[0] if label.startswith("y1")] == [
         "y1[0/3]", "y1[1/3]", "y1[2/3]"
@@ -358,11 +359,9 @@ def test_a_second_corruption_is_encoded_like_the_first():
     "made",
     [
         None,
-        second("sun,sun"),  # another length
         second("house"),  # unknown
         second("chat"),  # what the corrupted prompt shows
         second("Katze"),  # what the clean prompt shows
-        SecondCorruption(second("sun").text, "dutch"),  # without roles
     ],
 )
 def test_one_that_cannot_be_used_drops_no_prompt(made):
@@ -378,13 +377,21 @@ def test_one_that_cannot_be_used_drops_no_prompt(made):
     assert encode_pairs([pair(second=made)], tokenizer)[0][0].second is None
 
 
-def test_roles_of_a_second_corruption_have_to_align():
-    """Of the same length, but one token has another role."""
+def test_a_second_corruption_may_have_another_length_or_other_roles():
+    """It can be patched at the last token; batches hold second prompts of one length, aligned or not."""
     text = second("sun").text
     shifted = SecondCorruption(text, "dutch", {**second("sun").roles, "x_query": Span(len(text) - 1, len(text))})
-    assert one(pair(second=shifted), words()).second is None
-    one_sided = pair(second=second("sun"), roles={})
-    assert one(one_sided, words()).second is None
+    seconds = [second("sun"), second("sun,sun"), shifted, SecondCorruption(text, "dutch")]
+    pairs = [pair(key=f"t/{number}", second=made) for number, made in enumerate(seconds)]
+    batches, report = encode_pairs(pairs, words())
+    assert report.kept == 4
+    assert [batch.keys for batch in batches] == [("t/0",), ("t/1",), ("t/2", "t/3")]
+    assert [batch.second.shape[1] for batch in batches] == [7, 9, 7]
+    assert [len(batch.lacks_second()) for batch in batches] == [0, 0, 0]
+    assert batches[0].roles_of("second") == batches[0].roles
+    assert "y1[1/3]" in batches[1].roles_of("second")[0]
+    for batch in batches:
+        assert batch.positions("last", of="second").sum(1).tolist() == [1] * len(batch)
 
 
 # --------------------------------------------------------------------------------------------- groups and counting
@@ -409,9 +416,9 @@ def test_kept_and_dropped_add_up_and_nothing_is_padded(rows, n_ctx, answers):
     for batch in batches:
         order = [int(key.split("/")[1]) for key in batch.keys]
         assert order == sorted(order)
-        assert len(batch.misaligned()) in (0, len(batch))
+        assert len(misaligned(batch)) in (0, len(batch))
         several = batch.answer_rest is not None
-        group = (batch.length, batch.corrupted.shape[1], several, bool(batch.misaligned()))
+        group = (batch.length, batch.corrupted.shape[1], several, bool(misaligned(batch)))
         assert group not in first
         first[group] = order[0]
         for row, key in enumerate(batch.keys):

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 import pytest
+from batches import misaligned
 from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
 from toys import tiny_model
 
@@ -122,7 +123,7 @@ def test_prompts_whose_roles_do_not_align_are_kept_whichever_methods_are_asked_f
     suite = make_suite([Task("uneven", "knowledge", "made up", uneven)])
     for methods in (["noising_patch"], ["zero_ablation"]):
         (batch,) = prepare(model, suite, methods=methods).of("uneven").scored
-        assert batch.misaligned() == ["p0", "p1"]
+        assert misaligned(batch) == ["p0", "p1"]
 
 
 def test_references_are_made_once_and_hold_what_they_say(preparation):

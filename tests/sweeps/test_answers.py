@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from architectures import ARCHITECTURES, N_HEADS, hf_architecture, plain_logits, plain_z, tiny_bridge
-from batches import ROLES, random_batch, random_role_batch
+from batches import ROLES, random_batch, random_role_batch, role_batch
 from covering import spread
 from models.replay.hooked_layouts import HOOKED_LAYOUTS, hooked_layout
 from prefixes import prefixed_batch
@@ -221,6 +221,28 @@ class TestUnequalLengths:
         logits, rows = plain_logits(twin, base, edits={1: edit}), range(3)
         expected = [float(logits[row, batch.answer[row]] - logits[row, batch.distractor[row]]) for row in rows]
         assert np.abs(fast.patched.sel(layer=1, head=2, metric="logit_diff") - expected).max() < 2e-5
+
+    @pytest.mark.parametrize("name", ["gpt2", "llama"])
+    def test_a_role_is_matched_by_its_name(self, name: str) -> None:
+        clean, corrupted = (random_tokens(3, n, seed=n).tolist() for n in (5, 6))
+        batch = role_batch(
+            clean,
+            [("bos", "x1", "y1", "x_query", "end")] * 3,
+            corrupted=corrupted,
+            corrupted_labels=[("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "end")] * 3,
+        )
+        twin = hf_architecture(name)
+        new = plain_z(twin, batch.clean)[1]
+
+        def edit(value: torch.Tensor) -> torch.Tensor:
+            value[:, 3, 2] = new[:, 2, 2]
+            return value
+
+        logits, rows = plain_logits(twin, batch.corrupted, edits={1: edit}), range(3)
+        expected = [float(logits[row, batch.answer[row]] - logits[row, batch.distractor[row]]) for row in rows]
+        for path in ("auto", "hooked"):
+            ds = sweep(tiny_bridge(name), batch, "denoising_patch", positions="y1", path=path)
+            assert np.abs(ds.patched.sel(layer=1, head=2, metric="logit_diff") - expected).max() < 2e-5
 
     @pytest.mark.parametrize("positions", ["all", "other"])
     def test_other_positions_are_refused(self, positions: str) -> None:

@@ -18,6 +18,7 @@ from headcats.errors import DataError, HeadcatsError, ModelError, ModelWarning, 
 from headcats.metrics import metric
 from headcats.models.adapter import adapt
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.sweeps.batch_sweep import checked_runs, sweep
 from headcats.sweeps.reference import Reference
 
@@ -170,11 +171,15 @@ class TestRefused:
 
     @pytest.mark.parametrize("positions", ["all", "x1"])
     def test_roles_that_do_not_align(self, model: Any, positions: str) -> None:
-        other = ("bos", "y1", "x1", "between1", "x_query", "last")
+        # Two tokens of x1 in one prompt, one in the other; z of the base run's tokens comes from the same roles.
+        other = ("bos", "x1[0/2]", "x1[1/2]", "between1", "x_query", "last")
         batch = changed(random_role_batch(task="t"), corrupted_labels=(ROLES, ROLES, other, ROLES))
-        with pytest.raises(DataError, match=r"'t 2' does not \(1 of 4"):
+        with pytest.raises(UnmatchedPrompts, match="token 1 of the corrupted prompt is 'x1\\[0/2\\]'") as caught:
             sweep(model, batch, "denoising_patch", positions=positions)
-        sweep(model, batch, "denoising_patch", positions="last")
+        assert caught.value.prompts == (2,)
+        for one in ("last", "x_query", "answer"):
+            sweep(model, batch, "denoising_patch", positions=one)
+        sweep(model, batch, "zero_ablation", positions=positions)  # needs the clean run alone
 
     def test_unknown_roles(self, model: Any) -> None:
         with pytest.raises(DataError, match="'x2'; its roles: last"):

@@ -14,13 +14,14 @@ from headcats.errors import DataError
 from headcats.methods.spec import Option
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import UnmatchedPrompts
 from headcats.prompts.template import has_query
 from headcats.results.declaration import Declaration
 from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import mark_noise
 from headcats.sweeps.memory import MemoryPlan
-from headcats.sweeps.reference import Reference, UncoveredRoles
+from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
 
@@ -77,11 +78,17 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
     """See `CausalMethod.on_task`; `reference` is None for a replacement that needs none."""
     prompts = inputs.reference(reference) if reference else None
     lacking = [runs.batch.lacks_second() if intervention.uses_second else [] for runs in inputs.runs]
-    parts = [
-        _on_batch(runs, intervention, inputs, positions, prompts or Reference(runs.batch), left_out)
-        for runs, left_out in zip(inputs.runs, lacking, strict=True)
-        if len(left_out) < len(runs.batch)
-    ]
+    n_prompts = sum(len(runs.batch) for runs in inputs.runs)
+    parts: list[xr.Dataset] = []
+    problems: list[UnmatchedPrompts] = []
+    for runs, left_out in zip(inputs.runs, lacking, strict=True):
+        if len(left_out) < len(runs.batch):
+            of_batch = prompts or Reference(runs.batch)
+            block = _on_batch(runs, intervention, inputs, positions, of_batch, left_out, problems)
+            parts += [block] if block is not None else []
+    n_unmatched = sum(len(problem.prompts) for problem in problems)
+    if 2 * n_unmatched > n_prompts - sum(map(len, lacking)):
+        raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
     if not parts:
         reason = "give finished prompts one of as many tokens, PromptPair(..., second=hc.SecondCorruption(...))."
         if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
@@ -94,7 +101,7 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
             f"{reason}"
         )
     joined = join_batches(parts)
-    return joined.assign_attrs(dropped=sum(len(runs.batch) for runs in inputs.runs) - joined.sizes["prompt"])
+    return joined.assign_attrs(dropped=n_prompts - joined.sizes["prompt"])
 
 
 def _on_batch(
@@ -104,10 +111,11 @@ def _on_batch(
     positions: str,
     reference: Reference,
     left_out: Sequence[int],
-) -> xr.Dataset:
-    """The sweep over one batch, without the prompts `left_out` and the few whose token roles the reference lacks.
+    problems: list[UnmatchedPrompts],
+) -> xr.Dataset | None:
+    """The sweep over one batch without the prompts `left_out`, and without those that have no counterpart.
 
-    UncoveredRoles is raised if the reference does not cover half of the prompts.
+    What those lack is added to `problems`; None where no prompt has one.
     """
     swept = partial(
         sweep_runs,
@@ -120,11 +128,12 @@ def _on_batch(
     )
     try:
         block = swept(runs)
-    except UncoveredRoles as problem:
-        covered = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
-        if 2 * len(covered) < len(runs.batch):
-            raise
-        block = swept(runs.select(covered))
+    except UnmatchedPrompts as problem:
+        problems.append(problem)
+        matched = [prompt for prompt in range(len(runs.batch)) if prompt not in problem.prompts]
+        if not set(matched) - set(left_out):
+            return None
+        block = swept(runs.select(matched))
     if left_out:
         # Swept with the others: separate unpatched runs would cost more.
         keys = {runs.batch.keys[prompt] for prompt in left_out}

@@ -18,6 +18,7 @@ from headcats.models.adapter import HookedModel, adapt
 from headcats.models.checks import check_model
 from headcats.models.continued import Continued
 from headcats.models.hooks import Edit, keeping
+from headcats.prompts.alignment import check_same_places
 from headcats.prompts.batch import PromptBatch
 from headcats.statistics.task import PromptEffects, estimate, intervals
 from headcats.sweeps.later_tokens import rest_of_rows
@@ -126,7 +127,9 @@ def _patched(
     corrupted = measured(*_read(model, continued, {}))
     change = np.empty((len(batch), len(names), len(roles)))
     for column, role in enumerate(roles):
-        mask = continued.unpack(batch.positions(role))
+        packed_mask = batch.positions(role)
+        check_same_places(batch, packed_mask)
+        mask = continued.unpack(packed_mask)
         for row, name in enumerate(names):
             patched = _read(model, continued, {name: partial(_set, clean[name], mask)})
             change[:, row, column] = measured(*patched) - corrupted

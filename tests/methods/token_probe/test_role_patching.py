@@ -167,5 +167,5 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(DataError, match="no clear gap"):
         patching_by_role(model, replace(batch, corrupted=batch.clean))
     moved = replace(batch, corrupted_labels=((*LABELS[:3], "x_query", "y1", "last"),) * 12)
-    with pytest.raises(DataError, match="align token by token"):
+    with pytest.raises(DataError, match="at the same places"):
         patching_by_role(model, moved)

@@ -1,0 +1,70 @@
+"""Which token of one prompt belongs to which of the other, where z of one replaces that of the other."""
+
+import itertools
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from headcats.errors import DataError
+from headcats.prompts.batch import PromptBatch, Side
+from headcats.prompts.batch_checks import UnmatchedPrompts
+
+
+def aligned_places(
+    batch: PromptBatch, mask: Bool[Tensor, "prompt packed"], *, base: Side, source: Side
+) -> Int[Tensor, "prompt packed"] | None:
+    """For each packed position of the base prompts, the position of the source prompts whose z belongs there.
+
+    None where it is the one at the same place from the end, which is so for prompts of one length whose roles are at
+    the same places, and at the last token of any prompts. Otherwise tokens belong together that have the same role
+    (`x1[0/2]` with `x1[0/2]`); where nothing is masked, any place will do.
+
+    Raises:
+        UnmatchedPrompts: Masked tokens whose role the source prompt does not have, or prompts of unequal length without
+            roles.
+    """
+    lengths = [getattr(batch, side).shape[1] for side in (base, source)]
+    roles, others = batch.roles_of(base), batch.roles_of(source)
+    if not mask[:, : lengths[0] - 1].any() or (lengths[0] == lengths[1] and roles == others):
+        return None
+    later = torch.arange(mask.shape[1] - lengths[0]) + lengths[1]
+    places = torch.zeros(len(batch), mask.shape[1], dtype=torch.long)
+    places[:, lengths[0] :] = later
+    unmatched: dict[int, int] = {}
+    for prompt, masked in enumerate(mask[:, : lengths[0]].tolist()):
+        place_of = {role: place for place, role in enumerate(others[prompt])} if batch.labels else {}
+        for place in itertools.compress(range(lengths[0]), masked):
+            if (role := roles[prompt][place]) in place_of:
+                places[prompt, place] = place_of[role]
+            else:
+                unmatched.setdefault(prompt, place)
+    if unmatched:
+        raise UnmatchedPrompts(_problem(batch, *next(iter(unmatched.items())), sides=(base, source)), list(unmatched))
+    return places
+
+
+def check_same_places(batch: PromptBatch, mask: Bool[Tensor, "prompt packed"]) -> None:
+    """A DataError for prompts whose masked tokens are not at the same places in the clean and the corrupted prompt."""
+    alike = batch.clean.shape == batch.corrupted.shape
+    if not alike or aligned_places(batch, mask, base="corrupted", source="clean") is not None:
+        raise DataError(
+            f"Clean and corrupted prompts must have their tokens at the same places here, and {batch.keys[0]!r} has "
+            f"{batch.length} and {batch.corrupted.shape[1]} tokens, or other roles in one than in the other. Leave "
+            "such prompts out, or patch heads (hc.sweep), which matches tokens by role."
+        )
+
+
+def _problem(batch: PromptBatch, prompt: int, place: int, *, sides: tuple[Side, Side]) -> str:
+    lengths = [getattr(batch, side).shape[1] for side in sides]
+    problem = f"they have {lengths[0]} and {lengths[1]} tokens, and no roles to match them by"
+    if batch.labels is not None:
+        roles = ", ".join(dict.fromkeys(batch.roles_of(sides[1])[prompt]))
+        problem = (
+            f"token {place} of the {sides[0]} prompt is {batch.roles_of(sides[0])[prompt][place]!r}, and the "
+            f"{sides[1]} prompt has no such token (it has {roles})"
+        )
+    return (
+        f"The {sides[0]} and {sides[1]} prompts of {batch.keys[prompt]!r} do not align: {problem}. Use "
+        "positions='last' (METHOD@last), which takes any prompts, or a role that has as many tokens in both."
+    )

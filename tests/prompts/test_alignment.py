@@ -1,0 +1,65 @@
+"""Which tokens belong together in prompts that do not align token by token."""
+
+import pytest
+import torch
+from batches import role_batch
+
+from headcats.errors import DataError
+from headcats.prompts.alignment import aligned_places, check_same_places
+from headcats.prompts.batch import PromptBatch
+from headcats.prompts.batch_checks import UnmatchedPrompts
+
+CLEAN = ("bos", "x1", "y1", "x_query", "end")
+CORRUPTED = ("bos", "x1[0/2]", "x1[1/2]", "y1", "x_query", "end")
+
+
+def unequal() -> PromptBatch:
+    """Two prompts of 5 clean and 6 corrupted tokens: `x1` has one token, or two."""
+    return role_batch(
+        torch.arange(10).view(2, 5).tolist(),
+        [CLEAN] * 2,
+        corrupted=torch.arange(12).view(2, 6).tolist(),
+        corrupted_labels=[CORRUPTED] * 2,
+        task="t",
+    )
+
+
+def test_tokens_of_one_role_belong_together() -> None:
+    batch = unequal()
+    for role, base_place, source_place in (("y1", 3, 2), ("x_query", 4, 3), ("bos", 0, 0)):
+        mask = batch.positions(role, of="corrupted")
+        assert mask.nonzero()[:, 1].tolist() == [base_place] * 2
+        places = aligned_places(batch, mask, base="corrupted", source="clean")
+        assert places[:, base_place].tolist() == [source_place] * 2
+
+
+@pytest.mark.parametrize("positions", ["last", "answer"])
+def test_last_tokens_belong_together_whatever_their_roles(positions: str) -> None:
+    batch = unequal()
+    mask = batch.positions(positions, of="corrupted")
+    assert aligned_places(batch, mask, base="corrupted", source="clean") is None
+
+
+def test_prompts_that_align_need_no_places() -> None:
+    batch = role_batch([[1, 2, 3]], [["bos", "x1", "end"]], task="t")
+    assert aligned_places(batch, batch.positions("all"), base="clean", source="corrupted") is None
+    check_same_places(batch, batch.positions("all"))
+
+
+@pytest.mark.parametrize("positions", ["x1", "all"])
+def test_a_role_of_another_number_of_tokens_is_refused_by_name(positions: str) -> None:
+    batch = unequal()
+    mask = batch.positions(positions, of="corrupted")
+    with pytest.raises(
+        UnmatchedPrompts, match=r"'t 0' do not align: token 1 of the corrupted prompt is 'x1\[0/2\]'"
+    ) as caught:
+        aligned_places(batch, mask, base="corrupted", source="clean")
+    assert caught.value.prompts == (0, 1)
+
+
+def test_without_roles_prompts_of_unequal_length_are_refused() -> None:
+    batch = unequal().without_roles()
+    with pytest.raises(UnmatchedPrompts, match="6 and 5 tokens, and no roles"):
+        aligned_places(batch, batch.positions("all", of="corrupted"), base="corrupted", source="clean")
+    with pytest.raises(DataError, match="at the same places"):
+        check_same_places(batch, batch.positions("last"))
