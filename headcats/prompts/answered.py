@@ -13,7 +13,8 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from headcats.errors import DataError, ModelError, pluralize
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import UNKNOWN_WORD
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.template import Template
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id

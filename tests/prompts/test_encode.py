@@ -8,7 +8,8 @@ from toys import word_tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport, encode_pairs, usable_pairs
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import UNKNOWN_WORD, encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
 

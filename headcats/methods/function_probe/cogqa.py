@@ -22,7 +22,7 @@ from typing import Any
 
 from headcats.errors import DataError
 from headcats.prompts.answered import AnsweredText
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 from headcats.registry import unknown_name_message
 from headcats.tasks.categories import FUNCTIONS

@@ -9,7 +9,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from headcats.errors import DataError
-from headcats.prompts.encode import UNKNOWN_WORD, DropReport
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import UNKNOWN_WORD
 from headcats.prompts.tokens import unknown_id
 
 
