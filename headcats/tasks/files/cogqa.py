@@ -22,7 +22,7 @@ from headcats.prompts.drop_report import DropReport
 from headcats.tasks.categories import FUNCTIONS
 from headcats.tasks.files.file_task import FileContent, FileTask
 from headcats.tasks.files.kept_rows import keep_rows
-from headcats.tasks.files.records import Texts
+from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.templates import SLOT, TemplatePrompts
 
 NO_ANSWER = "no answer"
@@ -97,7 +97,7 @@ def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: s
             yield number, (step.prompt, step.answer, step.question) if step.answer else NO_ANSWER
 
     title = f"{file}, {function}"
-    rows = keep_rows(read, file=title, place=lambda number: f"{file}, {keys[number]}", output=1)
+    rows = keep_rows(read(), file=title, place=lambda number: f"{file}, {keys[number]}", output=1)
     name = function.casefold().replace(" ", "_").replace("-", "_")
     layout = f"CogQA, steps of {function}"
     return FileTask(layout, TemplatePrompts(rows, (SLOT,), title, keys), rows.report, function, name)

@@ -8,7 +8,8 @@ from headcats.prompts.pair import PromptPair
 from headcats.tasks.files.columns import ANSWER, CLEAN, CORRUPTED, ITEM, WRONG, by_meaning, find
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.records import Records, Texts
+from headcats.tasks.files.packed_texts import Texts
+from headcats.tasks.files.records import Records
 
 _SEVERAL = ("answers", "wrong_answers")
 _BEFORE_A_WORD = ",;:?!"
@@ -56,7 +57,7 @@ def contrast_task(records: Records, *, layout: str = "prompts") -> FileTask | No
         )
     columns = (clean, corrupted, answer, wrong, *([item] if item else []))
     source = _Rows(records, columns)
-    rows = keep_rows(source.read, file=records.file, place=records.place, output=2)
+    rows = keep_rows(source.read(), file=records.file, place=records.place, output=2)
     notes = [f"{layout} ({', '.join(columns)})"]
     if set(columns) & set(_SEVERAL):
         notes.append("of several answers the first")
@@ -72,7 +73,6 @@ class _Rows:
     n_spaced: int = field(default=0, init=False)
 
     def read(self) -> Iterator[tuple[int, Texts | str]]:
-        self.n_spaced = 0
         for number, texts in self.records.texts(self.columns, strip=False, several=_SEVERAL):
             yield number, texts if isinstance(texts, str) else self._checked(texts)
 

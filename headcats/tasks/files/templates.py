@@ -9,7 +9,7 @@ from headcats.errors import DataError
 from headcats.prompts.pair import PromptPair
 from headcats.statistics.random_streams import stream
 from headcats.tasks.files.kept_rows import KeptRows
-from headcats.tasks.files.records import Texts
+from headcats.tasks.files.packed_texts import Texts
 
 SLOT = "{}"
 _TRIES = 16
@@ -42,7 +42,7 @@ class TemplatePrompts:
         for template in self.templates:
             if SLOT not in template:
                 raise DataError(f"{self.file}: the template {template!r:.60} needs {SLOT} where the subject goes.")
-        if len(self.rows.table.column("1").unique()) < 2:
+        if len({texts[1] for _, texts in self.rows}) < 2:
             raise DataError(
                 f"{self.file}: every answer is the same, so no prompt has a wrong one; expected at least two answers "
                 f"({self.rows.report.summary()})."

@@ -34,8 +34,6 @@ def word_pair_task(records: Records, *, templates: Sequence[str] = ()) -> FileTa
 
 def pair_task(records: Records, word: str, output: str, *, templates: Sequence[str], layout: str) -> FileTask:
     """The task of two columns, of word pairs or written with templates."""
-    rows = keep_rows(
-        lambda: records.texts((word, output), strip=True), file=records.file, place=records.place, output=1
-    )
+    rows = keep_rows(records.texts((word, output), strip=True), file=records.file, place=records.place, output=1)
     make = TemplatePrompts(rows, tuple(templates), records.file) if templates else WordPairs(rows)
     return FileTask(layout, make, rows.report)

@@ -14,7 +14,8 @@ from headcats.statistics.random_streams import stream
 from headcats.tasks.files.columns import CLEAN, CORRUPTED, by_meaning, find
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
-from headcats.tasks.files.records import Records, Texts
+from headcats.tasks.files.packed_texts import Texts
+from headcats.tasks.files.records import Records
 
 _CENTURY = re.compile(r"\d\d$", flags=re.ASCII)
 LABEL = "label"
@@ -58,7 +59,7 @@ def year_task(records: Records) -> FileTask | None:
         for number, texts in records.texts((clean, corrupted, names[LABEL]), strip=False):
             yield number, texts if isinstance(texts, str) else _checked(*texts, place=records.place(number))
 
-    rows = keep_rows(read, file=records.file, place=records.place, output=2)
+    rows = keep_rows(read(), file=records.file, place=records.place, output=2)
     layout = f"greater-than prompts ({clean}, {corrupted}, {names[LABEL]}); years drawn from the seed"
     return FileTask(layout, YearPrompts(rows, records.unit), rows.report)
 
