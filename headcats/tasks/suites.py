@@ -14,6 +14,7 @@ from headcats.registry import lookup, register, unknown_name_message
 from headcats.registry import names as registered
 from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
+from headcats.tasks.files.layouts import SUFFIXES
 from headcats.tasks.files.loading import is_path, load_files
 from headcats.tasks.own_code import load_object
 
@@ -193,8 +194,9 @@ def _of_text(source: str) -> Suite:
         return _own_suite(source)
     if is_path(source):
         return _of_files(source)
-    if files := sorted(str(path) for path in Path().glob(f"{glob.escape(source)}.*") if is_path(path.name)):
-        raise UnknownNameError(f"{unknown_name_message('suite', source, registered('suite'))} A file: {files[0]!r}.")
+    files = [path for path in sorted(Path().glob(f"{glob.escape(source)}.*")) if path.suffix in SUFFIXES]
+    if files:
+        raise UnknownNameError(f"{unknown_name_message('suite', source, registered('suite'))} A file: '{files[0]}'.")
     return lookup("suite", source)()
 
 

@@ -27,10 +27,10 @@ def cogqa_texts(path: str | Path) -> tuple[list[AnsweredText], DropReport]:
     Returns:
         One text per step with an answer: `category` is the canonical name of its function, `item` the question of the
         entry (all its steps are one cluster), `task` "cogqa", `key` such as "entry 12 step 3" (both from 1). And the
-        report, with the reason "no answer".
+        report, with the reasons "no answer" and "skill that is none of the eight functions".
 
     Raises:
-        DataError: No such file, not JSON, another layout, a missing field or an unknown skill; the message names the
+        DataError: No such file, not JSON, another layout or a missing field; the message names the
             entry and the step. No text at all.
 
     Example:

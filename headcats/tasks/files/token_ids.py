@@ -17,7 +17,7 @@ def with_answers(records: Records, *, tokenizer: str) -> Records:
         DataError: There are ids and no tokenizer, one that cannot be loaded, or an id that it lacks.
     """
     names = by_meaning(records.columns, file=records.file)
-    if not COLUMNS.keys() <= names.keys() or COLUMNS["correct_idx"] in names:
+    if not COLUMNS.keys() <= names.keys() or set(COLUMNS.values()) <= names.keys():
         return records
     if not tokenizer:
         raise DataError(
