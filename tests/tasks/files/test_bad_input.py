@@ -164,6 +164,11 @@ def test_pickles_are_refused_and_never_opened(tmp_path, monkeypatch, name):
     assert not (tmp_path / "fired").exists()
 
 
+def test_the_suffix_of_a_pickle_is_enough(tmp_path):
+    with pytest.raises(DataError, match="a pickle"):
+        hc.suite(write(tmp_path / "old.pkl", pickle.dumps(["text"], protocol=0)))
+
+
 def test_a_file_that_is_not_there(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for source in ("pairs.json", "folder/", "./icl", "hf://models/x", "hf://datasets/x", "hf://datasets/a/b/c/d/e"):

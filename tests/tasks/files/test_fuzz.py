@@ -1,12 +1,15 @@
 """Any bytes in a file of any suffix give a suite whose tasks have pairs, or a DataError."""
 
+import io
 import json
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 from tasks.files.layout_files import AUTO_CIRCUIT, COGQA, GREATER_THAN_CSV, IOI_CSV, RELATION
 
 import headcats as hc
@@ -53,6 +56,13 @@ def test_a_known_file_with_damage(known: object, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_a_known_table_with_damage(known: str, data: st.DataObject) -> None:
     loads_or_refuses("fuzz.csv", _damaged(known.encode(), data))
+
+
+@given(data=st.data())
+def test_a_parquet_file_with_damage(data: st.DataObject) -> None:
+    buffer = io.BytesIO()
+    parquet.write_table(pa.table({"input": ["France", "Italy"], "output": ["Paris", "Rome"]}), buffer)
+    loads_or_refuses("fuzz.parquet", _damaged(buffer.getvalue(), data))
 
 
 def _damaged(content: bytes, data: st.DataObject) -> bytes:

@@ -49,6 +49,7 @@ def test_a_relation_in_its_own_templates(tmp_path):
     assert len({pair.key for pair in pairs}) == 6
     assert len({pair.item for pair in pairs[:3]}) == 3, "every subject once before any comes again"
     assert len({pair.clean for pair in pairs}) == 6
+    assert len({pair.clean.replace(pair.item, "{}") for pair in pairs[:3]}) == 2, "templates take turns"
     assert task.pairs(100, seed=0) == pairs != task.pairs(100, seed=1)
     assert task.pairs(2, seed=0) == pairs[:2]
 
@@ -106,6 +107,9 @@ def test_years_of_eap_ig(tmp_path):
     assert {int(first.answer) > 52 for first, _ in draws} == {True}
     assert {1 < int(first.distractor) <= 52 for first, _ in draws} == {True}
     assert {second.distractor for _, second in draws} == {"02", "03"}
+    late = "clean,corrupted,label\nFrom 1798 to 17,From 1701 to 17,98\n"
+    (last,) = only(write(tmp_path / "late.csv", late)).pairs(1, seed=0)
+    assert last.answer == "99"
     assert {len(pair.answer) for pairs in draws for pair in pairs} == {2}
     assert len({first.answer for first, _ in draws}) > 5
 
