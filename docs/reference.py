@@ -28,7 +28,12 @@ import headcats
 
 HERE = Path(__file__).parent
 PAGES = ("headcats", *(f"headcats.{name}" for name in NAMESPACES), "headcats.errors")
-GUIDES = {"schema": "Data at each step", "glossary": "Glossary", "relabelling": "How evidence tests categories"}
+GUIDES = {
+    "your_data": "Your own data",
+    "schema": "Data at each step",
+    "glossary": "Glossary",
+    "relabelling": "How evidence tests categories",
+}
 """Name of a file beside this one -> title of its page."""
 _NAMES = {public.name for public in public_names()}
 

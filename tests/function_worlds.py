@@ -8,7 +8,7 @@ from headcats.methods.function_probe.features import HeadFeatures
 from headcats.methods.function_probe.settings import FunctionProbeSettings
 from headcats.models.head import Head
 from headcats.prompts.answered import AnsweredText
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span
 
 QUICK = FunctionProbeSettings(projection=16, hidden=32, learning_rate=3e-3, epochs=25)

@@ -45,8 +45,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout inste
 _MODEL = "'mini' or 'mini-cognitive' (bundled; default: the one for the suite), a folder, or a hub name."
 Model = Annotated[str | None, typer.Option("--model", help=_MODEL, autocompletion=completion.models)]
 _SUITE = (
-    "Suite of tasks: its name, or your own as path/to/file.py:name or module:name; default: that of the results in "
-    "--out, else icl."
+    "Suite of tasks: its name, your file or folder of data (JSON, CSV, ...), or your code as path/to/file.py:name or "
+    "module:name; default: that of the results in --out, else icl."
 )
 SuiteName = Annotated[str | None, typer.Option("--suite", help=_SUITE, autocompletion=completion.suites)]
 _TASKS = "Tasks to score, separated by commas; default: all of the suite."

@@ -77,6 +77,7 @@ def run_command(
     - `headcats run --preset chg-mini`
     - `headcats run --suite cognitive --no-views`
     - `headcats run --suite path/to/mine.py:my_suite --min-accuracy 0.3`
+    - `headcats run --suite pairs.json --model gpt2`
     - `headcats run --suite sentences --json`
 
     Keys of `--json`: `folder`, `model`, `suite`, `methods` (all that the folder holds); `tasks` (`task`, `category`,

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from headcats.errors import DataError, ModelError, pluralize
 from headcats.prompts.answers import UNKNOWN_WORD
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import Span, WordPair
 from headcats.prompts.template import Template
 from headcats.prompts.tokens import bos_of, encode_with_ends, unknown_id

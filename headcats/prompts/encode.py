@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from headcats.errors import DataError
 from headcats.prompts.answers import ScoredTokens, Unscorable, added_tokens, check_length, scored_tokens
 from headcats.prompts.batch import Labels, PromptBatch
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.labels import token_labels
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.prompts.template import Template, check_writable
@@ -18,35 +19,6 @@ from headcats.prompts.token_ids import answer_fields
 from headcats.prompts.tokens import bos_of, encode, encode_with_ends, unknown_id
 
 _WORDS = ("answer", "distractor")
-
-
-@dataclass
-class DropReport:
-    """How many prompts (or words, texts) were kept, and how many dropped for which reason."""
-
-    kept: int = 0
-    """Number kept."""
-    dropped: dict[str, int] = field(default_factory=dict)
-    """Reason -> number dropped for it."""
-    examples: dict[str, str] = field(default_factory=dict)
-    """Reason -> the first one dropped for it."""
-
-    def drop(self, reason: str, example: str) -> None:
-        """Count one more."""
-        self.dropped[reason] = self.dropped.get(reason, 0) + 1
-        self.examples.setdefault(reason, example)
-
-    def add(self, other: "DropReport") -> None:
-        """Add the counts of another report."""
-        self.kept += other.kept
-        for reason, count in other.dropped.items():
-            self.dropped[reason] = self.dropped.get(reason, 0) + count
-            self.examples.setdefault(reason, other.examples[reason])
-
-    def summary(self) -> str:
-        """`60 kept; 3 answer of several tokens (e.g. 'France' -> ' Paris')`."""
-        drops = [f"{count} {reason} (e.g. {self.examples[reason]})" for reason, count in self.dropped.items()]
-        return "; ".join([f"{self.kept} kept", *drops])
 
 
 def usable_pairs(

@@ -11,7 +11,8 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
 from headcats.prompts.corruption import build_pairs, each_pair
-from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.study.plan import REFERENCE_PROMPTS, Study

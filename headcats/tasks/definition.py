@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from headcats.errors import DataError, OptionError, UnknownNameError
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, WordPair
 from headcats.registry import check_name, register, unknown_name_message
 
@@ -35,6 +36,7 @@ class Task:
             nothing, so the task serves as a distractor only and is not patched.
         exact: Regular expression for the exact answer within an output of several words, such as `"[0-9]( [0-9])*"`
             for the digits of `the sum is 8 5 now`; the first match counts. None: the whole output.
+        drops: Rows of its file that were kept, and dropped for which reason; None for a task that is not from a file.
 
     Raises:
         DataError: A name that cannot be used in results or file names.
@@ -54,6 +56,7 @@ class Task:
     suite: str | None = None
     needs_demonstrations: bool = True
     exact: str | None = None
+    drops: DropReport | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_name("task", self.name)

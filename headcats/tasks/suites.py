@@ -1,14 +1,20 @@
 """A suite: the tasks of a study, their categories, and the order and colours of the categories."""
 
+import glob
+import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from headcats.errors import DataError, UnknownNameError
+from headcats.prompts.drop_report import DropReport
 from headcats.registry import lookup, register, unknown_name_message
 from headcats.registry import names as registered
 from headcats.tasks.categories import FUNCTIONS, SPARE_COLOURS, STANDARD_CATEGORIES, Category
 from headcats.tasks.definition import Task
+from headcats.tasks.files.layouts import SUFFIXES
+from headcats.tasks.files.loading import is_path, load_files
 from headcats.tasks.own_code import load_object
 
 
@@ -20,8 +26,10 @@ class Suite:
         name: Name in the manifest and on the command line.
         tasks: Every task, distractors included.
         categories: Categories in the order of the figures.
-        source: What `hc.suite` takes to find it again: a registered name, `module:name` or `/path/to/file.py:name`; ""
-            for a suite that was made in Python.
+        source: What `hc.suite` takes to find it again: a registered name, `module:name`, `/path/to/file.py:name`, the
+            full path of a file or folder of data, or an address of the hub; "" for a suite that was made in Python.
+        ignored: Files of its folder that hold no data and were not read.
+        drops: Rows of its files: kept, and dropped by reason, with those that belong to no task; None without files.
 
     Raises:
         DataError: No task, or a task twice.
@@ -41,6 +49,8 @@ class Suite:
     tasks: tuple[Task, ...]
     categories: tuple[Category, ...]
     source: str = ""
+    ignored: tuple[str, ...] = ()
+    drops: DropReport | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -130,20 +140,24 @@ def coloured(names: Iterable[str], categories: Sequence[Category] = ()) -> tuple
     return tuple(by_name.values())
 
 
-def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
-    """Look up a suite by name, load it from your own code, or make one from tasks.
+def suite(source: "str | os.PathLike[str] | Suite | Task | Sequence[Task | str]") -> Suite:
+    """Look up a suite by name, load it from files or your own code, or make one from tasks.
+
+    A text is a registered name; or else a path of data, if something is there, it holds a path separator, or it ends as
+    a file of data does; `./icl` is a path in any case. docs/your_data.md shows the layouts of files.
 
     Args:
-        source: A registered name, `module:name` or `path/to/file.py:name`, a `Suite`, a `Task`, or a list of tasks and
-            task names. What is loaded is one of these or a function without arguments that returns one; the file is
-            run.
+        source: A registered name; a file of data (JSON, JSON Lines, CSV, TSV or Parquet), a folder of them or a dataset
+            (`save_to_disk`, or `hf://datasets/user/name` with `/config` and `/split` behind it); `module:name` or
+            `path/to/file.py:name`; a `Suite`, a `Task`, or a list of tasks and task names. What is loaded from Python
+            is one of the latter or a function without arguments that returns one; the file is run.
 
     Returns:
         The suite; one made from tasks is called "custom", or as the list that was loaded.
 
     Raises:
         UnknownNameError: A name that is not a registered suite (or task, in a list).
-        DataError: An empty list, or a module or file that cannot be loaded.
+        DataError: An empty list, a module or file that cannot be loaded, or data of an unknown layout.
 
     Example:
         >>> import headcats as hc
@@ -156,14 +170,38 @@ def suite(source: "str | Suite | Task | Sequence[Task | str]") -> Suite:
         >>> mine = hc.suite("mine.py:words")
         >>> mine.name, [task.name for task in mine.tasks]
         ('words', ['plural', 'antonym'])
+        >>> rows = '[["France", "Paris"], ["Italy", "Rome"], ["Italy", "Rome"]]'
+        >>> _ = pathlib.Path("capitals.json").write_text(rows, encoding="utf-8")
+        >>> (capitals,) = hc.suite("capitals.json").tasks
+        >>> capitals.pairs(10, seed=0), capitals.drops.dropped
+        ([('France', 'Paris'), ('Italy', 'Rome')], {'duplicate of an earlier row': 1})
     """
     if isinstance(source, Suite):
         return source
-    if isinstance(source, str) and ":" in source:
-        return _own_suite(source)
     if isinstance(source, str):
-        return replace(lookup("suite", source)(), source=source)
+        return _of_text(source)
+    if isinstance(source, os.PathLike):
+        return _of_files(source)
     return make_suite([source] if isinstance(source, Task) else list(source))
+
+
+def _of_text(source: str) -> Suite:
+    if source in registered("suite"):
+        return replace(lookup("suite", source)(), source=source)
+    if ":" in source and source.rpartition(":")[2].isidentifier() and not os.path.exists(source):
+        return _own_suite(source)
+    if is_path(source):
+        return _of_files(source)
+    files = [path for path in sorted(Path().glob(f"{glob.escape(source)}.*")) if path.suffix in SUFFIXES]
+    if files:
+        raise UnknownNameError(f"{unknown_name_message('suite', source, registered('suite'))} A file: '{files[0]}'.")
+    return lookup("suite", source)()
+
+
+def _of_files(source: str | os.PathLike[str]) -> Suite:
+    loaded = load_files(source)
+    categories = coloured([task.category for task in loaded.tasks], loaded.categories)
+    return Suite(loaded.name, loaded.tasks, categories, loaded.source, loaded.ignored, loaded.drops)
 
 
 def _own_suite(source: str) -> Suite:

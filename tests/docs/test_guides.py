@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("schema", "glossary", "relabelling")
+NAMES = ("your_data", "schema", "glossary", "relabelling")
 GUIDES = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
 
 

@@ -10,7 +10,8 @@ from transformers import PreTrainedTokenizerFast
 
 from headcats.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD
-from headcats.prompts.encode import DropReport, encode_pairs, usable_pairs
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair, SecondCorruption, Span
 from headcats.prompts.template import ARROW, Template
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair
 from headcats.study.preparation import choose_even
 

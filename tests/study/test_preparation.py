@@ -11,7 +11,7 @@ from toys import tiny_model
 
 from headcats.errors import DataError, ModelError, UnknownNameError
 from headcats.models.adapter import HookedModel
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.pair import PromptPair, Span
 from headcats.study.plan import REFERENCE_PROMPTS, plan
 from headcats.study.preparation import Preparation

@@ -1,5 +1,7 @@
 """Suites: which tasks, which categories, in which order and colours."""
 
+from pathlib import Path
+
 import pytest
 
 import headcats as hc
@@ -160,3 +162,43 @@ def test_what_is_wrong_is_named(make, error, message):
 
 def test_public_names():
     assert (hc.suite, hc.make_suite, hc.Suite, hc.Task) == (suite, make_suite, Suite, Task)
+
+
+ROWS = '[["France", "Paris"], ["Italy", "Rome"]]'
+
+
+@pytest.mark.parametrize(
+    "source", ["pairs.json", "./pairs.json", "data", "data/", "./icl", "./icl/", Path("pairs.json"), Path("icl")]
+)
+def test_what_is_a_path(tmp_path, monkeypatch, source):
+    monkeypatch.chdir(tmp_path)
+    for file in ("pairs.json", "data/pairs.json", "icl/pairs.json"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(ROWS, encoding="utf-8")
+    found = suite(source)
+    assert [task.name for task in found.tasks] == ["pairs"]
+    assert found.source == str(tmp_path / source)
+    assert suite(found.source).tasks[0].pairs(9, seed=0) == found.tasks[0].pairs(9, seed=0)
+    assert found.drops is not None
+    assert found.drops.kept == 2
+    assert len(suite("icl").tasks) == 40, "a registered name wins"
+
+
+def test_an_unknown_name_mentions_a_file_only_where_there_is_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.json").write_text(ROWS, encoding="utf-8")
+    (tmp_path / "cities.txt").write_text("", encoding="utf-8")
+    with pytest.raises(UnknownNameError, match=r"A file: 'pairs\.json'"):
+        suite("pairs")
+    for name in ("cities", "sentence", "pair*"):
+        with pytest.raises(UnknownNameError, match="Known: icl") as caught:
+            suite(name)
+        assert "A file" not in str(caught.value)
+
+
+def test_a_task_of_a_file_joins_another_suite(tmp_path):
+    (tmp_path / "pairs.json").write_text(ROWS, encoding="utf-8")
+    joined = suite("icl").with_tasks(*suite(tmp_path / "pairs.json").tasks)
+    assert joined.tasks[-1].name == "pairs"
+    assert joined.drops is None
+    assert len({joined.tasks[-1], joined.tasks[-1]}) == 1

@@ -26,7 +26,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.hooks import Edit, hook_z
 from headcats.prompts.answered import AnsweredBatch, AnsweredText, encode_answered
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 
 # Texts per forward pass.
 CHUNK = 32

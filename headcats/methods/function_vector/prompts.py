@@ -10,7 +10,8 @@ from torch import Tensor
 from headcats.errors import DataError, OptionError
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answered import AnsweredText, encode_answered, few_shot_texts, with_one_token_answers
-from headcats.prompts.encode import DropReport, usable_pairs
+from headcats.prompts.drop_report import DropReport
+from headcats.prompts.encode import usable_pairs
 from headcats.prompts.template import check_writable
 from headcats.registry import lookup
 from headcats.scores.items import first_half

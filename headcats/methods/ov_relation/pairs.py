@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headcats.errors import DataError
 from headcats.prompts.answers import UNKNOWN_WORD
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import encode, unknown_id
 
 

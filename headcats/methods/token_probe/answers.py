@@ -13,7 +13,7 @@ from headcats.methods.token_probe.passes import generate, line_ends
 from headcats.methods.token_probe.settings import NAMED_ROLES, TokenProbeSettings
 from headcats.models.adapter import HookedModel
 from headcats.prompts.answers import UNKNOWN_WORD
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.prompts.tokens import bos_of, encode, unknown_id
 
 # Characters of a question and of an answer in a message.

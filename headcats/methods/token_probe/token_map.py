@@ -17,7 +17,7 @@ from headcats.methods.token_probe.probe import JudgedPrompts, probe_scores
 from headcats.methods.token_probe.settings import EXACT_ROLES, PRESETS, REPRESENTATIONS, TokenProbeSettings
 from headcats.methods.token_probe.summary import RAISE_MAX_ITER, probe_name
 from headcats.models.adapter import HookedModel
-from headcats.prompts.encode import DropReport
+from headcats.prompts.drop_report import DropReport
 from headcats.registry import preset_of
 from headcats.statistics.random_streams import stream
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -14,6 +13,7 @@ from headcats.models.adapter import HookedModel
 from headcats.models.head import Head
 from headcats.models.patterns import Part, attention_patterns
 from headcats.prompts.batch import PromptBatch
+from headcats.sweeps.runs import BaseRuns
 
 # Prompts that are looked through for one that the model answers rightly.
 _LOOKED_AT = 16
@@ -40,7 +40,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A clean prompt and its corrupted twin, of as many tokens; `right`: whether the model answers the clean one."""
+    """A clean prompt and its corrupted twin; `right`: whether the model answers the clean one."""
 
     task: str
     item: str
@@ -75,33 +75,28 @@ def spread(n: int, tasks: Sequence[str]) -> dict[str, int]:
 def _answered_rightly(model: HookedModel, batch: PromptBatch) -> Iterator[bool]:
     """Prompt by prompt; later ones are not run when nobody asks for them."""
     for part in batch.in_parts():
-        predicted = model.run(part.clean, hooks={}).argmax(-1).cpu()
-        yield from (predicted == part.answer.cpu()).tolist()
+        runs = BaseRuns(model, part)
+        yield from (runs.measured(("accuracy",), runs.clean)[0] == 1).tolist()
 
 
 def _example(model: HookedModel, batch: PromptBatch, place: int, heads: Sequence[Head], *, right: bool) -> Example:
-    tokens = torch.stack([batch.clean[place], batch.corrupted[place]])
     layers = sorted({head.layer for head in heads})
     of_layer = {layer: [head.head for head in heads if head.layer == layer] for layer in layers}
     parts = {layer: _of_heads(numbers) for layer, numbers in of_layer.items()}
-    logits, patterns = attention_patterns(model, tokens, parts)
     rows = {Head(layer, head): (layer, row) for layer, numbers in of_layer.items() for row, head in enumerate(numbers)}
-    clean, corrupted = (
-        _side(
-            model.tokenizer,
-            tokens[number],
-            (labels or batch.roles)[place],
-            logits[number],
-            {head: patterns[layer][number, row].numpy() for head, (layer, row) in rows.items()},
-        )
-        for number, labels in enumerate((batch.labels, batch.corrupted_labels))
-    )
+    # One after the other: the two prompts may differ in length.
+    sides = []
+    for tokens, roles in ((batch.clean, batch.roles_of("clean")), (batch.corrupted, batch.roles_of("corrupted"))):
+        logits, patterns = attention_patterns(model, tokens[place : place + 1], parts)
+        of_heads = {head: patterns[layer][0, row].numpy() for head, (layer, row) in rows.items()}
+        sides.append(_side(model.tokenizer, tokens[place], roles[place], logits[0], of_heads))
+    clean, corrupted = sides
     return Example(
         task=batch.task,
         item=batch.items[place],
         distractor_task=batch.distractor_tasks[place],
-        answer=_token_text(model.tokenizer, int(batch.answer[place])),
-        distractor=_token_text(model.tokenizer, int(batch.distractor[place])),
+        answer=_token_text(model.tokenizer, *batch.answers[place].tolist()),
+        distractor=_token_text(model.tokenizer, *batch.distractors[place].tolist()),
         right=right,
         clean=clean,
         corrupted=corrupted,
@@ -130,8 +125,10 @@ def _side(
     )
 
 
-def _token_text(tokenizer: Any, token: int) -> str:
-    text = str(tokenizer.decode([token], clean_up_tokenization_spaces=False))
+def _token_text(tokenizer: Any, *tokens: int) -> str:
+    """As text; -1 stands behind the end of an answer."""
+    ids = [token for token in tokens if token >= 0]
+    text = str(tokenizer.decode(ids, clean_up_tokenization_spaces=False))
     for blank, mark in _VISIBLE.items():
         text = text.replace(blank, mark)
-    return text.strip() or "␣" * len(text) or f"(token {token})"
+    return text.strip() or "␣" * len(text) or f"(token {ids[0]})"

@@ -1,0 +1,168 @@
+"""The public CogQA layout: questions that are answered in steps, each with the function that it needs.
+
+A file is a list of entries `{question, answer, generated: [{subquestion, answer, cognitive_skill}, ...]}`, as one JSON
+array or as JSON Lines. A step is shown after the entry's question and the steps before it, since most steps mean
+nothing without them:
+
+    Question: Lee mows one lawn and charges $33. ...
+    Step: How much does Lee charge for one lawn?
+    Answer: $33
+    Step: How many lawns did Lee mow?
+    Answer: 16
+
+Here `16` is the answer of the second step. Ma et al. (2025), Cognitive Mirrors, arXiv 2512.10978.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headcats.errors import DataError
+from headcats.prompts.drop_report import DropReport
+from headcats.tasks.categories import FUNCTIONS
+from headcats.tasks.files.file_task import FileContent, FileTask
+from headcats.tasks.files.kept_rows import keep_rows
+from headcats.tasks.files.packed_texts import Texts
+from headcats.tasks.files.templates import SLOT, TemplatePrompts
+
+NO_ANSWER = "no answer"
+OTHER = "skill that is none of the eight functions"
+ONE_ANSWER = "function with one answer in all"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of an entry.
+
+    Attributes:
+        key: Such as "entry 12 step 3", both from 1.
+        question: The question of the entry.
+        prompt: Everything up to the answer.
+        answer: The answer, without a space in front; "" where there is none.
+        function: Its function, one of `FUNCTIONS`, or `OTHER`.
+    """
+
+    key: str
+    question: str
+    prompt: str
+    answer: str
+    function: str
+
+
+def _bare(name: str) -> str:
+    """A name without case, spaces, hyphens and underscores."""
+    return "".join(char for char in name.casefold() if char.isalnum())
+
+
+_NAMES = {_bare(name): name for name in FUNCTIONS}
+
+
+def is_cogqa(content: Any) -> bool:
+    """Whether this is an entry, or a list of entries, of the layout."""
+    first = next((entry for entry in content if entry is not None), None) if isinstance(content, list) else content
+    # Some releases wrap each entry in a list of one.
+    if isinstance(first, list) and len(first) == 1:
+        first = first[0]
+    return isinstance(first, dict) and "generated" in first
+
+
+def cogqa_content(content: Any, *, file: str) -> FileContent:
+    """One task per function, in the order of `FUNCTIONS`, with the function as its category.
+
+    A prompt is a step; its corrupted prompt is another step of the function whose answer differs, and the item is the
+    question of the entry. Left out are steps of other skills, and those of a function with one answer in all.
+
+    Raises:
+        DataError: See `cogqa_steps`; no task is left.
+    """
+    steps = cogqa_steps(content, file=file)
+    tasks, left_out = [], DropReport()
+    for function in (*FUNCTIONS, OTHER):
+        keys = {number: step.key for number, step in enumerate(steps) if step.function == function}
+        if function != OTHER and len({steps[number].answer for number in keys} - {""}) > 1:
+            tasks.append(_task(steps, keys, function, file))
+            continue
+        reason = OTHER if function == OTHER else ONE_ANSWER
+        for number in keys:
+            left_out.drop(reason if steps[number].answer else NO_ANSWER, f"{file}, {steps[number].key}")
+    if not tasks:
+        raise DataError(f"{file} holds no function with two steps of different answers: {left_out.summary()}.")
+    return FileContent(tuple(tasks), left_out)
+
+
+def _task(steps: Sequence[Step], keys: Mapping[int, str], function: str, file: str) -> FileTask:
+    def read() -> Iterator[tuple[int, Texts | str]]:
+        for number in keys:
+            step = steps[number]
+            yield number, (step.prompt, step.answer, step.question) if step.answer else NO_ANSWER
+
+    title = f"{file}, {function}"
+    rows = keep_rows(read(), file=title, place=lambda number: f"{file}, {keys[number]}", output=1)
+    name = function.casefold().replace(" ", "_").replace("-", "_")
+    layout = f"CogQA, steps of {function}"
+    return FileTask(layout, TemplatePrompts(rows, (SLOT,), title, keys), rows.report, function, name)
+
+
+def cogqa_steps(content: Any, *, file: str) -> list[Step]:
+    """Every step of every entry.
+
+    Raises:
+        DataError: Another layout, or a missing field; the message names the entry and the step.
+    """
+    entries = [content] if isinstance(content, dict) else content
+    if not isinstance(entries, list):
+        raise DataError(f"{file} must hold a list of entries {{question, answer, generated}}; got {_shown(entries)}.")
+    steps: list[Step] = []
+    for number, entry in enumerate((entry for entry in entries if entry is not None), start=1):
+        place = f"{file}, entry {number}"
+        if isinstance(entry, list) and len(entry) == 1:
+            entry = entry[0]
+        question = _text(entry, "question", place)
+        generated = _field(entry, "generated", place)
+        if not isinstance(generated, list):
+            raise DataError(f"{place}: 'generated' must be a list of steps; got {_shown(generated)}.")
+        steps += _steps(question, generated, f"entry {number}", place)
+    return steps
+
+
+def _steps(question: str, generated: Sequence[Any], entry: str, place: str) -> list[Step]:
+    steps = []
+    before = f"Question: {question}"
+    for number, step in enumerate(generated, start=1):
+        here = f"{place}, step {number}"
+        before += f"\nStep: {_text(step, 'subquestion', here)}"
+        skill = _text(step, "cognitive_skill", here)
+        answer, prompt = _answer(step, here), f"{before}\nAnswer:"
+        steps.append(Step(f"{entry} step {number}", question, prompt, answer, _NAMES.get(_bare(skill), OTHER)))
+        before = f"{prompt} {answer}" if answer else before
+    return steps
+
+
+def _field(entry: Any, name: str, where: str) -> Any:
+    if not isinstance(entry, dict):
+        raise DataError(f"{where}: expected an object with the field {name!r}; got {_shown(entry)}.")
+    if name not in entry:
+        raise DataError(f"{where}: field {name!r} is missing; there are {', '.join(map(repr, entry)) or 'none'}.")
+    return entry[name]
+
+
+def _text(entry: Any, name: str, where: str) -> str:
+    value = _field(entry, name, where)
+    if not isinstance(value, str) or not value.strip():
+        raise DataError(f"{where}: field {name!r} must be text; got {_shown(value)}.")
+    return value.strip()
+
+
+def _answer(step: dict[str, Any], where: str) -> str:
+    """The answer as text, empty where there is none."""
+    value = step.get("answer")
+    if value is None:
+        return ""
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    raise DataError(f"{where}: field 'answer' must be text or a number; got {_shown(value)}.")
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."

@@ -1,0 +1,77 @@
+"""JSON and JSON Lines."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from headcats.errors import DataError
+from headcats.tasks.files.content import reading
+from headcats.tasks.files.records import Records
+
+
+def json_content(path: Path) -> Any:
+    """What a JSON file holds; of a JSON Lines file, whatever its suffix, the list of its lines, None for empty ones.
+
+    Raises:
+        DataError: An empty file, one that is not in UTF-8, or neither JSON nor JSON Lines.
+    """
+    with reading(path):
+        content = path.read_text(encoding="utf-8-sig")
+    if not content.strip():
+        raise DataError(f"{path.name} is empty; expected JSON or JSON Lines.")
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as problem:
+        # Only line feeds separate entries: JSON strings may hold other line separators as they are.
+        lines = content.removesuffix("\n").split("\n")
+        return [_line(line, number, path, problem) for number, line in enumerate(lines, start=1)]
+
+
+def _line(line: str, number: int, path: Path, whole: Exception) -> Any:
+    try:
+        return json.loads(line) if line.strip() else None
+    except (ValueError, RecursionError) as problem:
+        raise DataError(
+            f"{path.name} is neither JSON ({whole}) nor JSON Lines (line {number}: {problem}): correct it there."
+        ) from None
+
+
+def json_records(entries: Sequence[Any], *, file: str) -> Records:
+    """Entries that are all objects with the same fields, or all lists of two (input, output); None is an empty row.
+
+    Raises:
+        DataError: No entry, or none of either kind; while rows are read, an entry of another kind, or without a field.
+    """
+    first = next((entry for entry in entries if entry is not None), None)
+    if isinstance(first, dict) and first:
+        columns, cells = tuple(first), _of_object
+    elif isinstance(first, list) and len(first) == 2:
+        columns, cells = ("input", "output"), _of_list
+    else:
+        got = "none" if first is None else f"{first!r:.60}"
+        raise DataError(f"{file}: expected a list of records such as {{'input': ..., 'output': ...}}; got {got}.")
+
+    def read() -> Iterator[tuple[int, Sequence[Any]]]:
+        for number, entry in enumerate(entries, start=1):
+            yield number, () if entry is None else cells(entry, columns, f"{file}, record {number}")
+
+    return Records(file, columns, read)
+
+
+_Cells = Callable[[Any, tuple[str, ...], str], Sequence[Any]]
+
+
+def _of_object(entry: Any, columns: tuple[str, ...], place: str) -> Sequence[Any]:
+    if not isinstance(entry, dict):
+        raise DataError(f"{place}: expected an object with {', '.join(columns)} as in the first; got {entry!r:.60}.")
+    if missing := [name for name in columns if name not in entry]:
+        has = ", ".join(map(repr, entry)) or "none"
+        raise DataError(f"{place}: field {missing[0]!r} is missing, which the first record has; there are {has}.")
+    return [entry[name] for name in columns]
+
+
+def _of_list(entry: Any, columns: tuple[str, ...], place: str) -> Sequence[Any]:
+    if not isinstance(entry, list) or len(entry) != len(columns):
+        raise DataError(f"{place}: expected a list of {len(columns)} texts as in the first; got {entry!r:.60}.")
+    return entry

@@ -1,0 +1,139 @@
+"""A suite's tasks from a file, a folder or a dataset of the hub."""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+from headcats.errors import DataError
+from headcats.prompts.drop_report import DropReport
+from headcats.tasks.categories import Category
+from headcats.tasks.definition import Task
+from headcats.tasks.files.content import PICKLED, check_safe, reading
+from headcats.tasks.files.dataset import HUB, hub_records, is_saved_dataset, saved_records
+from headcats.tasks.files.file_task import FileContent
+from headcats.tasks.files.layouts import SUFFIXES, file_content, record_content
+from headcats.tasks.files.naming import Placed, as_name, named_tasks
+from headcats.tasks.files.settings import NAME, FileSettings, SuiteSettings, read_settings
+
+_UNSET = FileSettings()
+_KNOWN = ", ".join(SUFFIXES)
+
+
+@dataclass(frozen=True)
+class LoadedFiles:
+    """Tasks of files.
+
+    Attributes:
+        name: Name of the suite.
+        tasks: The tasks.
+        categories: Categories with a colour of their own, which go first.
+        source: Where the files are: a full path, or an address of the hub.
+        ignored: Paths within the folder that hold no data.
+        drops: Rows of all files: kept, and dropped by reason, with those that belong to no task.
+    """
+
+    name: str
+    tasks: tuple[Task, ...]
+    categories: tuple[Category, ...]
+    source: str
+    ignored: tuple[str, ...] = ()
+    drops: DropReport = field(default_factory=DropReport)
+
+
+def is_path(source: str) -> bool:
+    """Whether a text means a file, a folder or a dataset: by its form, or because something is there."""
+    separators = [separator for separator in (os.sep, os.altsep) if separator]
+    return (
+        source.startswith("hf://")
+        or source.lower().endswith((*SUFFIXES, *PICKLED))
+        or any(separator in source for separator in separators)
+        or os.path.exists(source)
+    )
+
+
+def load_files(source: str | os.PathLike[str]) -> LoadedFiles:
+    """The tasks of a file, of every file in a folder, or of a dataset of the hub.
+
+    A file alone takes its settings from a suite.toml beside it.
+
+    Raises:
+        DataError: Nothing is there, a file cannot be used (the message names it), or a folder without data.
+    """
+    text = os.fspath(source)
+    if text.startswith("hf://"):
+        content = record_content(hub_records(text), _UNSET)
+        name = PurePosixPath(text.removeprefix(HUB)).parts[1]
+        return _loaded(name, text, {PurePosixPath(name): content}, SuiteSettings())
+    path = Path(os.path.abspath(text))
+    if not path.exists():
+        raise DataError(
+            f"There is no file or folder {text!r}; expected the name of a suite, a file of {_KNOWN}, or a folder."
+        )
+    if path.is_dir() and not is_saved_dataset(path):
+        return _folder(path)
+    if path.is_file() and path.suffix.lower() not in SUFFIXES:
+        check_safe(path)
+        advice = f"name what it holds, as {text}:name" if path.suffix == ".py" else f"save it as {_KNOWN}"
+        raise DataError(f"{path.name} is not a file of data that headcats reads; {advice}.")
+    settings = replace(read_settings(path.parent), name="")
+    content = _content(path, settings.files.get(path.name, _UNSET))
+    return _loaded(path.stem, str(path), {PurePosixPath(path.name): content}, settings)
+
+
+def _folder(folder: Path) -> LoadedFiles:
+    settings = read_settings(folder)
+    contents: dict[PurePosixPath, FileContent] = {}
+    ignored: list[str] = []
+    for path in _walk(folder, folder.resolve()):
+        inside = PurePosixPath(path.relative_to(folder).as_posix())
+        if path.is_dir() or (path.is_file() and path.suffix.lower() in (*SUFFIXES, *PICKLED)):
+            contents[inside] = _content(path, settings.files.get(str(inside), _UNSET))
+        else:
+            ignored.append(str(inside))
+    if unused := settings.files.keys() - {str(inside) for inside in contents}:
+        raise DataError(f"{NAME}: {min(unused)!r} is not a file of data; expected {_KNOWN}.")
+    if not contents:
+        raise DataError(f"The folder {folder.name!r} holds no data; expected files of {_KNOWN}.")
+    return replace(_loaded(folder.name, str(folder), contents, settings), ignored=tuple(ignored))
+
+
+def _walk(folder: Path, root: Path) -> Iterator[Path]:
+    """Files and saved datasets, sorted, without hidden ones and suite.toml; a link out of the folder is a DataError."""
+    with reading(folder):
+        paths = sorted(folder.iterdir())
+    for path in paths:
+        if path.name.startswith(".") or (path.name == NAME and folder.resolve() == root):
+            continue
+        if path.is_symlink() and (path.is_dir() or not path.resolve().is_relative_to(root)):
+            raise DataError(
+                f"{path.name} is a link to a folder or out of {root.name!r}: put the files there themselves."
+            )
+        if path.is_dir() and not is_saved_dataset(path):
+            yield from _walk(path, root)
+        else:
+            yield path
+
+
+def _content(path: Path, settings: FileSettings) -> FileContent:
+    return record_content(saved_records(path), settings) if path.is_dir() else file_content(path, settings)
+
+
+def _loaded(
+    name: str, source: str, contents: Mapping[PurePosixPath, FileContent], settings: SuiteSettings
+) -> LoadedFiles:
+    """The tasks of these files; `name` is the last resort for the suite and its categories."""
+    drops = DropReport()
+    for content in contents.values():
+        for report in (content.left_out, *(task.report for task in content.tasks)):
+            drops.add(report)
+    tasks = named_tasks(
+        [
+            Placed(task, path, settings.files.get(str(path), _UNSET), name)
+            for path, content in contents.items()
+            for task in content.tasks
+        ]
+    )
+    used = {task.category.casefold() for task in tasks}
+    categories = tuple(category for category in settings.categories if category.name.casefold() in used)
+    return LoadedFiles(as_name(settings.name or name), tasks, categories, source, drops=drops)

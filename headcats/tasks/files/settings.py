@@ -1,0 +1,131 @@
+"""`suite.toml`, the settings of a folder of files. Every line is optional.
+
+```toml
+name = "geography"                # of the suite; otherwise the folder's
+
+[categories]                      # in the order of the figures, with their colours
+Knowledge = "#ff7f0e"
+Borders = "#7733aa"
+
+[files."world/capitals.csv"]      # one table a file: its path within the folder
+category = "Knowledge"            # otherwise that of the file, or its subfolder
+template = "The capital of {} is" # or a list; word pairs become finished prompts, {} is the input
+source = "Wikidata, 2024"         # where the facts are from
+tokenizer = "gpt2"                # of token ids in the columns correct_idx and incorrect_idx
+```
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headcats.errors import DataError
+from headcats.registry import unknown_name_message
+from headcats.tasks.categories import Category
+from headcats.tasks.files.content import reading
+
+NAME = "suite.toml"
+_COLOUR = re.compile("#[0-9a-fA-F]{6}")
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """Settings of one file; what is empty is not set.
+
+    Attributes:
+        category: Category of its tasks.
+        templates: Templates of its word pairs.
+        source: Where its facts are from.
+        tokenizer: Name or folder of the tokenizer of its token ids.
+    """
+
+    category: str = ""
+    templates: tuple[str, ...] = ()
+    source: str = ""
+    tokenizer: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteSettings:
+    """Settings of a folder.
+
+    Attributes:
+        name: Name of the suite, or "".
+        categories: Categories with a colour.
+        files: Path within the folder, with `/` -> settings.
+    """
+
+    name: str = ""
+    categories: tuple[Category, ...] = ()
+    files: Mapping[str, FileSettings] = field(default_factory=dict)
+
+
+def read_settings(folder: Path) -> SuiteSettings:
+    """The settings of a folder, none if it has no `suite.toml`.
+
+    Raises:
+        DataError: Not TOML, an unknown key, a value of the wrong kind, or a file that is not in the folder.
+    """
+    path = folder / NAME
+    if not path.is_file():
+        return SuiteSettings()
+    with reading(path):
+        text = path.read_text(encoding="utf-8-sig")
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise DataError(f"{NAME} is not TOML: {error}.") from None
+    _check_keys(content, ("name", "categories", "files"), NAME)
+    categories = _table(content, "categories")
+    for category, colour in categories.items():
+        if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
+            raise DataError(f'{NAME}: expected the colour of {category!r} as "#rrggbb"; got {colour!r:.40}.')
+    files = {_inside(folder, name): _file(name, values) for name, values in _table(content, "files").items()}
+    return SuiteSettings(
+        _text(content, "name", NAME), tuple(Category(name, colour) for name, colour in categories.items()), files
+    )
+
+
+def _inside(folder: Path, name: str) -> str:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise DataError(f"{NAME}: {name!r} leaves the folder {folder.name!r}; name files within it.")
+    if not path.exists():
+        raise DataError(f"{NAME}: there is no file {name!r} in the folder {folder.name!r}.")
+    return path.relative_to(folder).as_posix()
+
+
+def _file(name: str, values: Any) -> FileSettings:
+    place = f'{NAME}, [files."{name}"]'
+    if not isinstance(values, dict):
+        raise DataError(f"{place}: expected a table of settings; got {values!r:.40}.")
+    _check_keys(values, ("category", "template", "source", "tokenizer"), place)
+    template = values.get("template", [])
+    templates = [template] if isinstance(template, str) else template
+    if not isinstance(templates, list) or not all(isinstance(text, str) and text.strip() for text in templates):
+        raise DataError(f"{place}: expected 'template' as a text or a list of texts; got {template!r:.40}.")
+    category, source, tokenizer = (_text(values, key, place) for key in ("category", "source", "tokenizer"))
+    return FileSettings(category, tuple(templates), source, tokenizer)
+
+
+def _check_keys(values: Mapping[str, Any], known: tuple[str, ...], place: str) -> None:
+    for key in values:
+        if key not in known:
+            raise DataError(unknown_name_message(f"key in {place}", key, known))
+
+
+def _table(content: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = content.get(key, {})
+    if not isinstance(value, dict):
+        raise DataError(f"{NAME}: expected [{key}] as a table; got {value!r:.40}.")
+    return value
+
+
+def _text(values: Mapping[str, Any], key: str, place: str) -> str:
+    value = values.get(key, "")
+    if not isinstance(value, str) or (key in values and not value.strip()):
+        raise DataError(f"{place}: expected {key!r} as text; got {value!r:.40}.")
+    return value.strip()

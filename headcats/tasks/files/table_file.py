@@ -1,0 +1,103 @@
+"""CSV, TSV and Parquet, and tables of `datasets`: read row by row, never held."""
+
+import csv
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headcats.errors import DataError
+from headcats.tasks.files.content import reading
+from headcats.tasks.files.records import Records
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS = 8192
+
+
+def separated_records(path: Path, *, delimiter: str) -> Records:
+    """A file of cells between delimiters, below a line of column names; every cell is text.
+
+    Raises:
+        DataError: No line, or not UTF-8; while rows are read, one with more or fewer cells than there are columns.
+    """
+    with reading(path), _open(path) as file:
+        header = next(_rows(file, path, delimiter), (1, []))[1]
+    if not header:
+        raise DataError(f"{path.name}, line 1: expected the names of the columns; got an empty line.")
+
+    def read() -> Iterator[tuple[int, Sequence[Any]]]:
+        with reading(path), _open(path) as file:
+            rows = _rows(file, path, delimiter)
+            next(rows)
+            for number, cells in rows:
+                if cells and len(cells) != len(header):
+                    raise DataError(
+                        f"{path.name}, line {number}: expected {len(header)} cells as in the first line; got "
+                        f"{len(cells)}. Put text that holds the delimiter {delimiter!r} in double quotes."
+                    )
+                yield number, cells
+
+    return Records(path.name, tuple(header), read, unit="line")
+
+
+def _open(path: Path) -> Any:
+    return open(path, encoding="utf-8-sig", newline="")
+
+
+def _rows(file: Any, path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the number of the line that it starts on."""
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    while True:
+        number = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise DataError(f"{path.name}, line {number}: {error}; check the double quotes there.") from None
+        yield number, cells
+
+
+def parquet_records(path: Path) -> Records:
+    """A Parquet file.
+
+    Raises:
+        DataError: pyarrow cannot read it.
+    """
+    from pyarrow import parquet
+
+    def batches() -> Iterator["pa.RecordBatch"]:
+        with parquet.ParquetFile(path) as file:
+            yield from file.iter_batches(batch_size=_ROWS)
+
+    with _arrow(path.name):
+        columns = tuple(parquet.read_schema(path).names)
+    return arrow_records(path.name, columns, batches)
+
+
+def arrow_records(
+    file: str, columns: Sequence[str], batches: Callable[[], "Iterator[pa.RecordBatch | pa.Table]"]
+) -> Records:
+    """Tables of the same columns, one after the other."""
+
+    def read() -> Iterator[tuple[int, Sequence[Any]]]:
+        number = 0
+        with _arrow(file):
+            for batch in batches():
+                for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    number += 1
+                    yield number, cells
+
+    return Records(file, tuple(columns), read)
+
+
+@contextmanager
+def _arrow(file: str) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        raise DataError(f"{file} cannot be read as a table: {error}; write it again.") from None

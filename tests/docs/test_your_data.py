@@ -1,0 +1,40 @@
+"""Every example of the page on users' data loads, as the file that the page calls it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headcats as hc
+
+PAGE = (Path(__file__).parents[2] / "docs" / "your_data.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    name: text for name, _, text in re.findall(r"`(\w+\.\w+)`:\n\n```(json|csv)\n(.+?)```", PAGE, flags=re.DOTALL)
+}
+
+
+def test_every_block_of_data_has_a_name() -> None:
+    assert len(EXAMPLES) == len(re.findall(r"^```(?:json|csv)$", PAGE, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_loads_without_a_drop(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(EXAMPLES[name], encoding="utf-8")
+    (task,) = hc.suite(tmp_path / name).tasks
+    assert len(task.pairs(10, seed=0)) >= 2
+    assert task.drops is not None
+    assert task.drops.dropped == {}
+
+
+def test_the_settings_fit_a_folder_of_the_examples(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.+?)```", PAGE, flags=re.DOTALL)
+    for name in ("capitals.csv", "ioi.csv", "world/tokens.csv"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(EXAMPLES.get(name, EXAMPLES["ioi.csv"]), encoding="utf-8")
+    (tmp_path / "suite.toml").write_text(text, encoding="utf-8")
+    suite = hc.suite(tmp_path)
+    assert suite.name == "geography"
+    assert suite.categories[0].colour == "#ff7f0e"
+    (capitals,) = suite.named(["capitals"])
+    assert {pair.clean for pair in capitals.pairs(9, seed=0)} == {"The capital of France is", "The capital of Italy is"}

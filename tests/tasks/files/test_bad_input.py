@@ -1,0 +1,181 @@
+"""What is understood, what is dropped and counted, and what is refused with file, line and advice."""
+
+import pickle
+
+import pytest
+from tasks.files.layout_files import COGQA, RELATION, write
+
+import headcats as hc
+from headcats.errors import DataError
+
+CSV = "input,output\nFrance,Paris\nItaly,Rome\n"
+
+
+def only(path):
+    (task,) = hc.suite(path).tasks
+    return task
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("bom.csv", b"\xef\xbb\xbf" + CSV.encode()),
+        ("windows.csv", CSV.replace("\n", "\r\n")),
+        ("spaces.csv", CSV.replace("Paris", "  Paris ")),
+        ("case.csv", CSV.replace("input,output", "Input, OUTPUT ")),
+        ("quoted.csv", CSV.replace("France", '"France"')),
+        ("synonyms.csv", CSV.replace("input,output", "id,question,answer").replace("F", "1,F").replace("I", "2,I")),
+        ("tabs.tsv", CSV.replace(",", "\t")),
+        ("leading.json", [["France", " Paris"], [" Italy", "Rome"]]),
+        ("bom.json", "\ufeff" + '[["France", "Paris"], ["Italy", "Rome"]]'),
+        ("lines.jsonl", '{"x": "France", "y": "Paris"}\r\n{"x": "Italy", "y": ["Rome"]}\r\n'),
+        ("lines.json", '["France", "Paris"]\n["Italy", "Rome"]\n'),
+    ],
+)
+def test_what_is_understood(tmp_path, name, content):
+    task = only(write(tmp_path / name, content))
+    assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
+    assert (task.drops.kept, task.drops.dropped) == (2, {})
+
+
+def test_every_dropped_row_is_counted(tmp_path):
+    rows = [
+        {"input": "France", "output": "Paris"},
+        {"input": "France ", "output": " Paris"},
+        {"input": "Bolivia", "output": "Sucre"},
+        {"input": "Bolivia", "output": "La Paz"},
+        {"input": "Bolivia", "output": "Sucre"},
+        {"input": "Nauru", "output": ""},
+        {"input": "Benin", "output": None},
+        {"input": "Chad", "output": ["N'Djamena", "Fort-Lamy"]},
+        None,
+        {"input": "Italy", "output": "Rome"},
+    ]
+    task = only(write(tmp_path / "capitals.json", rows))
+    assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
+    assert task.drops.dropped == {
+        "nothing in column 'output'": 2,
+        "several values in column 'output'": 1,
+        "empty row": 1,
+        "same input with another output": 3,
+        "duplicate of an earlier row": 1,
+    }
+    assert task.drops.kept + sum(task.drops.dropped.values()) == len(rows)
+    assert task.drops.examples["empty row"] == "capitals.json, record 9"
+    assert "record 3" in task.drops.examples["same input with another output"]
+
+
+def test_empty_lines_of_a_table_are_rows(tmp_path):
+    drops = only(write(tmp_path / "a.csv", "input,output\nFrance,Paris\n\nItaly,Rome\n")).drops
+    assert (drops.kept, drops.dropped, drops.examples) == (2, {"empty row": 1}, {"empty row": "a.csv, line 3"})
+
+
+def test_prompts_that_contrast_nothing_are_dropped(tmp_path):
+    rows = "clean,corrupted,answer,wrong\na,a, b, c\na,b, c, c\na,b, c, d\na,b, c, d\n"
+    drops = only(write(tmp_path / "a.csv", rows)).drops
+    assert drops.dropped == {
+        "clean equals corrupted": 1,
+        "answer equals distractor": 1,
+        "duplicate of an earlier row": 1,
+    }
+
+
+def test_one_clean_prompt_with_two_corruptions_is_two_rows(tmp_path):
+    rows = "clean,corrupted,answer,wrong\na,b, c, d\na,e, c, d\nf,g, h, i\nf,j, k, i\n"
+    task = only(write(tmp_path / "a.csv", rows))
+    assert [pair.corrupted for pair in task.pairs(9, seed=0)] == ["b", "e"]
+    assert task.drops.dropped == {"same input with another output": 2}
+
+
+def test_whole_numbers_become_text_where_every_row_has_one(tmp_path):
+    assert only(write(tmp_path / "a.json", [["7", 8], ["9", 10]])).pairs(9, seed=0) == [("7", "8"), ("9", "10")]
+    assert only(write(tmp_path / "a.csv", "input,output\n07,8.50\n")).pairs(9, seed=0) == [("07", "8.50")]
+    for rows in ([["7", 8], ["9", "ten"]], [["7", "eight"], ["9", 10]]):
+        with pytest.raises(DataError, match=r"b\.json, record 2: column 'output'"):
+            hc.suite(write(tmp_path / "b.json", rows))
+    for value in (8.5, True, {"a": 1}, [1]):
+        with pytest.raises(DataError, match=r"c\.json, record 1: column 'output' must hold text"):
+            hc.suite(write(tmp_path / "c.json", [["7", value]]))
+
+
+NUMBERS = {"prompts": [{"clean": [1, 2], "corrupt": [2, 1], "answers": [1], "wrong_answers": [0]}]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("empty.csv", b"", r"empty\.csv is empty"),
+        ("bare.json", b" \n", r"bare\.json is empty"),
+        ("header.csv", "input,output\n", r"header\.csv holds no usable row"),
+        ("first.csv", "\ninput,output\n", r"first\.csv, line 1"),
+        ("latin.csv", b"input,output\na,b\nSpain,Espa\xf1a\n", r"latin\.csv, line 3: not text in UTF-8"),
+        ("latin.json", '[["Spain",\n"Espa\xf1a"]]'.encode("latin-1"), r"latin\.json, line 2: not text in UTF-8"),
+        ("wide.csv", "input,output\na,b\nc,d,e\n", r"wide\.csv, line 3: expected 2 cells"),
+        ("quotes.csv", 'input,output\na,b\n"c"d,e\n', r"quotes\.csv, line 3"),
+        ("doubled.csv", "input,output,Input\na,b,c\n", r"doubled\.csv has the column 'input' twice"),
+        ("unclear.csv", "question,subject,answer\na,b,c\n", r"'question' and 'subject' could each be the 'input'"),
+        ("columns.csv", "country,capital\na,b\n", r"columns\.csv: unknown layout.*'country', 'capital'.*rename"),
+        ("half.csv", "clean,corrupted,answer\na,b,c\n", r"half\.csv.*lack wrong"),
+        ("object.json", {"France": "Paris"}, r"object\.json: unknown layout.*'France'"),
+        ("number.json", "7", r"number\.json: unknown layout"),
+        ("list.json", "[]", r"list\.json: expected a list of records"),
+        ("texts.json", ["a"], r"texts\.json: expected a list of records"),
+        ("ragged.json", [{"x": "a", "y": "b"}, {"x": "c"}], r"ragged\.json, record 2: field 'y' is missing"),
+        ("mixed.json", [{"x": "a", "y": "b"}, ["c", "d"]], r"mixed\.json, record 2: expected an object"),
+        ("short.json", [["a", "b"], ["c"]], r"short\.json, record 2: expected a list of 2"),
+        ("cut.json", '[["a", "b"', r"cut\.json is neither JSON \(.*\) nor JSON Lines \(line 1"),
+        ("deep.json", "[" * 100_000, r"deep\.json is neither JSON"),
+        ("half.json", '[["\\ud800", "b"]]', r"half\.json, record 1: half of a surrogate pair"),
+        ("samples.json", {"samples": 3}, r"samples\.json: 'samples' must be a list"),
+        ("subject.json", {"samples": [{"subject": "a"}]}, r"subject\.json: samples lack 'object'"),
+        ("slot.json", RELATION | {"prompt_templates": ["The capital is"]}, r"slot\.json: the template.*\{\}"),
+        ("templates.json", RELATION | {"prompt_templates": "a"}, r"'prompt_templates' must be a list"),
+        ("one.json", RELATION | {"samples": RELATION["samples"][1:]}, r"one\.json: every answer is the same"),
+        ("tensor.json", NUMBERS, r"tensor\.json, record 1: column 'clean' must hold text"),
+        ("ids.csv", "clean,corrupted,correct_idx,incorrect_idx\na,b,1,2\n", r"ids\.csv.*correct_idx.*suite\.toml"),
+        ("step.json", [{**COGQA[0], "generated": [{"answer": "a"}]}], r"step\.json, entry 1, step 1: field 'sub"),
+        ("bare_cogqa.json", [{**COGQA[0], "generated": []}], r"bare_cogqa\.json holds no function"),
+        ("junk.parquet", b"PAR1 and no more", r"junk\.parquet cannot be read as a table"),
+        ("words.xlsx", b"PK\x03\x04", r"words\.xlsx is an archive"),
+        ("notes.txt", b"a b", r"notes\.txt is not a file of data"),
+        ("mine.py", b"x = 1", r"mine\.py is not.*mine\.py:name"),
+    ],
+)  # fmt: skip
+def test_one_sentence_names_the_file_and_what_to_do(tmp_path, name, content, message):
+    with pytest.raises(DataError, match=message) as caught:
+        hc.suite(write(tmp_path / name, content))
+    assert "\n" not in str(caught.value)
+
+
+class Fires:
+    def __reduce__(self):
+        return (open, ("fired", "w"))
+
+
+@pytest.mark.parametrize("name", ["evil.pkl", "evil.PT", "evil.bin", "evil.json", "evil.csv", "evil.parquet", "evil"])
+def test_pickles_are_refused_and_never_opened(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path / "data" / name, pickle.dumps(Fires()))
+    with pytest.raises(DataError, match=f"{name} is a pickle"):
+        hc.suite(path)
+    if path.suffix:
+        with pytest.raises(DataError, match=f"{name} is a pickle"):
+            hc.suite(path.parent)
+    assert not (tmp_path / "fired").exists()
+
+
+def test_the_suffix_of_a_pickle_is_enough(tmp_path):
+    with pytest.raises(DataError, match="a pickle"):
+        hc.suite(write(tmp_path / "old.pkl", pickle.dumps(["text"], protocol=0)))
+
+
+def test_a_file_that_is_not_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source in ("pairs.json", "folder/", "./icl", "hf://models/x", "hf://datasets/x", "hf://datasets/a/b/c/d/e"):
+        with pytest.raises(DataError):
+            hc.suite(source)
+
+
+def test_a_file_of_several_layouts_at_once_is_read_as_the_most_specific(tmp_path):
+    both = [{"input": "x", "output": "y", "clean": "a b", "corrupted": "a c", "answer": " d", "wrong": " e"}]
+    assert only(write(tmp_path / "both.json", both)).pairs(9, seed=0)[0].clean == "a b"

@@ -1,0 +1,149 @@
+"""Each public layout, unchanged: what its prompts are, its category, and what the source says."""
+
+import json
+
+import pytest
+from tasks.files.layout_files import (
+    AUTO_CIRCUIT,
+    COGQA,
+    FUNCTION_VECTORS,
+    GREATER_THAN_CSV,
+    IOI_CSV,
+    MAPS,
+    RELATION,
+    step,
+    write,
+)  # fmt: skip
+
+import headcats as hc
+from headcats.errors import DataError
+
+
+def only(path):
+    (task,) = hc.suite(path).tasks
+    return task
+
+
+@pytest.mark.parametrize("content", [FUNCTION_VECTORS, MAPS])
+def test_word_pairs(tmp_path, content):
+    task = only(write(tmp_path / "country-capital.json", content))
+    assert (task.name, task.category) == ("country-capital", "country-capital")
+    assert task.pairs(10, seed=0) == [("France", "Paris"), ("Italy", "Rome")]
+    assert task.source == "word pairs (input → output); country-capital.json"
+    assert (task.drops.kept, task.drops.dropped) == (2, {})
+
+
+def test_a_relation_in_its_own_templates(tmp_path):
+    task = only(write(tmp_path / "capital.json", RELATION))
+    pairs = task.pairs(100, seed=0)
+    assert task.category == "factual"
+    assert task.source == "relation with 2 templates; capital.json"
+    assert len(pairs) == 6
+    objects = {sample["subject"]: sample["object"] for sample in RELATION["samples"]}
+    for pair in pairs:
+        (template,) = (text for text in RELATION["prompt_templates"] if text.format(pair.item) == pair.clean)
+        (other,) = (subject for subject in objects if template.format(subject) == pair.corrupted)
+        assert pair.answer == f" {objects[pair.item]}"
+        assert pair.distractor == f" {objects[other]}"
+        assert pair.answer != pair.distractor
+    assert len({pair.key for pair in pairs}) == 6
+    assert len({pair.item for pair in pairs[:3]}) == 3, "every subject once before any comes again"
+    assert len({pair.clean for pair in pairs}) == 6
+    assert len({pair.clean.replace(pair.item, "{}") for pair in pairs[:3]}) == 2, "templates take turns"
+    assert task.pairs(100, seed=0) == pairs != task.pairs(100, seed=1)
+    assert task.pairs(2, seed=0) == pairs[:2]
+
+
+def test_a_relation_without_templates_is_word_pairs(tmp_path):
+    bare = {"name": "capital", "samples": RELATION["samples"]}
+    assert only(write(tmp_path / "a.json", bare)).pairs(3, seed=0)[2] == ("Vatican City", "Rome")
+    zero_shot = bare | {"prompt_templates_zs": RELATION["prompt_templates_zs"]}
+    assert only(write(tmp_path / "b.json", zero_shot)).pairs(3, seed=0)[0].clean.startswith("Which city governs")
+
+
+def test_auto_circuit(tmp_path):
+    task = only(write(tmp_path / "ioi_prompts.json", AUTO_CIRCUIT))
+    pair = task.pairs(10, seed=0)[1]
+    assert (pair.clean, pair.corrupted) == ("Tom and Sue met, Tom told", "Tom and Sue met, Sue told")
+    assert (pair.answer, pair.distractor, pair.key) == (" Sue", " Tom", "record 2")
+    assert "without seq_labels, word_idxs" in task.source
+    assert "of several answers the first" in task.source
+
+
+def test_a_table_of_prompts(tmp_path):
+    task = only(write(tmp_path / "ioi.csv", IOI_CSV))
+    assert [(pair.answer, pair.distractor, pair.key) for pair in task.pairs(10, seed=0)] == [
+        (" Bob", " Ann", "line 2"), (" Sue", " Tom", "line 3"),
+    ]  # fmt: skip
+    assert task.source == "prompts (clean, corrupted, answer, wrong); ioi.csv"
+    frozen = only(write(tmp_path / "circuit.json", AUTO_CIRCUIT)).pairs(10, seed=0)
+    assert [(pair.clean, pair.answer) for pair in frozen] == [
+        (pair.clean, pair.answer) for pair in task.pairs(10, seed=0)
+    ]
+
+
+def test_answers_without_their_leading_space(tmp_path):
+    rows = "clean,corrupted,answer,wrong\nAnn told,Bob told,Bob,Ann\nThe 14,The 13,52, 3\n"
+    task = only(write(tmp_path / "ioi.csv", rows + "中国的首都是,法国的首都是,北京,巴黎\n"))
+    assert [(p.answer, p.distractor) for p in task.pairs(9, seed=0)] == [
+        (" Bob", " Ann"),
+        ("52", " 3"),
+        ("北京", "巴黎"),
+    ]
+    assert "a leading space put before the answers of 1 row" in task.source
+
+
+def test_items_are_the_clean_prompts_or_a_column(tmp_path):
+    task = only(write(tmp_path / "ioi.csv", IOI_CSV))
+    assert [pair.item for pair in task.pairs(10, seed=0)] == [pair.clean for pair in task.pairs(10, seed=0)]
+    rows = "item,clean,corrupted,answer,wrong\nx,a,b, c, d\nx,e,f, g, h\n"
+    assert [pair.item for pair in only(write(tmp_path / "i.csv", rows)).pairs(10, seed=0)] == ["x", "x"]
+
+
+def test_years_of_eap_ig(tmp_path):
+    task = only(write(tmp_path / "greater_than.csv", GREATER_THAN_CSV))
+    assert task.drops.dropped == {"no later year in the century": 1}
+    draws = [task.pairs(10, seed=seed) for seed in range(30)]
+    assert {int(first.answer) > 52 for first, _ in draws} == {True}
+    assert {1 < int(first.distractor) <= 52 for first, _ in draws} == {True}
+    assert {second.distractor for _, second in draws} == {"02", "03"}
+    late = "clean,corrupted,label\nFrom 1798 to 17,From 1701 to 17,98\n"
+    (last,) = only(write(tmp_path / "late.csv", late)).pairs(1, seed=0)
+    assert last.answer == "99"
+    assert {len(pair.answer) for pairs in draws for pair in pairs} == {2}
+    assert len({first.answer for first, _ in draws}) > 5
+
+
+def test_a_label_that_is_no_year_is_refused(tmp_path):
+    rows = "clean,corrupted,label\nThe cat is,The dog is,1\n"
+    with pytest.raises(DataError, match=r"labels\.csv, line 2.*'answer' and 'wrong'"):
+        hc.suite(write(tmp_path / "labels.csv", rows))
+    rows = "clean,corrupted,label,wrong\nThe cat is,The dog is, here, there\n"
+    assert only(write(tmp_path / "text.csv", rows)).pairs(1, seed=0)[0].answer == " here"
+
+
+def test_cogqa_gives_a_task_per_function(tmp_path):
+    suite = hc.suite(write(tmp_path / "cogqa.json", COGQA))
+    assert [(task.name, task.category) for task in suite.tasks] == [
+        ("retrieval", "Retrieval"), ("math_calculation", "Math Calculation"),
+    ]  # fmt: skip
+    retrieval, calculation = suite.tasks
+    assert retrieval.drops.dropped == {"no answer": 1}
+    pair = min(calculation.pairs(10, seed=0), key=lambda pair: pair.key)
+    assert pair.key == "entry 1 step 3"
+    assert pair.clean == (
+        "Question: Lee mowed 16 lawns at $33 each. How much did he earn?\nStep: Which?\nAnswer: 16\nStep: Which?\n"
+        "Answer: $33\nStep: Which?\nAnswer:"
+    )
+    assert pair.corrupted.startswith("Question: Kim read")
+    assert (pair.answer, pair.distractor, pair.item) == (" $528", " 400", COGQA[0]["question"])
+    n_steps = sum(len(entry["generated"]) for entry in COGQA)
+    assert suite.drops.kept + sum(suite.drops.dropped.values()) == n_steps
+    assert suite.drops.dropped == {"no answer": 1, "skill that is none of the eight functions": 1}
+
+
+def test_a_function_with_one_answer_is_left_out_and_counted(tmp_path):
+    entries = [{**COGQA[0], "generated": [*COGQA[0]["generated"], step("Inference", "so")]}, COGQA[1]]
+    suite = hc.suite(write(tmp_path / "cogqa.jsonl", "\n".join(map(json.dumps, entries))))
+    assert [task.name for task in suite.tasks] == ["retrieval", "math_calculation"]
+    assert suite.drops.dropped["function with one answer in all"] == 1
