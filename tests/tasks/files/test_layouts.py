@@ -108,8 +108,8 @@ def test_years_of_eap_ig(tmp_path):
     assert {1 < int(first.distractor) <= 52 for first, _ in draws} == {True}
     assert {second.distractor for _, second in draws} == {"02", "03"}
     late = "clean,corrupted,label\nFrom 1798 to 17,From 1701 to 17,98\n"
-    (last,) = only(write(tmp_path / "late.csv", late)).pairs(1, seed=0)
-    assert last.answer == "99"
+    last = only(write(tmp_path / "late.csv", late))
+    assert {last.pairs(1, seed=seed)[0].answer for seed in range(9)} == {"99"}
     assert {len(pair.answer) for pairs in draws for pair in pairs} == {2}
     assert len({first.answer for first, _ in draws}) > 5
 
