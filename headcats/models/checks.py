@@ -83,9 +83,13 @@ def check_residual(
 ) -> Report:
     """Check that patching the whole clean residual stream, before the first block, gives the clean logits.
 
+    Corrupted prompts of another length are replaced by the clean tokens in another order.
+
     Returns:
         `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
     """
+    if clean.shape != corrupted.shape:
+        corrupted = clean.roll(1, 1)
     _check_pair(clean, corrupted)
     hook, stream = "blocks.0.hook_resid_pre", dict[str, Tensor]()
     expected = model.run(clean, hooks={hook: keeping(stream, hook)})
@@ -138,10 +142,8 @@ def _largest(values: Tensor) -> float:
 
 
 def _check_pair(clean: Tensor, corrupted: Tensor) -> None:
-    if clean.shape != corrupted.shape:
-        raise DataError(
-            f"Clean and corrupted tokens must align; got shapes {tuple(clean.shape)} and {tuple(corrupted.shape)}."
-        )
+    if len(clean) != len(corrupted):
+        raise DataError(f"Expected as many corrupted as clean prompts, {len(clean)}; got {len(corrupted)}.")
     if torch.equal(clean, corrupted.to(clean.device)):
         raise DataError("Clean and corrupted prompts have the same tokens: there is no effect to measure.")
 

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from headcats.study.output import open_output
 from headcats.study.plan import check_options, plan
 from headcats.study.restore import check_same_suite
 from headcats.study.task_run import TaskWork
-from headcats.sweeps.paths import check_path
+from headcats.sweeps.paths import check_path, worst_check
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
@@ -146,7 +145,7 @@ def paths_used(manifest: Manifest, labels: Sequence[str]) -> list[str]:
                 checks[label + kind, record.path].append(record.self_check)
     return [
         f"{label}: {pluralize(len(of_tasks), 'task')} by path {path!r}"
-        + (f"; self-check {max(of_tasks, key=_badness)}" if any(of_tasks) else "")
+        + (f"; self-check {worst_check(of_tasks)}" if any(of_tasks) else "")
         for (label, path), of_tasks in checks.items()
     ]
 
@@ -155,9 +154,3 @@ def other_paths(manifest: Manifest, labels: Sequence[str], path: str) -> list[st
     """Labels with a block that was computed by another path."""
     paths = {(label, record.path) for of_task in manifest.blocks.values() for label, record in of_task.items()}
     return [label for label in labels if any(used not in ("", path) for name, used in paths if name == label)]
-
-
-def _badness(check: str) -> tuple[bool, float]:
-    """A failed self-check is worse than any that passed, then the larger difference."""
-    differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
-    return not check.startswith("passed"), max(differences, default=0.0)

@@ -5,9 +5,10 @@ nobody foresaw. So before its numbers are used, two heads of the first and one o
 replaced, one at a time and together, on two prompts, and all logits are compared with those of hooked forwards.
 """
 
+import re
 import warnings
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -124,6 +125,16 @@ def self_check(model: HookedModel, continued: Continued, *, first: int) -> Outco
     if outcome.lasting:
         checks[kind] = length, outcome
     return outcome
+
+
+def worst_check(checks: Iterable[str]) -> str:
+    """The one of several `Choice.check`s that says most against a path: a failed one, or the largest difference."""
+
+    def badness(check: str) -> tuple[bool, float]:
+        differences = [float(number) for number in re.findall(r"largest difference (\S+)", check)]
+        return not check.startswith("passed"), max(differences, default=0.0)
+
+    return max(checks, key=badness)
 
 
 def forget(model: HookedModel) -> None:

@@ -21,6 +21,7 @@ from headcats.sweeps.batch_sweep import sweep_runs
 from headcats.sweeps.intervention import Intervention
 from headcats.sweeps.labels import mark_noise
 from headcats.sweeps.memory import MemoryPlan
+from headcats.sweeps.paths import worst_check
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -144,15 +145,13 @@ def _on_batch(
 def join_batches(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Blocks of one method joined along `prompt`, in their order; counts of dropped prompts are added up.
 
-    The noise of 16-bit models is that of all parts together; the path and its self-check are listed for all of them.
+    The noise of 16-bit models is that of all parts together; their paths are listed, and the worst self-check is kept.
     """
     numbers = [part.drop_vars(("noise", "below_noise"), errors="ignore") for part in parts]
     joined = xr.concat(numbers, dim="prompt", data_vars="minimal", coords="different", compat="equals", join="exact")
-    attrs = {
-        name: "; ".join(dict.fromkeys(part.attrs[name] for part in parts))
-        for name in ("path", "self_check")
-        if name in parts[0].attrs
-    }
+    attrs = {"path": "; ".join(dict.fromkeys(part.attrs["path"] for part in parts))} if "path" in parts[0].attrs else {}
+    if "self_check" in parts[0].attrs:
+        attrs["self_check"] = worst_check(part.attrs["self_check"] for part in parts)
     provenance = json.dumps(json.loads(parts[0].attrs["provenance"]) | attrs, ensure_ascii=False)
     dropped = sum(part.attrs["dropped"] for part in parts)
     joined.attrs = parts[0].attrs | {"dropped": dropped} | attrs | {"provenance": provenance}
