@@ -15,12 +15,14 @@ declares its `MetricTraits`, which `metric_traits` looks up; `measure` computes 
 """
 
 from headcats.metrics.definition import Metric, MetricTraits, Targets, measure, metric, metric_traits
+from headcats.metrics.rest import Rest
 from headcats.metrics.standard import accuracy, kl, log_prob, logit_diff, pair_accuracy, prob, rank
 from headcats.registry import bind_items
 
 __all__ = [
     "Metric",
     "MetricTraits",
+    "Rest",
     "Targets",
     "accuracy",
     "kl",

@@ -21,6 +21,13 @@ class Rest:
         answer: Log-probability of the later tokens of the answer, in nats, `[row]`.
         distractor: The same of the distractor.
         rank: Of the answer, -ln(1 + number of tokens with a larger logit): 0 if each later token is on top.
+
+    Example:
+        >>> import headcats as hc
+        >>> import torch
+        >>> rest = hc.metrics.Rest(torch.tensor([-0.1, 0.0]), torch.tensor([-0.7, 0.0]), torch.zeros(2))
+        >>> rest.select(slice(0, 1)).answer
+        tensor([-0.1000])
     """
 
     answer: Float[Tensor, "*row"]
@@ -28,11 +35,19 @@ class Rest:
     rank: Float[Tensor, "*row"]
 
     def select(self, rows: slice | Int[Tensor, " place"]) -> "Rest":
-        """Some of the rows."""
+        """Some of the rows.
+
+        Args:
+            rows: A slice of them, or their numbers.
+        """
         return self if self is NO_REST else Rest(self.answer[rows], self.distractor[rows], self.rank[rows])
 
     def to(self, device: torch.device) -> "Rest":
-        """The same on another device."""
+        """The same on another device.
+
+        Args:
+            device: The device.
+        """
         if self is NO_REST:
             return self
         return Rest(self.answer.to(device), self.distractor.to(device), self.rank.to(device))

@@ -29,6 +29,15 @@ def logit_diff(logits: Float[Tensor, "row vocab"], targets: Targets) -> Float[Te
         >>> hc.metrics.logit_diff(logits, targets)
         tensor([ 2., -2.])
 
+        By hand, for answer " New York" (probabilities .2, then .9) and distractor " Rio de Janeiro" (.1, .5, then 1):
+        ln(.2 * .9) - ln(.1 * .5 * 1) = ln 3.6.
+
+        >>> first = torch.tensor([[0.2, 0.1, 0.7]]).log()
+        >>> rest = hc.metrics.Rest(*torch.tensor([0.9, 0.5, 1.0]).log()[:, None])
+        >>> whole = hc.metrics.Targets(torch.tensor([0]), torch.tensor([1]), clean_logits=first, rest=rest)
+        >>> hc.metrics.logit_diff(first, whole).exp()
+        tensor([3.6000])
+
     References:
         Wang et al. (2022), arXiv 2211.00593, and Zhang & Nanda (2024), arXiv 2309.16042.
     """

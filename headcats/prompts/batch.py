@@ -24,8 +24,6 @@ LATER_TOKEN = "answer"
 class PromptBatch:
     """Clean prompts of one length and corrupted prompts of one length, never padded.
 
-    Where the two lengths differ, prompts can be patched at their last token, and nowhere else.
-
     Attributes:
         clean: Token ids of the clean prompts, `[prompt, pos]`.
         corrupted: Token ids of the corrupted prompts, `[prompt, pos]`.
@@ -227,9 +225,13 @@ class PromptBatch:
     def positions(self, positions: str, *, of: Side = "clean") -> Bool[Tensor, "prompt packed"]:
         """Mask of the tokens at the given positions.
 
-        Where answers have several tokens, it goes on behind the prompts, as `Continued` packs them: `last` is False
-        there, and `all` is True wherever a token predicts a later one. Example: prompt `The capital is`, answer
-        ` New York`, distractor ` Rio de`: `last` is ` is`; `answer` is ` is`, and ` New` and ` Rio` behind it.
+        Where answers have several tokens, it goes on behind the prompts, as `Continued` packs them: after the prompt
+        come the tokens of the answer but its last, then those of the distractor. At `last` the answers' own tokens are
+        left alone; they see the change through the keys and values that the last token has in later layers. At `answer`
+        a head is replaced wherever a token is predicted: at step j of a continuation by z of the other run at step j of
+        the same continuation, whatever the lengths of the prompts. By hand: prompt `The capital is` with answer
+        ` New York` and distractor ` Rio de Janeiro` packs `The capital is New` and ` Rio de`. `last` is ` is` alone;
+        `answer` is ` is`, ` New`, ` Rio` and ` de`, which predict ` New` or ` Rio`, ` York`, ` de` and ` Janeiro`.
 
         Args:
             positions: "last", the last token of the prompt; "answer", every token that predicts one of the answer (or

@@ -22,7 +22,7 @@ class SecondCorruption:
     """A second corrupted prompt with the query of a pair, drawn independently of the first.
 
     Attributes:
-        text: The prompt, without the answer; as many tokens as the first corrupted prompt.
+        text: The prompt, without the answer.
         distractor_task: Task that it shows, or the name of the corruption.
         roles: Role name -> span in `text`.
 
@@ -50,10 +50,11 @@ class SecondCorruption:
 class PromptPair:
     """A clean prompt, a corrupted prompt that differs from it in the tested respect only, and the two answers.
 
-    Where the two prompts differ in their number of tokens, or their roles lie elsewhere, only the last position can be
-    patched; pairs of one task may differ in length. Statistics resample items: paraphrases of one case share an item,
-    or each of them counts as a case of its own. `hc.run` and `headcats validate` warn of pairs with different items
-    whose answer, distractor and words that differ between clean and corrupted are the same.
+    Where the two prompts differ in their number of tokens, or their roles lie elsewhere, they can be patched at their
+    last token, and at roles that have as many tokens in both; pairs of one task may differ in length. Statistics
+    resample items: paraphrases of one case share an item, or each of them counts as a case of its own. `hc.run` and
+    `headcats validate` warn of pairs with different items whose answer, distractor and words that differ between clean
+    and corrupted are the same.
 
     Attributes:
         key: Name of the pair in errors and drop reports, unique within its task.

@@ -91,11 +91,10 @@ def task_block(intervention: Intervention, inputs: TaskInputs, *, positions: str
     if 2 * n_unmatched > n_prompts - sum(map(len, lacking)):
         raise DataError(f"{n_unmatched} of {n_prompts} prompts would be left out. {problems[0]}")
     if not parts:
-        reason = "give finished prompts one of as many tokens, PromptPair(..., second=hc.SecondCorruption(...))."
+        reason = "give finished prompts one, PromptPair(..., second=hc.SecondCorruption(...))."
         if all(map(has_query, (roles for runs in inputs.runs for roles in runs.batch.roles))):
             reason = (
-                "no other distractor task answers their demonstrations in as many tokens, and their labels have no "
-                "other wrong order."
+                "no other distractor task answers their demonstrations, and their labels have no other wrong order."
             )
         raise DataError(
             f"{intervention.name} needs a second corruption, and none of the {sum(map(len, lacking))} prompts has one: "
