@@ -112,7 +112,7 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
         return
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
-        f"without any, answered in sentences, which {', '.join(default_methods(name))} reads. Name another suite, such "
+        f"without any, answered in sentences, which {', '.join(OF_SUITE[name]['methods'])} reads. Name another suite, such "
         f"as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']}."
     )
 

@@ -9,7 +9,6 @@ from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
-from headcats.results.declaration import methods_of_suite
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
@@ -52,8 +51,7 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     if "suite" not in of_user and (stored := _suite_of_folder(of_user.get("out"))) is not None:
         of_user["suite"] = stored
     suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
-    of_suite = OF_SUITE.get(suite_name, {}) | {"methods": list(methods_of_suite(suite_name)) or None}
-    merged = DEFAULTS | of_suite | of_user
+    merged = DEFAULTS | OF_SUITE.get(suite_name, {}) | of_user
     if merged["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))
     return merged

@@ -72,7 +72,6 @@ class Declaration:
         paper: Paper that the method follows.
         cost: What it costs, in words; `hc.methods.causal_method` has a default.
         default: Place among the methods of a run that names none, from 1; 0 for none.
-        default_suite: Bundled suite of which it is the only default method; "" for none.
 
     Example:
         >>> import headcats as hc
@@ -97,7 +96,6 @@ class Declaration:
     paper: str = ""
     cost: str = ""
     default: int = 0
-    default_suite: str = ""
 
     def as_text(self) -> str:
         """The declaration as JSON."""
@@ -160,15 +158,10 @@ def controls_of(method: str) -> dict[str, str]:
     }
 
 
-def default_methods(suite: str = "") -> tuple[str, ...]:
-    """Methods of a run that names none, in their order; a bundled suite may have methods of its own."""
+def default_methods() -> tuple[str, ...]:
+    """Methods of a run that names none, in their order; on the command line a bundled suite may have others."""
     places = {name: about.default for name, about in registered_declarations().items() if about.default}
-    return methods_of_suite(suite) or tuple(sorted(places, key=lambda name: places[name]))
-
-
-def methods_of_suite(suite: str) -> tuple[str, ...]:
-    """Methods that `headcats run` takes for a bundled suite in place of the default ones; empty for most."""
-    return tuple(name for name, about in registered_declarations().items() if suite and about.default_suite == suite)
+    return tuple(sorted(places, key=lambda name: places[name]))
 
 
 def _fields(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
