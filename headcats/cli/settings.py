@@ -12,6 +12,7 @@ from headcats.registry import unknown_name_message
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 
@@ -51,7 +52,8 @@ def settings(study_file: Path | None, options: dict[str, Any], *, preset_name: s
     if "suite" not in of_user and (stored := _suite_of_folder(of_user.get("out"))) is not None:
         of_user["suite"] = stored
     suite_name = name_of_suite(of_user.get("suite", DEFAULTS["suite"]))
-    merged = DEFAULTS | OF_SUITE.get(suite_name, {}) | of_user
+    of_suite = OF_SUITE.get(suite_name, {}) | {"methods": list(methods_of_suite(suite_name)) or None}
+    merged = DEFAULTS | of_suite | of_user
     if merged["dtype"] not in DTYPES:
         raise UnknownNameError(unknown_name_message("dtype", merged["dtype"], DTYPES))
     return merged

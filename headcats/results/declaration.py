@@ -72,6 +72,7 @@ class Declaration:
         paper: Paper that the method follows.
         cost: What it costs, in words; `hc.methods.causal_method` has a default.
         default: Place among the methods of a run that names none, from 1; 0 for none.
+        default_suite: Bundled suite of which it is the only default method; "" for none.
 
     Example:
         >>> import headcats as hc
@@ -96,6 +97,7 @@ class Declaration:
     paper: str = ""
     cost: str = ""
     default: int = 0
+    default_suite: str = ""
 
     def as_text(self) -> str:
         """The declaration as JSON."""

@@ -22,7 +22,8 @@ def advice_on_suites(model: HookedModel, study: Study) -> str:
     writable = [name for name in others if _is_writable(name, model, study)]
     if not writable:
         return ""
-    return f"\nIts tokenizer can write tasks of {', '.join(writable)}: try --suite {writable[0]} (suite={writable[0]!r})."
+    first = writable[0]
+    return f"\nIts tokenizer can write tasks of {', '.join(writable)}: try --suite {first} (suite={first!r})."
 
 
 def _is_writable(name: str, model: HookedModel, study: Study) -> bool:

@@ -17,7 +17,7 @@ from headcats.tasks.cognitive_inputs import kinds, words
 from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
-PREPOSITIONS = "near behind beside opposite".split()
+PREPOSITIONS = ["near", "behind", "beside", "opposite"]
 PLACED = ("building", "furniture", "landscape", "plant", "tableware", "vehicle")
 """Kinds of things that somebody can be near to."""
 

@@ -3,9 +3,9 @@ arXiv 2305.00586).
 
 `The war began in the year 1745 and ended in the year` goes on with any later year. Many answers are right, so each
 prompt compares two, equally far from the given year on either side: 1757 (answer) and 1733 (distractor). In the
-corrupted prompt `began` and `ended` are exchanged, and with them which of the two is right: the corruption is symmetric,
-and the corrupted prompts of `year_after` are of the kind of the clean ones of `year_before`. `year_span` has the
-paper's own contrast, in which the corrupted span starts in 01, so that both years are right.
+corrupted prompt `began` and `ended` are exchanged, and with them which of the two is right: the corruption is
+symmetric, and the corrupted prompts of `year_after` are of the kind of the clean ones of `year_before`. `year_span` has
+the paper's own contrast, in which the corrupted span starts in 01, so that both years are right.
 
 Answers are whole years. Whatever a tokenizer splits them into, the tokens that both share (`17`) belong to the prompt,
 and the two are compared from where they differ. As no single year has to be the most likely one, a run of this suite
@@ -20,10 +20,10 @@ from headcats.statistics.random_streams import stream
 from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
-EVENTS = (
-    "war siege reign voyage trial strike famine drought plague project expedition campaign dispute alliance exile "
-    "crusade rebellion occupation regency blockade"
-).split()
+EVENTS = [
+    "war", "siege", "reign", "voyage", "trial", "strike", "famine", "drought", "plague", "project", "expedition",
+    "campaign", "dispute", "alliance", "exile", "crusade", "rebellion", "occupation", "regency", "blockade",
+]  # fmt: skip
 CENTURIES = range(11, 18)
 DISTANCES = range(3, 21)
 """Years between the given one and each of the two answers."""

@@ -6,7 +6,8 @@ corrupted prompt two words of the first list are exchanged, the one that followe
 distractor. Both prompts hold the same words and are equally good lists, so the corruption is symmetric.
 
 Prompts have twelve words and lists of seven to nine, so no fixed distance leads to the answer. Roles: `first_query`
-(where the last word stood before), `followed` and `exchanged` (the two words), `query` (the last word). The item is the pair of words that are exchanged.
+(where the last word stood before), `followed` and `exchanged` (the two words), `query` (the last word). The item is the
+pair of words that are exchanged.
 """
 
 from functools import partial

@@ -18,13 +18,14 @@ from headcats.statistics.random_streams import stream
 from headcats.tasks.contrasts import choose, contrast, distinct_prompts
 from headcats.tasks.definition import task
 
-NAMES = (
-    "Adam Alice Amy Andrew Anna Brian Charles Daniel David Emily Emma George Helen Henry Jack James Jason John Julia "
-    "Kate Kevin Laura Lisa Mark Martin Mary Michael Paul Peter Rachel Richard Robert Sarah Simon Susan Thomas"
-).split()
-PLACES = "park school station office hospital library market garden beach museum".split()
-GIVEN = "ring book key letter map ball drink ticket coin flower".split()
-TOLD = "story joke secret lie poem riddle".split()
+NAMES = [
+    "Adam", "Alice", "Amy", "Andrew", "Anna", "Brian", "Charles", "Daniel", "David", "Emily", "Emma", "George",
+    "Helen", "Henry", "Jack", "James", "Jason", "John", "Julia", "Kate", "Kevin", "Laura", "Lisa", "Mark", "Martin",
+    "Mary", "Michael", "Paul", "Peter", "Rachel", "Richard", "Robert", "Sarah", "Simon", "Susan", "Thomas",
+]  # fmt: skip
+PLACES = ["park", "school", "station", "office", "hospital", "library", "market", "garden", "beach", "museum"]
+GIVEN = ["ring", "book", "key", "letter", "map", "ball", "drink", "ticket", "coin", "flower"]
+TOLD = ["story", "joke", "secret", "lie", "poem", "riddle"]
 # What comes before the names, and after them.
 _GIVE = (
     ("When", "went to the {place}, {s2} gave a {object} {end}"),
@@ -42,29 +43,25 @@ _ioi = partial(task, category="Linguistic", suite="ioi", source="names, places a
 
 @_ioi()
 def ioi_give_abba(n: int, *, seed: int) -> list[PromptPair]:
-    """The name that is not repeated, named first: `Mary` for `When Mary and John went to the park, John gave a ring
-    to`."""
+    """The other name, named first: `Mary` for `When Mary and John went to the park, John gave a ring to`."""
     return _sentences("give ABBA", _GIVE, "{io} and {s1}", GIVEN, n=n, seed=seed)
 
 
 @_ioi()
 def ioi_give_baba(n: int, *, seed: int) -> list[PromptPair]:
-    """The name that is not repeated, named second: `Mary` for `When John and Mary went to the park, John gave a ring
-    to`."""
+    """The other name, named second: `Mary` for `When John and Mary went to the park, John gave a ring to`."""
     return _sentences("give BABA", _GIVE, "{s1} and {io}", GIVEN, n=n, seed=seed)
 
 
 @_ioi()
 def ioi_tell_abba(n: int, *, seed: int) -> list[PromptPair]:
-    """The name that is not repeated, named first: `Mary` for `When Mary and John came to the park, John told a joke
-    to`."""
+    """The other name, named first: `Mary` for `When Mary and John came to the park, John told a joke to`."""
     return _sentences("tell ABBA", _TELL, "{io} and {s1}", TOLD, n=n, seed=seed)
 
 
 @_ioi()
 def ioi_tell_baba(n: int, *, seed: int) -> list[PromptPair]:
-    """The name that is not repeated, named second: `Mary` for `When John and Mary came to the park, John told a joke
-    to`."""
+    """The other name, named second: `Mary` for `When John and Mary came to the park, John told a joke to`."""
     return _sentences("tell BABA", _TELL, "{s1} and {io}", TOLD, n=n, seed=seed)
 
 
