@@ -52,8 +52,7 @@ def scores():
 
 def test_the_same_few_heads_serve_every_list(scores):
     effect = scores["effect"]
-    strongest = effect.max(("layer", "head"))
-    assert (strongest > 0.15).all()
-    assert len({str(effect.sel(task=name).stack(at=("layer", "head")).idxmax().item()) for name in TASKS}) == 1
-    members = hc.categorize(scores, rule=hc.rules.fdr(alpha=0.05, min_effect=0.05))
-    assert 3 <= int((members == 1).sum()) <= 15
+    assert (effect.max(("layer", "head")) > 0.15).all()
+    serves = (effect > 0.05).all("task")
+    assert 4 <= int(serves.sum()) <= 12
+    assert set(serves.where(serves, drop=True).layer.values) <= {1, 2}  # a head before them marks what came before
