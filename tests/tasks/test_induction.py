@@ -55,4 +55,4 @@ def test_the_same_few_heads_serve_every_list(scores):
     assert (effect.max(("layer", "head")) > 0.15).all()
     serves = (effect > 0.05).all("task")
     assert 4 <= int(serves.sum()) <= 12
-    assert set(serves.where(serves, drop=True).layer.values) <= {1, 2}  # a head before them marks what came before
+    assert set(serves.where(serves, drop=True).layer.values) <= {1, 2}
