@@ -24,6 +24,7 @@ from headcats.results.label import Label
 from headcats.results.manifest import Manifest
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.suite_methods import methods_of_suite
 
 _METHODS = (
     "Methods, separated by spaces or commas, each as `name`, `name:option=value,option=value` or "
@@ -113,8 +114,8 @@ def _check_demonstrations(options: Mapping[str, Any], specs: Sequence[MethodSpec
         return
     raise OptionError(
         f"{' and '.join(corrupting)} needs demonstrations to corrupt, and tasks of suite {name!r} are questions "
-        f"without any, answered in sentences, which {', '.join(default_methods(name))} reads. Name another suite, such "
-        f"as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']}."
+        f"without any, answered in sentences, which {', '.join(methods_of_suite(name))} reads. Name another suite, "
+        f"such as --suite cognitive, or ask for demonstrations, such as --n-demos {DEFAULTS['n_demos']}."
     )
 
 

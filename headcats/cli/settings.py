@@ -9,10 +9,10 @@ from headcats.cli.console import warn
 from headcats.errors import OptionError, UnknownNameError
 from headcats.methods.presets import preset
 from headcats.registry import unknown_name_message
-from headcats.results.declaration import methods_of_suite
 from headcats.results.folder import ResultsFolder
 from headcats.results.label import Label
 from headcats.study.defaults import DEFAULTS, OF_SUITE
+from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.stored import stored_suite
 from headcats.tasks.suites import Suite, suite
 

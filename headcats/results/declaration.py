@@ -160,15 +160,10 @@ def controls_of(method: str) -> dict[str, str]:
     }
 
 
-def default_methods(suite: str = "") -> tuple[str, ...]:
-    """Methods of a run that names none, in their order; a bundled suite may have methods of its own."""
+def default_methods() -> tuple[str, ...]:
+    """Methods of a run that names none, in their order; on the command line a bundled suite may have others."""
     places = {name: about.default for name, about in registered_declarations().items() if about.default}
-    return methods_of_suite(suite) or tuple(sorted(places, key=lambda name: places[name]))
-
-
-def methods_of_suite(suite: str) -> tuple[str, ...]:
-    """Methods that `headcats run` takes for a bundled suite in place of the default ones; empty for most."""
-    return tuple(name for name, about in registered_declarations().items() if suite and about.default_suite == suite)
+    return tuple(sorted(places, key=lambda name: places[name]))
 
 
 def _fields(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,9 +29,16 @@ DEFAULTS: dict[str, Any] = {
     "path": "auto",
     "memory": None,
 }
-# What a bundled suite changes in them: the model that learned it, and what its tasks are made for.
+# What a bundled suite changes in them: a model that can do it, and what its tasks are made for.
 OF_SUITE: dict[str, dict[str, Any]] = {
     "icl": {"model": "mini"},
     "cognitive": {"model": "mini-cognitive", "n_demos": 4},
     "sentences": {"model": "mini-cognitive", "n_demos": 0},
+    "induction": {"model": "mini-cognitive"},
+    "ioi": {"model": "gpt2"},
+    # Many answers are right, so none has to be the most likely one.
+    "greater_than": {"model": "gpt2", "min_accuracy": 0.0},
+    "agreement": {"model": "gpt2", "min_accuracy": 0.0},
 }
+# Bundled suites of finished prompts, which have few roles in common: they are scored at the last position.
+FINISHED = ("induction", "ioi", "greater_than", "agreement")

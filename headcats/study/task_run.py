@@ -19,6 +19,7 @@ from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar
+from headcats.study.writable_suites import advice_on_suites
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task
@@ -99,6 +100,7 @@ class TaskWork:
         if len(reasons) == len(names) and not self.study.joint_methods:
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
+                f"{advice_on_suites(self.model, self.study)}"
             )
         references = {name: prepared.references.kept for name, prepared in self.preparation.prepared.items()}
         few = [f"{name} ({count})" for name, count in references.items() if count < REFERENCE_PROMPTS]

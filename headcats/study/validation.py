@@ -14,6 +14,7 @@ from headcats.study.assessment import assess, memory_plan, seconds_expected
 from headcats.study.joint_run import suite_inputs
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation
+from headcats.study.writable_suites import advice_on_suites
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
 from headcats.sweeps.runs import BaseRuns
@@ -73,6 +74,8 @@ def validate(
             format_duration(seconds_expected(adapted, study, preparation, seconds, path=path)),
             ", ".join(spec.label for spec in study.task_methods),
         )
+    if all(entry["refusal"] for entry in entries.values()) and (advice := advice_on_suites(adapted, study)):
+        _log.warning("No task of suite %r can be scored on %r.%s", study.suite.name, adapted.name, advice)
     return entries
 
 

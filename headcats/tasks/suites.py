@@ -239,7 +239,27 @@ def sentences() -> Suite:
     return make_suite(tasks_of_suite("sentences"), name="sentences")
 
 
-for _make in (icl, cognitive, sentences):
+def induction() -> Suite:
+    """The beginning of a list of random words, repeated: what followed its last word the first time?"""
+    return make_suite(tasks_of_suite("induction"), name="induction")
+
+
+def ioi() -> Suite:
+    """Indirect object identification: which of two people is given or told something by the other?"""
+    return make_suite(tasks_of_suite("ioi"), name="ioi")
+
+
+def greater_than() -> Suite:
+    """Years that must be later, or earlier, than one that is given."""
+    return make_suite(tasks_of_suite("greater_than"), name="greater_than")
+
+
+def agreement() -> Suite:
+    """Verbs that agree with their subject in number, whatever noun stands between them."""
+    return make_suite(tasks_of_suite("agreement"), name="agreement")
+
+
+for _make in (icl, cognitive, sentences, induction, ioi, greater_than, agreement):
     register("suite", _make.__name__, _make)
 
 

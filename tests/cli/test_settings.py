@@ -9,6 +9,7 @@ import pytest
 from headcats import registry
 from headcats.cli.settings import check_names, settings
 from headcats.errors import OptionError, UnknownNameError
+from headcats.methods.spec import MethodSpec
 from headcats.prompts.template import ARROW
 from headcats.results.folder import ResultsFolder
 from headcats.study.defaults import DEFAULT_PROMPTS, DEFAULTS, OF_STUDY, OF_SUITE
@@ -17,11 +18,20 @@ from headcats.tasks.stored import suite_text
 from headcats.tasks.suites import make_suite
 
 
-def test_every_bundled_suite_has_a_bundled_model_that_learned_it():
-    assert set(OF_SUITE) == {"icl", "cognitive", "sentences"} <= set(registry.names("suite"))
-    for name in OF_SUITE:
-        assert settings(None, {"suite": name})["model"] in registry.names("model")
+def test_every_suite_has_a_model_that_can_do_it():
+    models = {name: settings(None, {"suite": name})["model"] for name in OF_SUITE}
+    of_hub = {name for name, model in models.items() if model not in registry.names("model")}
+    assert of_hub == {"ioi", "greater_than", "agreement"}
+    assert {models[name] for name in of_hub} == {"gpt2"}
+    assert set(models) <= set(registry.names("suite"))
     assert settings(None, {}) == DEFAULTS
+
+
+@pytest.mark.parametrize("name", ["induction", "ioi", "greater_than", "agreement"])
+def test_suites_of_finished_prompts_are_scored_at_the_last_position(name):
+    chosen = settings(None, {"suite": name})
+    assert [MethodSpec.parse(method).positions for method in chosen["methods"]] == ["last"] * 3
+    assert chosen["min_accuracy"] == (0 if name in ("greater_than", "agreement") else 0.5)
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():

@@ -19,7 +19,6 @@ from headcats.results.declaration import (
     controls_of,
     declaration_of,
     default_methods,
-    methods_of_suite,
     registered,
     registered_declarations,
 )
@@ -66,8 +65,6 @@ def test_the_methods_of_a_run_that_names_none():
         "other_item_patch@last",
         "mean_ablation@all",
     ]
-    assert methods_of_suite("sentences") == default_methods("sentences") == ("token_probe",)
-    assert methods_of_suite("icl") == methods_of_suite("") == ()
 
 
 def test_controls_belong_to_a_method():

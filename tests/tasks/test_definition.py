@@ -6,9 +6,10 @@ import headcats as hc
 from headcats import registry
 from headcats.errors import DataError, OptionError, UnknownNameError
 from headcats.prompts.pair import PromptPair
-from headcats.tasks.definition import Task
+from headcats.tasks.definition import Task, word_pairs
 
-TASKS = registry.names("task")
+# Those of finished prompts have a contract of their own (tests/tasks/test_contrasts.py).
+TASKS = [name for name in registry.names("task") if word_pairs(registry.lookup("task", name), seed=0)]
 
 
 @pytest.fixture(autouse=True)

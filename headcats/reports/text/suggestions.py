@@ -18,6 +18,7 @@ from headcats.results.manifest import Manifest
 from headcats.results.records import ModelRecord
 from headcats.results.run_results import RunResults
 from headcats.study.defaults import DEFAULTS, OF_STUDY, OF_SUITE
+from headcats.study.suite_methods import methods_of_suite
 from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite, suite
 
@@ -41,7 +42,8 @@ def repeat_command(manifest: Manifest) -> str:
     is_file = bool(source) and not suite_tasks
     by_command = (is_file or (suite_tasks and run_tasks <= set(suite_tasks))) and _can_be_named(manifest.model)
     named_tasks = None if run_tasks in (set(), set(suite_tasks)) else tasks
-    usual = [MethodSpec.parse(name).label for name in default_methods(source if by_command else "")]
+    of_suite = methods_of_suite(source) if by_command else ()
+    usual = [MethodSpec.parse(name).label for name in of_suite or default_methods()]
     # The first is the one that is mapped where none is named; the order of the others says nothing.
     is_usual = set(methods) == set(usual) and methods[:1] == usual[:1]
     named_methods = None if is_usual else methods
@@ -164,7 +166,7 @@ def _run_tasks(manifest: Manifest) -> set[str]:
 
 def _can_be_named(model: ModelRecord) -> bool:
     """Whether the name of a model is enough to load it: a bundled one, or one of the hub, whose commit is known."""
-    return model.revision is not None or model.name in {options["model"] for options in OF_SUITE.values()}
+    return model.revision is not None or model.name in names("model")
 
 
 def _run_options(manifest: Manifest, *, methods: Sequence[str] | None = None, tasks: Sequence[str] | None) -> str:

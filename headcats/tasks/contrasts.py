@@ -1,0 +1,72 @@
+"""Finished prompts from a template: clean and corrupted differ in the words of its fields, which are its roles.
+
+Used by the suites that are no few-shot prompts: `induction`, `ioi`, `greater_than`, `agreement`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from string import Formatter
+from typing import TypeVar
+
+import numpy as np
+
+from headcats.prompts.pair import PromptPair, Span
+from headcats.tasks.cognitive_inputs import MOST_MISSES
+
+_Case = TypeVar("_Case")
+
+
+def contrast(
+    template: str, clean: Mapping[str, str], changed: Mapping[str, str], *, item: str, answers: tuple[str, str], of: str
+) -> PromptPair:
+    """A prompt pair from a template with named fields, each of which stands once and is a role.
+
+    Args:
+        template: Text with fields: `The {subject} near the {attractor}`.
+        clean: Words of all fields.
+        changed: Those that the corrupted prompt has instead.
+        item: The case.
+        answers: Answer and distractor, without a space in front.
+        of: What prompts are balanced by where few are drawn, as by distractor tasks.
+    """
+    (text, spans), (other, other_spans) = _filled(template, clean), _filled(template, {**clean, **changed})
+    return PromptPair(
+        key=text,
+        item=item,
+        clean=text,
+        corrupted=other,
+        answer=f" {answers[0]}",
+        distractor=f" {answers[1]}",
+        distractor_task=of,
+        roles={role: (span, other_spans[role]) for role, span in spans.items()},
+    )
+
+
+def distinct_prompts(
+    n: int, draws: np.random.Generator, *, cases: Sequence[_Case], write: Callable[[_Case], PromptPair]
+) -> list[PromptPair]:
+    """`n` different prompts, or nearly all if there are fewer; all cases in random order, again and again."""
+    order = draws.permutation(len(cases))
+    prompts: dict[str, PromptPair] = {}
+    written = misses = 0
+    while len(prompts) < n and misses < MOST_MISSES:
+        pair = write(cases[order[written % len(cases)]])
+        written += 1
+        misses = misses + 1 if pair.clean in prompts else 0
+        prompts.setdefault(pair.clean, pair)
+    return list(prompts.values())
+
+
+def choose(pool: Sequence[_Case], draws: np.random.Generator) -> _Case:
+    """One of them."""
+    return pool[int(draws.integers(len(pool)))]
+
+
+def _filled(template: str, words: Mapping[str, str]) -> tuple[str, dict[str, Span]]:
+    """The text, and where the word of each field is."""
+    text, spans = "", dict[str, Span]()
+    for fixed, name, _, _ in Formatter().parse(template):
+        text += fixed
+        if name is not None:
+            spans[name] = Span(len(text), len(text) + len(words[name]))
+            text += words[name]
+    return text, spans
