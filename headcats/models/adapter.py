@@ -52,9 +52,7 @@ class HookedModel:
     Attributes:
         model: TransformerLens' model, untouched.
         model_class: "HookedTransformer" or "TransformerBridge".
-        name: As given.
-        tokenizer: As given.
-        revision: As given.
+        name, tokenizer, revision: As given.
         layers: Numbers of the layers with attention heads.
         n_layers: Number of blocks, including those without attention heads.
         d_model: Width of the residual stream.
@@ -75,11 +73,6 @@ class HookedModel:
         >>> logits, z = model.capture(tokens, layers=[2])
         >>> logits.shape, z[2].shape  # [prompt, d_vocab]; [prompt, pos, head, d_head]
         (torch.Size([1, 3265]), torch.Size([1, 4, 8, 16]))
-        >>> def off(z):
-        ...     z[:, :, 5] = 0
-        ...     return z
-        >>> bool((model.logits(tokens, edits={2: off}) == logits).all())  # without L2H5
-        False
     """
 
     def __init__(
@@ -150,10 +143,8 @@ class HookedModel:
     def text_tokenizer(self) -> Any:
         """The tokenizer; a ModelError if there is none."""
         if self.tokenizer is None:
-            raise ModelError(
-                f"Model {self.name!r} has no tokenizer, so texts cannot be written as tokens: pass "
-                "hc.load_model(model, tokenizer=...)."
-            )
+            advice = "pass hc.load_model(model, tokenizer=...)."
+            raise ModelError(f"Model {self.name!r} has no tokenizer, so texts cannot be written as tokens: {advice}")
         return self.tokenizer
 
     @property
@@ -232,7 +223,13 @@ class HookedModel:
     def capture_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, first: int = 0
     ) -> tuple[Float[Tensor, "prompt last d_vocab"], dict[int, Float[Tensor, "prompt kept head d_head"]]]:
-        """As `capture`, of all layers, with the logits of as many positions as `last` says."""
+        """As `capture`, of all layers, with the logits of the last few positions.
+
+        Args:
+            tokens: As in `capture`.
+            last: How many positions have logits.
+            first: As in `capture`.
+        """
         hooks, captured = capturing_z(self.layers, first=first, edits=_NO_EDITS)
         return self.forward_last(tokens, last, hooks=hooks), captured
 
@@ -261,15 +258,19 @@ class HookedModel:
     def forward_last(
         self, tokens: Int[Tensor, "prompt pos"], last: int, *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "prompt last d_vocab"]:
-        """As `forward`, at as many positions as `last` says."""
+        """As `forward`, at the last few positions.
+
+        Args:
+            tokens: As in `run`.
+            last: How many positions.
+            hooks: As in `run`.
+        """
         return self._output(tokens, hooks, last=last).to(torch.float32, copy=True)
 
     def forward_at(
         self, tokens: Int[Tensor, "prompt pos"], positions: Bool[Tensor, "prompt pos"], *, hooks: Mapping[str, Edit]
     ) -> Float[Tensor, "chosen d_vocab"]:
         """As `forward`, at selected positions: rows in the order of `positions.nonzero()`.
-
-        Logits before the first of them are not computed, except by bridges whose architecture requires it.
 
         Args:
             tokens: As in `run`.

@@ -88,7 +88,7 @@ def check_residual(
     Returns:
         `residual_difference` (largest absolute difference of a logit from the clean run) and `floor`.
     """
-    if clean.shape != corrupted.shape:
+    if len(clean) == len(corrupted) and clean.shape != corrupted.shape:
         corrupted = clean.roll(1, 1)
     _check_pair(clean, corrupted)
     hook, stream = "blocks.0.hook_resid_pre", dict[str, Tensor]()

@@ -1,6 +1,5 @@
 """Tokens of prompt pairs of one length, the input of every sweep."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -12,7 +11,7 @@ from torch import Tensor
 from headcats.errors import DataError
 from headcats.models.continued import Continued
 from headcats.prompts.batch_checks import check_batch
-from headcats.prompts.token_ids import given_answers, second_fields, token_ids
+from headcats.prompts.token_ids import given_answers, hash_of, second_fields, token_ids
 
 Labels = tuple[str, ...]
 Side = Literal["clean", "corrupted", "second"]
@@ -209,14 +208,22 @@ class PromptBatch:
         return self.roles_of("clean")
 
     def roles_of(self, side: Side) -> tuple[Labels, ...]:
-        """As `roles`, of one side."""
+        """As `roles`, of one side.
+
+        Args:
+            side: Which prompts.
+        """
         length = getattr(self, side).shape[1]
         corrupted = self.corrupted_labels or self.labels
         labels = {"clean": self.labels, "corrupted": corrupted, "second": self.second_labels or corrupted}[side]
         return labels or (("other",) * (length - 1) + ("end",),) * len(self)
 
     def packed_roles(self, of: Side = "clean") -> tuple[Labels, ...]:
-        """The role of every packed position (see `Continued`) of a side; "" behind the end of an answer."""
+        """The role of every packed position (see `Continued`); "" behind the end of an answer.
+
+        Args:
+            of: Of which prompts.
+        """
         return tuple(
             (*labels, *(LATER_TOKEN if is_there else "" for is_there in later))
             for labels, later in zip(self.roles_of(of), self._predicts_later().tolist(), strict=True)
@@ -279,22 +286,13 @@ class PromptBatch:
         """Hash of tokens, answers, items, strata, roles and task: equal batches, equal numbers."""
         words = (self.items, self.distractor_tasks, self.labels, self.corrupted_labels, self.task)
         rest = [ids for ids in (self.answer_rest, self.distractor_rest) if ids is not None]
-        return _hash((self.clean, self.corrupted, self.answer, self.distractor, *rest), words)
+        return hash_of((self.clean, self.corrupted, self.answer, self.distractor, *rest), words)
 
     def second_fingerprint(self) -> str:
         """Hash of the second corruptions, which `fingerprint` ignores."""
         words = self.second_tasks if self.second_labels is None else (self.second_tasks, self.second_labels)
-        return _hash(() if self.second is None else (self.second,), words)
+        return hash_of(() if self.second is None else (self.second,), words)
 
 
 def _whole(first: Tensor, rest: Tensor | None) -> Tensor:
     return first[:, None] if rest is None else torch.cat([first[:, None], rest], 1)
-
-
-def _hash(tensors: Sequence[Tensor], words: Any) -> str:
-    digest = hashlib.blake2b(digest_size=16)
-    for ids in tensors:
-        digest.update(repr(tuple(ids.shape)).encode())
-        digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
-    digest.update(repr(words).encode("utf-8"))
-    return digest.hexdigest()

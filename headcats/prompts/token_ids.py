@@ -1,5 +1,6 @@
-"""Token ids that a script hands in, as the fields of a batch of prompts."""
+"""Token ids as the fields of a batch of prompts, as a script hands them in, and their hash."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,3 +62,13 @@ def token_ids(name: str, value: Any, axes: str) -> Tensor:
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise DataError(f"{name} token ids must be integers; got {tensor.dtype}.")
     return tensor.to(torch.int64)
+
+
+def hash_of(tensors: Sequence[Tensor], words: Any) -> str:
+    """Hash of token ids, with their shapes, and of words that belong to them."""
+    digest = hashlib.blake2b(digest_size=16)
+    for ids in tensors:
+        digest.update(repr(tuple(ids.shape)).encode())
+        digest.update(ids.to("cpu", torch.int64).contiguous().numpy().tobytes())
+    digest.update(repr(words).encode("utf-8"))
+    return digest.hexdigest()

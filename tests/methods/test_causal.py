@@ -20,6 +20,7 @@ from headcats.methods.causal import CausalMethod, causal_method
 from headcats.methods.causal.on_task import TaskInputs
 from headcats.models.adapter import adapt
 from headcats.sweeps.intervention import Sources
+from headcats.sweeps.paths import worst_check
 from headcats.sweeps.reference import Reference
 from headcats.sweeps.runs import BaseRuns
 
@@ -134,8 +135,7 @@ class TestOnTask:
         assert joined.key.values.tolist() == [key for runs in inputs.runs for key in runs.batch.keys]
         assert joined.item.dims == joined.distractor_task.dims == ("prompt",)
         assert joined.layer.values.tolist() == [0, 1]
-        checks = "; ".join(dict.fromkeys(part.attrs["self_check"] for part in parts))
-        told = {**parts[0].attrs, "dropped": 0, "self_check": checks}
+        told = {**parts[0].attrs, "dropped": 0, "self_check": worst_check(part.attrs["self_check"] for part in parts)}
         assert json.loads(joined.attrs["provenance"]) | {"dropped": 0, "provenance": told["provenance"]} == told
         assert {**joined.attrs, "provenance": told["provenance"]} == told
         assert sum(done) == 2 * 8
