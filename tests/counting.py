@@ -70,14 +70,17 @@ def finished_pairs(n: int, *, seed: int) -> list[PromptPair]:
     ]
 
 
-def counting_suite() -> Suite:
-    """Two tasks of Knowledge, one of Linguistic, and one that the model cannot do."""
+def counting_suite(*, shifted_corrupts: bool = False) -> Suite:
+    """Two tasks of Knowledge, one of Linguistic, and one that the model cannot do, which corrupts no others.
+
+    With `shifted_corrupts` it is marked as one that does: then every task has three distractor tasks.
+    """
     return make_suite(
         [
             constant("always_a", "w40", "knowledge"),
             constant("always_b", "w41", "knowledge"),
             constant("always_c", "w42", "linguistic"),
-            Task("shifted", "algorithmic", "made up", shifted),
+            Task("shifted", "algorithmic", "made up", shifted, needs_demonstrations=not shifted_corrupts),
         ],
         name=SUITE,
     )

@@ -69,6 +69,11 @@ Metrics = Annotated[str | None, typer.Option("--metrics", help=_METRICS, autocom
 Seed = Annotated[int | None, typer.Option("--seed", help="Seed of every random choice; default: 0.")]
 _MIN_ACCURACY = "Tasks with a lower accuracy on clean prompts are skipped; default: 0.5, 0 for none."
 MinAccuracy = Annotated[float | None, typer.Option("--min-accuracy", help=_MIN_ACCURACY)]
+_MIN_LOGIT_DIFF = (
+    "Tasks whose logit difference on clean prompts is not clearly above this are skipped; default: none. With "
+    "--min-accuracy 0 it admits tasks that the model does not solve, but in which it prefers the answer."
+)
+MinLogitDiff = Annotated[float | None, typer.Option("--min-logit-diff", help=_MIN_LOGIT_DIFF)]
 Device = Annotated[str | None, typer.Option("--device", help="cuda, mps or cpu; default: the first available.")]
 Dtype = Annotated[str | None, typer.Option("--dtype", help="float32, bfloat16 or float16.")]
 Revision = Annotated[str | None, typer.Option("--revision", help="Revision of a hub model.")]

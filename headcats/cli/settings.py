@@ -18,6 +18,7 @@ from headcats.tasks.suites import Suite, suite
 
 LISTS = ("methods", "tasks", "metrics")
 NUMBERS = ("n_prompts", "n_demos", "seed")
+FRACTIONS = ("min_accuracy", "min_logit_diff")
 DTYPES = ("float32", "bfloat16", "float16")
 
 
@@ -140,7 +141,7 @@ def _overruled(first: Label, second: Label) -> list[str]:
 
 
 def _check_type(study_file: Path, key: str, value: Any) -> None:
-    kinds = {"memory": str | int, "min_accuracy": float | int} | dict.fromkeys(NUMBERS, int)
+    kinds = {"memory": str | int} | dict.fromkeys(FRACTIONS, float | int) | dict.fromkeys(NUMBERS, int)
     kind: Any = kinds.get(key, str)
     expected = {int: "a whole number", str: "a text", float | int: "a number"}.get(kind, "a text or a whole number")
     fits = isinstance(value, kind) and not isinstance(value, bool)

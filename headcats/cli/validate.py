@@ -22,6 +22,7 @@ def validate_command(
     answers: arguments.Answers = None,
     seed: arguments.Seed = None,
     min_accuracy: arguments.MinAccuracy = None,
+    min_logit_diff: arguments.MinLogitDiff = None,
     device: arguments.Device = None,
     dtype: arguments.Dtype = None,
     revision: arguments.Revision = None,

@@ -20,7 +20,7 @@ that limitation.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ from headcats.registry import unknown_name_message
 from headcats.statistics.random_streams import stream
 
 PairsByTask = Mapping[str, Sequence[WordPair]]
+# Distractor task -> its outputs for the inputs that it shares.
+Strata = Mapping[str, Mapping[str, str]]
 # (demonstrations, query with its output, corrupted outputs, distractor, name of the task shown instead)
 Draw = tuple[list[WordPair], WordPair, list[str], str, str]
 
@@ -51,14 +53,17 @@ def build_pairs(
     template: Template,
     n_demos: int = 5,
     corruption: str = "other_task",
+    distractors: Collection[str] | None = None,
 ) -> list[PromptPair]:
     """`n` different prompt pairs of one task, with `n_demos` (at least 1) demonstrations.
 
     They come in a fixed order: the distractor tasks alternate in blocks that hold each once, and queries repeat as late
-    as possible. Of the `others`, those that share enough inputs become distractor tasks. A DataError for too few pairs,
-    or (other_task) no task that answers `2 * (n_demos + 1)` shared inputs differently.
+    as possible. Distractor tasks are those of the `others` that share enough inputs, and of these the `distractors`
+    alone if they are named. A DataError for too few pairs, or (other_task) no task that answers `2 * (n_demos + 1)`
+    shared inputs differently.
     """
     options: dict[str, Any] = {"seed": seed, "template": template, "n_demos": n_demos, "corruption": corruption}
+    options["distractors"] = distractors
     built = list(itertools.islice(each_pair(task, pairs, others, repeats=20 * n + 100, **options), n))
     if len(built) < n:
         raise DataError(
@@ -77,15 +82,21 @@ def each_pair(
     n_demos: int,
     corruption: str,
     repeats: int,
+    distractors: Collection[str] | None = None,
 ) -> Iterator[PromptPair]:
     """Generate the pairs of `build_pairs`, until `repeats` draws in total have given a prompt seen before."""
     if corruption not in CORRUPTIONS:
         raise UnknownNameError(unknown_name_message("corruption", corruption, CORRUPTIONS))
     outputs = dict(pairs)
-    draws = CORRUPTIONS[corruption](task, outputs, others, n_demos, stream(seed, task, "prompts", corruption))
+    strata = {
+        name: shared
+        for name, shared in distractor_tasks(outputs, others, n_demos=n_demos).items()
+        if distractors is None or name in distractors
+    }
+    draws = CORRUPTIONS[corruption](task, outputs, strata, n_demos, stream(seed, task, "prompts", corruption))
     # A separate stream, so that second corruptions leave the pairs unchanged.
     second_draws = stream(seed, task, "second corruption", corruption)
-    seconds = SecondLabels(outputs, others, distractor_tasks(outputs, others, n_demos=n_demos), corruption=corruption)
+    seconds = SecondLabels(outputs, others, strata, corruption=corruption)
     seen: set[str] = set()
     for demonstrations, (query, output), labels, distractor, distractor_task in draws:
         clean, clean_spans = template.render(demonstrations, query)
@@ -128,13 +139,12 @@ def distractor_tasks(pairs: Mapping[str, str], others: PairsByTask, *, n_demos: 
 
 
 def _other_task(
-    task: str, pairs: Mapping[str, str], others: PairsByTask, n_demos: int, draws: np.random.Generator
+    task: str, pairs: Mapping[str, str], strata: Strata, n_demos: int, draws: np.random.Generator
 ) -> Iterator[Draw]:
-    strata = distractor_tasks(pairs, others, n_demos=n_demos)
     if not strata:
         raise DataError(
             f"Task {task!r} shares fewer than {SHARED_INPUTS_PER_DEMONSTRATION * (n_demos + 1)} inputs with every "
-            "other task of the suite, so it has no distractor task; add one, or use corruption='shuffled_labels'."
+            "task that may corrupt it, so it has no distractor task; add one, or use corruption='shuffled_labels'."
         )
     queries = {name: _cycle(sorted(shared), draws) for name, shared in strata.items()}
     while True:
@@ -147,7 +157,7 @@ def _other_task(
 
 
 def _shuffled_labels(
-    task: str, pairs: Mapping[str, str], others: PairsByTask, n_demos: int, draws: np.random.Generator
+    task: str, pairs: Mapping[str, str], strata: Strata, n_demos: int, draws: np.random.Generator
 ) -> Iterator[Draw]:
     if n_demos < 2 or len(pairs) < n_demos + 1 or len(set(pairs.values())) < 2:
         raise DataError(
@@ -179,11 +189,9 @@ def _sample(words: Sequence[str], size: int, draws: np.random.Generator) -> list
 
 
 class SecondLabels:
-    """Outputs of second corruptions for one task; `strata`: distractor task -> its outputs for shared inputs."""
+    """Outputs of second corruptions for one task, of which `strata` are the distractor tasks."""
 
-    def __init__(
-        self, pairs: Mapping[str, str], others: PairsByTask, strata: Mapping[str, Mapping[str, str]], *, corruption: str
-    ) -> None:
+    def __init__(self, pairs: Mapping[str, str], others: PairsByTask, strata: Strata, *, corruption: str) -> None:
         self._permutes = corruption == "shuffled_labels"
         self._strata = strata
         self._outputs = {name: {output for _, output in others[name]} for name in sorted(others)}

@@ -40,6 +40,8 @@ class Manifest:
     """Methods as `name[:option=value][@positions]`, in the order in which they were asked for."""
     requested: tuple[str, ...] = ()
     """Tasks that were asked for, finished or not."""
+    distractors: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Task of word pairs -> the tasks that may corrupt its prompts; tasks of the suite that are not scored, too."""
     tasks: dict[str, TaskRecord] = field(default_factory=dict)
     """Task -> its record, skipped ones too."""
     blocks: dict[str, dict[str, BlockRecord]] = field(default_factory=dict)
@@ -90,6 +92,7 @@ class Manifest:
                 categories=tuple(map(CategoryRecord.from_dict, stored.get("categories", ()))),
                 methods=tuple(stored.get("methods", ())),
                 requested=tuple(stored.get("asked", ())),
+                distractors={task: tuple(names) for task, names in stored.get("distractors", {}).items()},
                 tasks=_records(TaskRecord, stored.get("tasks", {})),
                 blocks={task: _records(BlockRecord, entries) for task, entries in blocks.items()},
                 joint_blocks=_records(JointRecord, joint),
@@ -114,6 +117,7 @@ class Manifest:
             "categories": self.category_entries(),
             "methods": self.methods,
             "asked": self.requested,
+            "distractors": self.distractors,
             "tasks": _entries(self.tasks),
             "blocks": blocks,
             "checks": self.checks,
@@ -149,6 +153,7 @@ class Manifest:
         self.extend(methods=second.methods, requested=second.requested)
         self.tasks = self.tasks | {task: record for task, record in second.tasks.items() if task not in self.tasks}
         self.checks |= second.checks
+        self.distractors = second.distractors | self.distractors
         for task, records in second.blocks.items():
             self.blocks[task] = self.blocks.get(task, {}) | records
         for label, record in second.joint_blocks.items():

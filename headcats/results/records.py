@@ -49,6 +49,8 @@ class PlanRecord(Record):
     seed: int | None = None
     min_accuracy: float = 0.5
     """Tasks with a lower accuracy on clean prompts were skipped."""
+    min_logit_diff: float | None = None
+    """Tasks whose mean logit difference on clean prompts is not clearly above this were skipped; None skips none."""
     answers: str = "single"
     """How much of an answer is scored; folders that do not say are of a time when answers had one token."""
 
@@ -101,6 +103,17 @@ class DropCounts(Record):
 
 
 @dataclass(frozen=True)
+class GivenAnswer(Record):
+    """What the model says in place of an answer."""
+
+    prompt: str
+    """The end of a clean prompt."""
+    expected: str
+    given: str
+    """The greedy continuation, of a few tokens at least."""
+
+
+@dataclass(frozen=True)
 class TaskRecord(Record):
     """A task of the run; what was not measured is None."""
 
@@ -128,6 +141,10 @@ class TaskRecord(Record):
     high: float | None = None
     n_items: int | None = None
     """Different queries."""
+    corruption: str = ""
+    """How its prompts are corrupted, where it is not as the plan says: no other task could corrupt them."""
+    given_answers: tuple[GivenAnswer, ...] = field(default=(), metadata={"of": GivenAnswer})
+    """What the model says on a few prompts of a task that it cannot do."""
     near_duplicates: int = 0
     """Finished prompts whose answer, distractor and differing words a prompt of another item has too."""
     prompt_hash: tuple[str, ...] | None = None
@@ -201,6 +218,8 @@ def _restored(each: Field[Any], value: Any) -> Any:
     """A value on disk as the field holds it."""
     if isinstance(each.default_factory, type) and issubclass(each.default_factory, Record):
         return each.default_factory.from_dict(value)
+    if kind := each.metadata.get("of"):
+        return tuple(map(kind.from_dict, value))
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -210,4 +229,4 @@ def _plain(value: Any) -> Any:
         return value.to_dict()
     if isinstance(value, Mapping):
         return {key: _plain(entry) for key, entry in value.items()}
-    return list(value) if isinstance(value, tuple) else value
+    return list(map(_plain, value)) if isinstance(value, tuple) else value

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
+from jaxtyping import Float, Shaped
 
 from headcats.errors import StatisticsWarning
 from headcats.models.adapter import HookedModel
 from headcats.models.replay.record import is_replayable
 from headcats.results.records import DropCounts, TaskRecord
 from headcats.statistics.task import mean_interval
+from headcats.study.given_answers import given_answers
 from headcats.study.plan import Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.sweeps.memory import MemoryPlan, budget
@@ -20,8 +22,9 @@ from headcats.sweeps.runs import BaseRuns
 def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRecord:
     """The entry of a task in the manifest, with its accuracy, its gap and the reason if it is skipped.
 
-    Skipped: no prompt, clean accuracy below that of the study, a gap whose 95 % interval reaches 0 (effects are shares
-    of the gap), or a task that is marked as solvable without demonstrations. A StatisticsWarning names near-duplicates.
+    Skipped: no prompt; a clean accuracy below `min_accuracy`, or a clean logit difference that is not clearly above
+    `min_logit_diff`; a gap whose 95 % interval reaches 0 (effects are shares of the gap); or a task that is marked as
+    solvable without demonstrations. A StatisticsWarning names near-duplicates.
     """
     record = TaskRecord(
         category=study.suite.category_of(prepared.task).name,
@@ -31,6 +34,7 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         reference_prompts=DropCounts(**asdict(prepared.references)),
         refusal=prepared.problem,
         near_duplicates=len(prepared.near_duplicates),
+        corruption=prepared.corruption if prepared.corruption != study.corruption else "",
     )
     if prepared.problem:
         return record
@@ -42,25 +46,22 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
             StatisticsWarning,
             stacklevel=2,
         )
-    metric = study.metrics[0]
+    names = (metric, *_) = (study.metrics[0], "accuracy", "logit_diff")
     clean, corrupted = (
-        np.concatenate([run.measured((metric, "accuracy"), run.base_run(side)).cpu().numpy() for run in runs], axis=1)
+        np.concatenate([run.measured(names, run.base_run(side)).cpu().numpy() for run in runs], axis=1)
         for side in ("clean", "corrupted")
     )
     items = np.array([item for batch in prepared.scored for item in batch.items])
-    gap, low, high = mean_interval(clean[0] - corrupted[0], items)
-    accuracy, reason = float(clean[1].mean()), ""
+    gap, low, high = interval = mean_interval(clean[0] - corrupted[0], items)
+    reason = _not_done(study, clean[1], clean[2], items)
+    given = given_answers(runs[0].model, prepared.scored, clean[1]) if reason else ()
     if not prepared.task.needs_demonstrations:
         reason = "marked as solvable without demonstrations, so its corrupted prompts test nothing"
-    elif accuracy < study.min_accuracy:
-        least = f"min_accuracy={study.min_accuracy:g}"
-        reason = f"the model cannot do it: accuracy {accuracy:.2f} on clean prompts, below {least}"
-    elif not low > 0:
-        interval = f"{metric} {gap:.2f}, 95 % interval {low:.2f} to {high:.2f}"
-        reason = f"no clear gap between clean and corrupted prompts: {interval}"
+    elif not reason and not low > 0:
+        reason = f"no clear gap between clean and corrupted prompts: {metric} {_interval_text(interval)}"
     return replace(
         record,
-        accuracy=accuracy,
+        accuracy=float(clean[1].mean()),
         corrupted_accuracy=float(corrupted[1].mean()),
         metric=metric,
         gap=gap,
@@ -68,8 +69,40 @@ def assess(study: Study, prepared: Prepared, runs: Sequence[BaseRuns]) -> TaskRe
         high=high,
         n_items=len(np.unique(items)),
         refusal=reason,
+        given_answers=given,
         prompt_hash=tuple(batch.fingerprint() for batch in prepared.scored),
     )
+
+
+def assess_prompts(preparation: Preparation, task: str, *, limit: str | int | None) -> TaskRecord:
+    """As `assess`, on runs of a task's prompts that are made for it alone."""
+    prepared = preparation.of(task)
+    runs = [BaseRuns(preparation.model, batch, limit=limit) for batch in prepared.scored]
+    return assess(preparation.study, prepared, runs)
+
+
+def _not_done(
+    study: Study,
+    accuracy: Float[np.ndarray, " prompt"],
+    logit_diff: Float[np.ndarray, " prompt"],
+    items: Shaped[np.ndarray, " prompt"],
+) -> str:
+    """Why the model cannot do a task, by the clean prompts, or ""."""
+    if accuracy.mean() < study.min_accuracy:
+        share = f"accuracy {accuracy.mean():.2f} on clean prompts, below min_accuracy={study.min_accuracy:g}"
+        return f"the model cannot do it: {share}"
+    if study.min_logit_diff is None:
+        return ""
+    interval = mean_interval(logit_diff, items)
+    if interval[1] > study.min_logit_diff:
+        return ""
+    least = f"not clearly above min_logit_diff={study.min_logit_diff:g}"
+    return f"the model does not prefer the answer: logit_diff {_interval_text(interval)} on clean prompts, {least}"
+
+
+def _interval_text(interval: tuple[float, float, float]) -> str:
+    mean, low, high = interval
+    return f"{mean:.2f}, 95 % interval {low:.2f} to {high:.2f}"
 
 
 def memory_plan(

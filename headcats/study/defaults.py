@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "answers": "whole",
     "seed": 0,
     "min_accuracy": 0.5,
+    "min_logit_diff": None,
     "out": None,
     "device": None,
     "dtype": "float32",
@@ -36,9 +37,9 @@ OF_SUITE: dict[str, dict[str, Any]] = {
     "sentences": {"model": "mini-cognitive", "n_demos": 0},
     "induction": {"model": "mini-cognitive"},
     "ioi": {"model": "gpt2"},
-    # Many answers are right, so none has to be the most likely one.
-    "greater_than": {"model": "gpt2", "min_accuracy": 0.0},
-    "agreement": {"model": "gpt2", "min_accuracy": 0.0},
+    # Many answers are right, so none has to be the most likely one; but it has to be likelier than its distractor.
+    "greater_than": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
+    "agreement": {"model": "gpt2", "min_accuracy": 0.0, "min_logit_diff": 0.0},
 }
 # Bundled suites of finished prompts, which have few roles in common: they are scored at the last position.
 FINISHED = ("induction", "ioi", "greater_than", "agreement")

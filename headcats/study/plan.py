@@ -2,8 +2,9 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from headcats.errors import OptionError, UnknownNameError
@@ -41,6 +42,10 @@ class Study:
         answers: How much of an answer is scored.
         seed: Seed of every random choice.
         min_accuracy: Tasks with a lower accuracy on clean prompts are skipped.
+        min_logit_diff: Tasks whose mean logit difference on clean prompts is not clearly above this are skipped; None
+            skips none.
+        distractors: Task -> the tasks that may corrupt its prompts, where a run has found that out (see
+            `headcats.study.distractors`); every task of the suite may corrupt those of the others.
     """
 
     suite: Suite
@@ -54,6 +59,8 @@ class Study:
     answers: str
     seed: int
     min_accuracy: float
+    min_logit_diff: float | None
+    distractors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def task_methods(self) -> tuple[MethodSpec, ...]:
@@ -88,6 +95,7 @@ class Study:
             answers=self.answers,
             seed=self.seed,
             min_accuracy=self.min_accuracy,
+            min_logit_diff=self.min_logit_diff,
         )
 
 
@@ -104,6 +112,7 @@ def plan(
     answers: str = "whole",
     seed: int = 0,
     min_accuracy: float = 0.5,
+    min_logit_diff: float | None = None,
 ) -> Study:
     """A checked study; arguments as in `hc.run`.
 
@@ -117,9 +126,13 @@ def plan(
             raise OptionError(f"{name} must be a whole number of at least {least}; got {number!r}.")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise OptionError(f"seed must be a whole number; got {seed!r}.")
-    if not isinstance(min_accuracy, int | float) or isinstance(min_accuracy, bool) or not 0 <= min_accuracy <= 1:
+    if not _is_number(min_accuracy) or not 0 <= min_accuracy <= 1:
         raise OptionError(
             f"min_accuracy must be a number from 0 (no task is skipped for it) to 1; got {min_accuracy!r}."
+        )
+    if min_logit_diff is not None and not _is_number(min_logit_diff):
+        raise OptionError(
+            f"min_logit_diff must be a number, in nats, or None (no task is skipped for it); got {min_logit_diff!r}."
         )
     for name, value, example in (
         ("methods", methods, default_methods()[0]),
@@ -158,7 +171,12 @@ def plan(
         answers=answers,
         seed=seed,
         min_accuracy=float(min_accuracy),
+        min_logit_diff=None if min_logit_diff is None else float(min_logit_diff),
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def check_options(options: Iterable[str], *, function: Callable[..., Any], without: Container[str] = ()) -> None:

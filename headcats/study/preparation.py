@@ -10,7 +10,7 @@ from headcats.errors import DataError, ModelError
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.prompts.batch import PromptBatch
-from headcats.prompts.corruption import build_pairs, each_pair
+from headcats.prompts.corruption import build_pairs, distractor_tasks, each_pair
 from headcats.prompts.drop_report import DropReport
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.near_duplicates import near_duplicates
@@ -38,6 +38,7 @@ class Prepared:
         references: Reference prompt pairs kept and dropped.
         problem: Why the task cannot be scored, or "".
         near_duplicates: Keys of finished prompts with the contrast of another item.
+        corruption: How word pairs are corrupted: as the study asks, or "shuffled_labels" where no other task can.
     """
 
     task: Task
@@ -48,6 +49,7 @@ class Prepared:
     references: DropReport = field(default_factory=DropReport)
     problem: str = ""
     near_duplicates: tuple[str, ...] = ()
+    corruption: str = ""
 
 
 class Preparation:
@@ -65,6 +67,7 @@ class Preparation:
             )
         self.model = model
         self.study = study
+        self.distractors = dict(study.distractors)
         self._tokenizer: Any = model.tokenizer
         self._references: dict[tuple[str, str], Reference] = {}
         self._prepared: dict[str, Prepared] = {}
@@ -76,10 +79,27 @@ class Preparation:
             self._prepared[task] = self._prepare(definition)
         return self._prepared[task]
 
-    @functools.cached_property
+    @property
     def prepared(self) -> dict[str, Prepared]:
         """Every task of the suite, by name, in the order of the suite."""
         return {task.name: self.of(task.name) for task in self.study.suite.tasks}
+
+    @functools.cached_property
+    def candidates(self) -> dict[str, tuple[str, ...]]:
+        """Task -> every task that could corrupt its prompts; none where other tasks do not."""
+        if self.study.corruption != "other_task":
+            return {}
+        return {
+            name: tuple(distractor_tasks(dict(pairs[0]), self._words_of_rest(name), n_demos=self.study.n_demos))
+            for name, pairs in self._pairs.items()
+            if isinstance(pairs, tuple)
+        }
+
+    def set_distractors(self, task: str, distractors: tuple[str, ...]) -> None:
+        """Write the prompts of a task anew, corrupted by these tasks alone."""
+        self.distractors[task] = distractors
+        self._prepared.pop(task, None)
+        self._references.clear()
 
     def reference(self, task: str, kind: str) -> Reference:
         """Reference prompts for a task: "suite" (all tasks, clean), "task" (its own, clean), "corrupted" (its own,
@@ -156,14 +176,16 @@ class Preparation:
         words, report = source
         if not words:
             return Prepared(task, words=report, problem=f"no usable word pair ({report.summary()})")
+        writing = self._writing(task.name)
+        n = study.n_prompts + REFERENCE_PROMPTS
         try:
-            pairs = build_pairs(
-                task.name, words, self._words_of_rest(task), n=study.n_prompts + REFERENCE_PROMPTS, **self._writing
-            )
+            pairs = build_pairs(task.name, words, self._words_of_rest(task.name), n=n, **writing)
         except DataError as error:
+            falls_back = writing["corruption"] != study.corruption
+            alone = "No other task that the model can do may corrupt its prompts. " if falls_back else ""
             dropped = f" Word pairs: {report.summary()}." if report.dropped else ""
-            return Prepared(task, words=report, problem=f"{error}{dropped}")
-        return self._encode(task, pairs, report)
+            return Prepared(task, words=report, problem=f"{alone}{error}{dropped}", corruption=writing["corruption"])
+        return replace(self._encode(task, pairs, report), corruption=writing["corruption"])
 
     def _encode(self, task: Task, pairs: list[PromptPair], words: DropReport) -> Prepared:
         """The first prompts are scored, the others are reference; no prompt is both."""
@@ -185,26 +207,28 @@ class Preparation:
     def _batches(self, task: Task, pairs: Sequence[PromptPair]) -> tuple[list[PromptBatch], DropReport]:
         return encode_pairs(pairs, self._tokenizer, task=task.name, n_ctx=self.model.n_ctx, answers=self.study.answers)
 
-    def _words_of_rest(self, task: Task) -> dict[str, list[WordPair]]:
+    def _words_of_rest(self, task: str) -> dict[str, list[WordPair]]:
         """Word pairs of every other task."""
-        return {name: pairs[0] for name, pairs in self._pairs.items() if name != task.name and isinstance(pairs, tuple)}
+        return {name: pairs[0] for name, pairs in self._pairs.items() if name != task and isinstance(pairs, tuple)}
 
     def _each_pair(self, task: Task, *, repeats: int) -> Iterator[PromptPair]:
         """The task's prompts in their order: the scored ones, the reference, and those after them."""
         source = self._pairs[task.name]
         if isinstance(source, list):
             return iter(source)
-        return each_pair(task.name, source[0], self._words_of_rest(task), repeats=repeats, **self._writing)
+        words = self._words_of_rest(task.name)
+        return each_pair(task.name, source[0], words, repeats=repeats, **self._writing(task.name))
 
-    @property
-    def _writing(self) -> dict[str, Any]:
+    def _writing(self, task: str) -> dict[str, Any]:
         """How word pairs become prompt pairs."""
-        study = self.study
+        study, candidates = self.study, self.candidates.get(task, ())
+        distractors = [name for name in candidates if name in self.distractors.get(task, candidates)]
         return {
             "seed": study.seed,
             "template": study.template,
             "n_demos": study.n_demos,
-            "corruption": study.corruption,
+            "corruption": study.corruption if distractors else "shuffled_labels",
+            "distractors": distractors,
         }
 
 

@@ -15,7 +15,7 @@ from headcats.tasks.definition import Task
 from headcats.tasks.suites import Suite
 
 # Options of `hc.run` that change no prompt.
-_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy")
+_OF_RUNS = ("methods", "metrics", "tasks", "min_accuracy", "min_logit_diff")
 _log = logging.getLogger("headcats")
 
 
@@ -28,10 +28,11 @@ def task_prompts(
     seed: int = 0,
     **options: Any,
 ) -> list[PromptBatch]:
-    """Clean and corrupted prompts of one task, with the role of every token: those that `hc.run` scores.
+    """Clean and corrupted prompts of one task, with the role of every token, as `hc.run` makes them.
 
     For `hc.sweep`, `hc.evidence.joint_sweep`, `hc.methods.token_probe.patching_by_role` and
-    `hc.methods.token_probe.attention_by_role`. Whether the model solves the task is not looked at.
+    `hc.methods.token_probe.attention_by_role`. Whether the model solves the task, or those that corrupt it, is not
+    looked at: a run takes tasks that it skips out of the prompts of others.
 
     Args:
         model: As in `hc.run`; it needs a tokenizer.

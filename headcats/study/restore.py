@@ -72,7 +72,8 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
     name, template_name = options.pop("suite"), options.pop("template")
     if not run.suite_text:
         given = _found_suite(manifest, name) if suite_source is None else suite_source
-        return plan(suite_source=given, template=template_name, **options)
+        found = plan(suite_source=given, template=template_name, **options)
+        return replace(found, distractors=manifest.distractors)
     stored, template = stored_suite(run.suite_text, source=run.suite_place)
     given = stored if suite_source is None else suite(suite_source)
     if differences := suite_differences(stored, given):
@@ -80,7 +81,7 @@ def restored_study(run: RunResults, suite_source: str | Suite | Task | Sequence[
             f"The suite that was given is not that of the run ({'; '.join(differences)}). Every task of a suite has a "
             "part in its prompts and means. Leave out --suite (suite=...): the results hold their own."
         )
-    return replace(plan(suite_source=given, **options), template=template)
+    return replace(plan(suite_source=given, **options), template=template, distractors=manifest.distractors)
 
 
 def _found_suite(manifest: Manifest, name: str) -> Suite:

@@ -41,9 +41,10 @@ def run(
 ) -> xr.DataTree:
     """Score every head of a model on every task of a suite.
 
-    A task is skipped, and listed with the reason, if the model is right on a smaller share of the clean prompts than
-    `min_accuracy` (heads cannot serve a task that the model cannot do), if the corrupted prompts leave no clear gap, or
-    if no prompt can be written; the others go on.
+    A task is skipped, and listed with the reason and three wrong answers, if the model is right on a smaller share of
+    the clean prompts than `min_accuracy` (heads cannot serve a task that the model cannot do), if the corrupted prompts
+    leave no clear gap, or if no prompt can be written; the others go on, and skipped tasks corrupt none of them. Word
+    pairs that no other task can corrupt get demonstrations with shuffled labels.
 
     Args:
         model: What `hc.load_model` returns, a HookedTransformer, a TransformerBridge, or a name or folder to load. Only
@@ -59,8 +60,8 @@ def run(
         seed: Seed of prompts and references. Every random stream derives from it by name, so the order of tasks and
             methods does not matter.
         out: Results folder; None keeps everything in memory. A killed run goes on where it stopped; more tasks or
-            methods extend the folder; another model, seed, n_prompts, template, corruption, answers or min_accuracy
-            is refused.
+            methods extend the folder; another model, seed, n_prompts, template, corruption, answers, min_accuracy
+            or min_logit_diff is refused.
         progress: Show a progress bar; None looks whether anybody is there to see it. Unless it is False, lines on
             finished tasks and parts (one every ten seconds at most) and on the time left of each method are logged too.
         path: "auto" takes the fastest path that is exact on the model, "hooked" the reference (see `hc.sweep`). The
@@ -71,7 +72,9 @@ def run(
             (the first decides on the gap; default `["logit_diff"]`, with shuffled labels `["log_prob"]`), `n_demos`
             (5), `template` ("arrow"), `corruption` ("other_task" or "shuffled_labels"), `answers` ("whole": of any
             number of tokens; "first_token": the first of each; "single": longer ones are dropped), `min_accuracy`
-            (0.5; 0 skips no task for it).
+            (0.5: the answer is the likeliest one on half of the prompts; 0 skips no task for it), `min_logit_diff`
+            (None; a task is skipped unless the 95 % interval of its mean logit difference on clean prompts is above
+            it: with `min_accuracy=0`, 0 admits tasks in which the model prefers the answer, solved or not).
 
     Returns:
         As `hc.load`: one node `/<task>/<method@positions>` per block with `patched (metric, prompt, layer, head)`,

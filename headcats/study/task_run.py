@@ -4,17 +4,19 @@ import itertools
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import xarray as xr
 
-from headcats.errors import DataError
+from headcats.errors import DataError, pluralize
 from headcats.methods.causal.on_task import TaskInputs, TaskMethod
 from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_clean_unchanged, check_hooks, check_residual
 from headcats.results.records import BlockRecord, TaskRecord
-from headcats.study.assessment import assess, memory_plan
+from headcats.study.assessment import assess, assess_prompts, memory_plan
+from headcats.study.distractors import settle_distractors
 from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
@@ -41,11 +43,15 @@ class TaskWork:
         self.manifest = output.manifest
         self.path = path
         self.memory = memory
-        self.preparation = Preparation(model, study)
+        self.preparation = Preparation(model, replace(study, distractors=self.manifest.distractors))
+        if self.manifest.tasks and not self.manifest.distractors:
+            # Of a version in which skipped tasks corrupted others.
+            self.preparation.distractors |= self.preparation.candidates
         self.heads = sum(model.n_heads.values())
 
     def score_tasks(self, progress: bool | None) -> None:
         """All tasks of the study, one after the other."""
+        self._settle_distractors(progress)
         if sweep := memory_plan(self.model, self.study, self.preparation, limit=self.memory, path=self.path):
             _log.info("Memory: %s.", sweep.describe())
         tasks, methods = self.study.tasks, self.study.task_methods
@@ -67,6 +73,24 @@ class TaskWork:
                 self._score_task(task, missing[task], advance)
                 clock.finished(task.name, skipped=bool(self.manifest.tasks[task.name].refusal))
         self._report_skipped()
+
+    def _settle_distractors(self, progress: bool | None) -> None:
+        """Take tasks that the model cannot do out of the prompts of others, before anything is scored."""
+
+        def assess_tasks(names: Sequence[str]) -> dict[str, TaskRecord]:
+            if progress is not False:
+                _log.info(
+                    "Checking which of %s the model can do; the others corrupt none.", pluralize(len(names), "task")
+                )
+            records = {}
+            with progress_bar(len(names), show=progress, unit="tasks,") as advance:
+                for name in names:
+                    records[name] = assess_prompts(self.preparation, name, limit=self.memory)
+                    advance(1, name)
+            return records
+
+        settle_distractors(self.preparation, [task.name for task in self.study.tasks], assess=assess_tasks)
+        self.manifest.distractors |= self.preparation.distractors
 
     def _score_task(self, task: Task, missing: dict[MethodSpec, str], advance: Advance) -> None:
         """The missing blocks of one task, with its entry in the manifest and the checks."""
@@ -96,11 +120,21 @@ class TaskWork:
         """Log which tasks and methods are skipped and why; an error if nothing is left."""
         names = [task.name for task in self.study.tasks]
         reasons = {name: reason for name, reason in self.manifest.skipped().items() if name in names}
-        lines = "\n".join(f"  {name}: {reason}" for name, reason in reasons.items())
+        given = {name: _given_answers(self.manifest.tasks[name]) for name in reasons}
+        lines = "\n".join(f"  {name}: {reason}{given[name]}" for name, reason in reasons.items())
         if len(reasons) == len(names) and not self.study.joint_methods:
             raise DataError(
                 f"No task of suite {self.study.suite.name!r} can be scored on {self.model.name!r}:\n{lines}"
                 f"{advice_on_suites(self.model, self.study)}"
+            )
+        shuffled = [name for name in names if self.manifest.tasks[name].corruption and name not in reasons]
+        if shuffled:
+            _log.warning(
+                "%d of %d tasks are corrupted by shuffled labels, as no other task that the model can do shares enough "
+                "inputs with them: %s.",
+                len(shuffled),
+                len(names),
+                ", ".join(shuffled),
             )
         references = {name: prepared.references.kept for name, prepared in self.preparation.prepared.items()}
         few = [f"{name} ({count})" for name, count in references.items() if count < REFERENCE_PROMPTS]
@@ -184,6 +218,12 @@ class TaskWork:
     def _save(self, task: Task, record: TaskRecord) -> None:
         self.manifest.tasks[task.name] = record
         self.output.save_manifest()
+
+
+def _given_answers(record: TaskRecord) -> str:
+    """What the model says instead, behind the reason why a task is skipped."""
+    answers = [f"{each.prompt!r} -> {each.given!r}, not {each.expected!r}" for each in record.given_answers]
+    return f". It says: {'; '.join(answers)}" if answers else ""
 
 
 def _block_record(block: xr.Dataset) -> BlockRecord:

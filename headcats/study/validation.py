@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -10,14 +11,15 @@ from headcats.methods.spec import MethodSpec
 from headcats.models.adapter import HookedModel
 from headcats.models.checks import check_model
 from headcats.models.loading import load_model
-from headcats.study.assessment import assess, memory_plan, seconds_expected
+from headcats.results.records import TaskRecord
+from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
+from headcats.study.distractors import settle_distractors
 from headcats.study.joint_run import suite_inputs
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation
 from headcats.study.writable_suites import advice_on_suites
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
-from headcats.sweeps.runs import BaseRuns
 
 _log = logging.getLogger("headcats")
 
@@ -53,25 +55,37 @@ def validate(
     check_model(adapted)
     budget(memory, adapted.device)  # an unreadable limit is refused even if nothing is swept
     preparation, inputs, probe = Preparation(adapted, study), suite_inputs(adapted, study), _probe(study)
+    spoken = [task for task in study.tasks if probe is not None and task.exact is not None]
+    prompted = [task.name for task in study.tasks if task not in spoken]
+    seconds: dict[str, float] = {}
+
+    def assess_tasks(names: Iterable[str]) -> dict[str, TaskRecord]:
+        records = {}
+        for name in names:
+            started = time.monotonic()
+            records[name] = assess_prompts(preparation, name, limit=memory)
+            seconds[name] = round(time.monotonic() - started, 3)
+        return records
+
+    records = settle_distractors(preparation, prompted, assess=assess_tasks) if study.task_methods else {}
+    records |= assess_tasks(name for name in prompted if name not in records)
     entries: dict[str, dict[str, Any]] = {}
     for task in study.tasks:
-        started = time.monotonic()
-        if probe is not None and task.exact is not None:
+        if probe is not None and task in spoken:
+            started = time.monotonic()
             entry = {"category": study.suite.category_of(task).name, "source": task.source}
             alone = replace(inputs, tasks=(task,))
             entry |= probe.method.validate(alone, n_prompts=study.n_prompts, **dict(probe.options))
+            seconds[task.name] = round(time.monotonic() - started, 3)
         else:
-            prepared = preparation.prepared[task.name]
-            entry = assess(
-                study, prepared, [BaseRuns(adapted, batch, limit=memory) for batch in prepared.scored]
-            ).to_dict()
-        entries[task.name] = entry | {"seconds": round(time.monotonic() - started, 3)}
+            entry = records[task.name].to_dict()
+        entries[task.name] = entry | {"seconds": seconds[task.name]}
     if study.task_methods and (sweep := memory_plan(adapted, study, preparation, limit=memory, path=path)):
-        seconds = {name: entry["seconds"] for name, entry in entries.items() if not entry["refusal"]}
+        usable = {name: seconds[name] for name, entry in entries.items() if not entry["refusal"]}
         _log.info("Memory: %s.", sweep.describe())
         _log.info(
             "Time: about %s for %s, judged by the unpatched runs.",
-            format_duration(seconds_expected(adapted, study, preparation, seconds, path=path)),
+            format_duration(seconds_expected(adapted, study, preparation, usable, path=path)),
             ", ".join(spec.label for spec in study.task_methods),
         )
     if all(entry["refusal"] for entry in entries.values()) and (advice := advice_on_suites(adapted, study)):

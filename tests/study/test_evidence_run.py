@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import xarray as xr
-from counting import SUITE, counting_folder
+from counting import SUITE, counting_folder, counting_suite
 
 import headcats as hc
 from headcats import registry
@@ -28,7 +28,8 @@ QUICK = {"n_prompts": 8, "relabellings": 19}
 def finished(model, tmp_path_factory):
     """A study with enough query items for a half of them to decide; never written to."""
     path = tmp_path_factory.mktemp("finished") / "results"
-    hc.run(model, suite=SUITE, n_prompts=40, n_demos=2, methods=["denoising_patch", "mean_ablation"], out=path)
+    suite = counting_suite(shifted_corrupts=True)
+    hc.run(model, suite=suite, n_prompts=40, n_demos=2, methods=["denoising_patch", "mean_ablation"], out=path)
     return path
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 from batches import misaligned
-from counting import INPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
+from counting import INPUTS, OUTPUTS, SUITE, constant, counting_suite, finished_pairs, several_tokens
 from toys import tiny_model
 
 from headcats.errors import DataError, ModelError, UnknownNameError
@@ -98,10 +98,32 @@ def test_in_single_answers_of_several_tokens_leave_no_word_pair(model):
     assert "long" not in {name for batch in prepared["always_a"].scored for name in batch.distractor_tasks}
 
 
-def test_a_task_without_company_says_what_to_do(model):
+def test_a_task_without_company_is_corrupted_by_shuffled_labels(model):
+    alternating = Task("lonely", "knowledge", "made up", lambda n, *, seed: list(zip(INPUTS, OUTPUTS * 3, strict=True)))
+    prepared = prepare(model, [alternating]).prepared["lonely"]
+    assert (prepared.problem, prepared.corruption) == ("", "shuffled_labels")
+    assert {name for batch in prepared.scored for name in batch.distractor_tasks} == {"shuffled_labels"}
+    asked = prepare(model, [alternating], corruption="shuffled_labels").prepared["lonely"]
+    assert fingerprints(asked) == fingerprints(prepared)
+
+
+def test_labels_that_cannot_be_shuffled_either_are_said(model):
     prepared = prepare(model, [constant("lonely", "w40", "knowledge")]).prepared["lonely"]
-    assert re.search("'lonely' .*fewer than 6 ", prepared.problem)
-    assert "corruption='shuffled_labels'" in prepared.problem
+    assert re.search("No other task .*24 pairs with 1 different outputs", prepared.problem)
+
+
+def test_only_the_distractors_that_are_set_corrupt_a_task(model):
+    preparation = prepare(model)
+    assert preparation.candidates["always_a"] == ("always_b", "always_c", "shifted")
+    before = fingerprints(preparation.of("always_b"))
+    for distractors, corruption in ((("always_c",), "other_task"), ((), "shuffled_labels")):
+        preparation.set_distractors("always_a", distractors)
+        batches = preparation.of("always_a").scored
+        shown = {name for batch in batches for name in batch.distractor_tasks}
+        assert preparation.of("always_a").corruption == corruption
+        assert shown == set(distractors)
+    assert fingerprints(preparation.of("always_b")) == before
+    assert prepare(model, corruption="shuffled_labels").candidates == {}
 
 
 def test_finished_pairs_are_taken_as_they_are(model):

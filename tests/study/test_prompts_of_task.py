@@ -15,9 +15,10 @@ from headcats.tasks.definition import Task
 SMALL = {"suite": SUITE, "n_prompts": 8, "n_demos": 2}
 
 
-def test_they_are_the_prompts_that_a_run_scores(model, finished):
-    batches = hc.task_prompts(model, "always_a", **SMALL)
-    block = hc.load(finished)["always_a"]["denoising_patch@last"]
+def test_they_are_the_prompts_that_a_run_scores(model):
+    suite = counting_suite().named(["always_a", "always_b", "always_c"])
+    batches = hc.task_prompts(model, "always_a", **SMALL | {"suite": suite})
+    block = hc.run(model, tasks=["always_a"], **SMALL | {"suite": suite})["always_a"]["denoising_patch@last"]
     swept = [hc.sweep(model, batch, "denoising_patch", metrics=["logit_diff"], positions="last") for batch in batches]
     assert [item for batch in batches for item in batch.items] == block["item"].values.tolist()
     np.testing.assert_allclose(

@@ -133,7 +133,6 @@ def test_the_same_suite_goes_on_whatever_it_was_made_of(model, mine, tmp_path, f
     ("change", "message"),
     [
         (lambda suite: suite.with_tasks(constant("always_b", "w46", "knowledge")), "Task 'always_a' gives other"),
-        (lambda suite: suite.with_tasks(constant("new", "w46", "knowledge")), "Task 'always_a' gives other"),
         (
             lambda suite: suite.with_tasks(constant("always_a", "w40", "linguistic")),
             "'Knowledge' there, .*'Linguistic'",

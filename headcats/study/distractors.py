@@ -1,0 +1,65 @@
+"""Which tasks may corrupt which: those that the model can do.
+
+A corrupted prompt shows another task, and its distractor is that task's answer. Of a task that the model cannot do it
+would neither give that answer nor be led away by the demonstrations: the gap would be that of prompts without any task.
+So tasks that are skipped corrupt no others. What they would have corrupted is written anew with the remaining ones, or
+with shuffled labels where none remains, and judged again, until nothing changes.
+
+What is decided for a task depends on the tasks that it is linked to by shared inputs, scored or not. So it is the same
+whichever tasks a run is asked for.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from headcats.results.records import TaskRecord
+from headcats.study.preparation import Preparation
+
+
+def settle_distractors(
+    preparation: Preparation,
+    tasks: Sequence[str],
+    *,
+    assess: Callable[[Sequence[str]], Mapping[str, TaskRecord]],
+) -> dict[str, TaskRecord]:
+    """Have the prompts of `tasks`, and of all tasks linked to them, corrupted only by tasks that are not skipped.
+
+    Tasks whose distractors `preparation` knows stay as they are. A task that is marked as solvable without
+    demonstrations is skipped and corrupts others all the same: that is what it is for.
+
+    Args:
+        preparation: Its `distractors` are set.
+        tasks: Names of the tasks that are scored.
+        assess: Gives the entries of some tasks, from the prompts that `preparation` has of them now.
+
+    Returns:
+        Task -> its entry, as it was assessed last. Tasks whose prompts no other task corrupts are not assessed.
+    """
+    candidates, known = preparation.candidates, frozenset(preparation.distractors)
+    linked = _linked(candidates, [task for task in tasks if task not in known])
+    marked = {task.name for task in preparation.study.suite.tasks if not task.needs_demonstrations}
+    records: dict[str, TaskRecord] = {}
+    out: set[str] = set()
+    to_assess = linked
+    while to_assess:
+        records |= assess(to_assess)
+        out |= {task for task in to_assess if records[task].refusal and task not in marked}
+        to_assess = []
+        for task in linked:
+            remaining = tuple(name for name in candidates[task] if name not in out)
+            if task not in out | known and remaining != preparation.distractors.get(task, candidates[task]):
+                to_assess.append(task)
+                preparation.set_distractors(task, remaining)
+    for task in linked:
+        preparation.distractors.setdefault(task, candidates[task])
+    return records
+
+
+def _linked(candidates: Mapping[str, Sequence[str]], tasks: Iterable[str]) -> list[str]:
+    """These tasks and all that are linked to them, in a fixed order; without those that no other could corrupt."""
+    found, to_visit = set[str](), [task for task in tasks if candidates.get(task)]
+    while to_visit:
+        task = to_visit.pop()
+        if task not in found:
+            found.add(task)
+            to_visit += candidates[task]
+    return sorted(found)

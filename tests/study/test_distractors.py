@@ -1,0 +1,138 @@
+"""Tasks that are skipped corrupt no others, whichever tasks are scored; what is left is settled once."""
+
+import pytest
+from counting import SUITE, constant, counting_suite
+
+import headcats as hc
+from headcats.results.records import TaskRecord
+from headcats.results.run_results import RunResults
+from headcats.study.distractors import settle_distractors
+from headcats.study.plan import plan
+from headcats.study.preparation import Preparation
+from headcats.tasks.definition import Task
+
+ALWAYS = ("always_a", "always_b", "always_c")
+OPTIONS = {"n_prompts": 8, "n_demos": 2, "methods": ["denoising_patch"]}
+
+
+def settle(preparation, tasks, *, skips):
+    """Settle with a model that skips what `skips` says of a task's distractors; what was assessed, round by round."""
+    rounds = []
+
+    def assess(names):
+        rounds.append(list(names))
+        distractors = {name: preparation.distractors.get(name, preparation.candidates[name]) for name in names}
+        return {name: TaskRecord(refusal="skipped" if skips(name, distractors[name]) else "") for name in names}
+
+    return settle_distractors(preparation, tasks, assess=assess), rounds
+
+
+def prepare(model, suite=SUITE, **options):
+    return Preparation(model, plan(**({"suite_source": suite, "n_prompts": 8, "n_demos": 2} | options)))
+
+
+def shown(results, task):
+    return set(results[task]["denoising_patch@last"].distractor_task.values.tolist())
+
+
+# ------------------------------------------------------------------------------------------------ the rule on its own
+def test_a_skipped_task_is_taken_out_of_all_others_and_judged_no_more(model):
+    preparation = prepare(model)
+    records, rounds = settle(preparation, ALWAYS, skips=lambda task, distractors: task == "shifted")
+    assert rounds == [["always_a", "always_b", "always_c", "shifted"], list(ALWAYS)]
+    assert preparation.distractors == {
+        "always_a": ("always_b", "always_c"),
+        "always_b": ("always_a", "always_c"),
+        "always_c": ("always_a", "always_b"),
+        "shifted": ALWAYS,
+    }
+    assert [name for name, record in records.items() if record.refusal] == ["shifted"]
+
+
+def test_one_task_may_bring_down_the_next(model):
+    """`always_c` has no gap without `shifted`, and `always_b` none without `always_c`."""
+    needed = {"always_c": "shifted", "always_b": "always_c"}
+    preparation = prepare(model)
+    _, rounds = settle(
+        preparation,
+        ["always_a"],
+        skips=lambda task, distractors: task == "shifted" or needed.get(task, task) not in (*distractors, task),
+    )
+    assert rounds[1:] == [["always_a", "always_b", "always_c"], ["always_a", "always_b"], ["always_a"]]
+    assert preparation.distractors["always_a"] == ()
+    assert preparation.of("always_a").problem  # one output alone: its labels cannot be shuffled either
+
+
+def test_where_no_task_is_skipped_each_is_assessed_once_and_nothing_changes(model):
+    preparation, untouched = prepare(model), prepare(model)
+    _, rounds = settle(preparation, ["always_a"], skips=lambda task, distractors: False)
+    assert len(rounds) == 1
+    assert preparation.distractors == untouched.candidates
+    for name, prepared in preparation.prepared.items():
+        assert prepared.scored[0].fingerprint() == untouched.of(name).scored[0].fingerprint()
+
+
+def test_tasks_that_nothing_links_are_not_assessed(model):
+    far = Task("far", "knowledge", "made up", lambda n, *, seed: [(f"w{i + 24}", "w40") for i in range(12)])
+    suite = counting_suite().with_tasks(far)
+    assert settle(prepare(model, suite), ["far"], skips=lambda task, distractors: True) == ({}, [])
+    assert settle(prepare(model, corruption="shuffled_labels"), ALWAYS, skips=lambda *_: True) == ({}, [])
+
+
+def test_what_is_known_stays(model):
+    preparation = prepare(model)
+    preparation.distractors |= {"always_a": ("shifted",), "always_b": ("always_a",)}
+    _, rounds = settle(preparation, ALWAYS, skips=lambda task, distractors: task == "shifted")
+    assert rounds == [["always_a", "always_b", "always_c", "shifted"], ["always_c"]]
+    assert preparation.distractors["always_a"] == ("shifted",)
+    assert preparation.distractors["always_c"] == ("always_a", "always_b")
+    assert settle(preparation, ALWAYS, skips=lambda *_: True) == ({}, [])
+
+
+# ------------------------------------------------------------------------------------------------------------- in a run
+@pytest.mark.parametrize("tasks", [["always_a"], [*ALWAYS, "shifted"]])
+def test_a_task_that_the_model_cannot_do_corrupts_no_other(model, tasks):
+    results = hc.run(model, suite=SUITE, tasks=tasks, **OPTIONS)
+    assert shown(results, "always_a") == {"always_b", "always_c"}
+    manifest = RunResults(results).manifest
+    assert manifest.distractors["always_a"] == ("always_b", "always_c")
+    assert list(manifest.tasks) == tasks
+
+
+def test_a_task_marked_as_distractor_only_corrupts_others_all_the_same(model):
+    results = hc.run(model, suite=counting_suite(shifted_corrupts=True), **OPTIONS)
+    assert shown(results, "always_a") == {"always_b", "always_c", "shifted"}
+    assert list(results.children) == list(ALWAYS)
+
+
+def test_min_accuracy_decides_who_corrupts(model):
+    results = hc.run(model, suite=SUITE, tasks=["always_a"], min_accuracy=0, **OPTIONS)
+    assert "shifted" in shown(results, "always_a")
+
+
+def test_a_task_without_others_falls_back_to_shuffled_labels_and_says_so(mini, caplog):
+    results = hc.run(mini, suite=["country_capital"], n_prompts=16, methods=OPTIONS["methods"])
+    assert RunResults(results).manifest.tasks["country_capital"].corruption == "shuffled_labels"
+    assert shown(results, "country_capital") == {"shuffled_labels"}
+    assert any("shuffled" in record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+
+
+def test_an_extended_run_keeps_its_prompts_and_equals_one_in_one_go(model, tmp_path):
+    hc.run(model, suite=SUITE, tasks=["always_b"], out=tmp_path / "r", **OPTIONS)
+    extended = hc.run(model, suite=SUITE, out=tmp_path / "r", **OPTIONS)
+    whole = hc.run(model, suite=SUITE, **OPTIONS)
+    for task in ALWAYS:
+        assert (
+            extended[task]["denoising_patch@last"].attrs["fingerprint"]
+            == whole[task]["denoising_patch@last"].attrs["fingerprint"]
+        )
+    assert RunResults(extended).manifest.distractors == RunResults(whole).manifest.distractors
+
+
+def test_a_new_task_leaves_the_prompts_of_those_that_are_there(model, tmp_path):
+    first = hc.run(model, suite=SUITE, tasks=["always_a"], out=tmp_path / "r", **OPTIONS)
+    suite = counting_suite().with_tasks(constant("new", "w46", "knowledge"))
+    second = hc.run(model, suite=suite, tasks=["new"], out=tmp_path / "r", **OPTIONS)
+    assert shown(second, "new") == set(ALWAYS)
+    assert shown(second, "always_a") == shown(first, "always_a")
+    assert len(hc.run_evidence(model, tmp_path / "r", n_prompts=4, relabellings=19)) == 5
