@@ -8,6 +8,7 @@ from headcats.errors import DataError
 
 WordPair = tuple[str, str]
 """Input and output of a task."""
+_BEFORE_A_WORD = ",;:?!"
 
 
 class Span(NamedTuple):
@@ -70,7 +71,8 @@ class PromptPair:
         second: A second corruption of the same query (a `SecondCorruption`), or None.
 
     Raises:
-        DataError: An empty text, an answer that is its own distractor, or a role outside its text.
+        DataError: An empty text, an answer that is its own distractor or lacks its leading space, or a role outside its
+            text.
 
     Example:
         >>> import headcats as hc
@@ -122,9 +124,23 @@ class PromptPair:
                 f"Prompt pair {self.key!r}: answer and distractor are both {self.answer!r}; they must differ, "
                 "or the logit difference is always 0."
             )
+        for answer in (self.answer, self.distractor):
+            if lacks_space(self.clean, answer):
+                raise DataError(
+                    f"Prompt pair {self.key!r}: {answer!r} would continue the last word of {self.clean[-20:]!r}; write "
+                    f"{f' {answer}'!r}, with its leading space. To continue a word on purpose, pass tokens: "
+                    "hc.PromptBatch.from_tokens."
+                )
         for name, spans in self.roles.items():
             for text, span in zip((self.clean, self.corrupted), spans, strict=True):
                 check_span(f"Prompt pair {self.key!r}", name, span, text)
+
+
+def lacks_space(prompt: str, answer: str) -> bool:
+    """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words."""
+    last, first = prompt[-1], answer[0]
+    joined = (last.isalpha() and first.isalpha()) or (last in _BEFORE_A_WORD and first.isalnum())
+    return " " in prompt and joined
 
 
 def check_span(owner: str, role: str, span: Span, text: str) -> None:

@@ -17,11 +17,11 @@ from headcats.models.checks import check_clean_unchanged, check_hooks, check_res
 from headcats.results.records import BlockRecord, TaskRecord
 from headcats.study.assessment import assess, assess_prompts, memory_plan
 from headcats.study.distractors import settle_distractors
+from headcats.study.doable_suites import advice_on_suites
 from headcats.study.output import Output, fingerprint, versions_since
 from headcats.study.plan import REFERENCE_PROMPTS, Study
 from headcats.study.preparation import Preparation, Prepared
 from headcats.study.progress import Advance, PartsClock, progress_bar
-from headcats.study.writable_suites import advice_on_suites
 from headcats.sweeps.reference import LEAST_PROMPTS_PER_ROLE
 from headcats.sweeps.runs import BaseRuns
 from headcats.tasks.definition import Task

@@ -14,10 +14,10 @@ from headcats.models.loading import load_model
 from headcats.results.records import TaskRecord
 from headcats.study.assessment import assess_prompts, memory_plan, seconds_expected
 from headcats.study.distractors import settle_distractors
+from headcats.study.doable_suites import advice_on_suites
 from headcats.study.joint_run import suite_inputs
 from headcats.study.plan import Study, check_options, plan
 from headcats.study.preparation import Preparation
-from headcats.study.writable_suites import advice_on_suites
 from headcats.sweeps.memory import budget
 from headcats.sweeps.paths import check_path
 

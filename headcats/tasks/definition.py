@@ -73,7 +73,7 @@ class Task:
         return self.pairs(n, seed=seed)
 
     def pairs(self, n: int, *, seed: int) -> list[WordPair] | list[PromptPair]:
-        """The task's pairs, checked.
+        """The task's pairs, checked. Spaces around words are removed: the template of a study puts them.
 
         Args:
             n: How many pairs the caller can use (a table may return more or fewer).
@@ -99,13 +99,13 @@ class Task:
                     f"Task {self.name!r} must return (input, output) pairs of text, or PromptPairs only; "
                     f"element {position} is {pair!r}."
                 )
-            word, output = pair
+            word, output = map(str.strip, pair)
             if outputs.setdefault(word, output) != output:
                 raise DataError(
                     f"Task {self.name!r} has two outputs for the input {word!r}: {outputs[word]!r} and {output!r}; "
                     "keep one, or drop the input."
                 )
-        return [(pair[0], pair[1]) for pair in pairs]
+        return [(word.strip(), output.strip()) for word, output in pairs]
 
 
 def word_pairs(task: Task, *, seed: int) -> list[WordPair]:
@@ -161,7 +161,7 @@ def _is_word_pair(pair: Any) -> bool:
     return (
         isinstance(pair, tuple | list)
         and len(pair) == 2
-        and all(isinstance(word, str) and word.strip() == word and word for word in pair)
+        and all(isinstance(word, str) and word.strip() for word in pair)
     )
 
 

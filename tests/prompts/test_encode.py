@@ -215,9 +215,9 @@ def test_an_unknown_token_that_is_also_the_end_of_text_is_an_ordinary_token():
 @pytest.mark.parametrize(
     ("clean", "corrupted", "answer", "distractor", "reason"),
     [
-        ("a d", "b d", "og", "x", "answer changes the tokens before it"),
-        ("a d", "b d", "x", "og", "distractor changes the tokens before it"),
-        ("a b", "a d", "og", "x", "answer changes the tokens before it"),
+        ("a-d", "b-d", "og", "x", "answer changes the tokens before it"),
+        ("a-d", "b-d", "x", "og", "distractor changes the tokens before it"),
+        ("a-b", "a-d", "og", "x", "answer changes the tokens before it"),
     ],
 )
 def test_an_answer_that_changes_the_tokens_before_it_is_dropped(clean, corrupted, answer, distractor, reason):

@@ -28,6 +28,22 @@ def test_answer_equal_to_distractor_is_refused():
         pair(distractor=" x")
 
 
+@pytest.mark.parametrize("field", ["answer", "distractor"])
+@pytest.mark.parametrize(("prompt", "answer"), [("The capital is", "Paris"), ("He said,", "3 men")])
+def test_an_answer_without_its_leading_space_is_refused_and_the_right_one_named(field, prompt, answer):
+    with pytest.raises(DataError, match=f"' {answer}', with its leading space"):
+        pair(clean=prompt, **{field: answer})
+    assert pair(clean=prompt, **{field: f" {answer}"})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer"),
+    [("from 1732 to 17", "33"), ("東京は日本の", "首都"), ("He was born in (", "Paris"), ("2 + 2 =", "4")],
+)
+def test_other_continuations_are_left_alone(prompt, answer):
+    assert pair(clean=prompt, answer=answer).answer == answer
+
+
 @pytest.mark.parametrize("span", [(-1, 2), (2, 2), (3, 2), (0, 6)])
 @pytest.mark.parametrize("side", [0, 1])
 def test_roles_must_lie_inside_both_texts(span, side):

@@ -88,6 +88,16 @@ def test_lists_of_two_become_tuples_and_generators_are_read():
     assert returning(("a", str(n)) for n in range(1)).pairs(1, seed=0) == [("a", "0")]
 
 
+def test_spaces_around_words_are_those_of_the_template():
+    """`("France", " Paris")` is how many write an answer."""
+    assert returning([("France", " Paris"), (" Italy ", "Rome")]).pairs(2, seed=0) == [
+        ("France", "Paris"),
+        ("Italy", "Rome"),
+    ]
+    with pytest.raises(DataError, match="two outputs for the input 'a': 'b' and 'c'"):
+        returning([("a", " b"), ("a ", "c")]).pairs(2, seed=0)
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -99,7 +109,7 @@ def test_lists_of_two_become_tuples_and_generators_are_read():
         ([("a", "b"), ("a", "b", "c")], r"element 1 is \('a', 'b', 'c'\)"),
         ([("a", 1)], r"element 0 is \('a', 1\)"),
         ([("a", "")], r"element 0 is \('a', ''\)"),
-        ([(" a", "b")], r"element 0 is \(' a', 'b'\)"),
+        ([("a", " ")], r"element 0 is \('a', ' '\)"),
         ([PromptPair("k", "q", "a", "b", "x", "y"), ("a", "b")], "element 0 is PromptPair"),
         ([("a", "b"), ("a", "c")], "two outputs for the input 'a': 'b' and 'c'"),
     ],

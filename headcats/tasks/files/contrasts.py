@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from headcats.errors import DataError, pluralize
-from headcats.prompts.pair import PromptPair
+from headcats.prompts.pair import PromptPair, lacks_space
 from headcats.tasks.files.columns import ANSWER, CLEAN, CORRUPTED, ITEM, WRONG, by_meaning, find
 from headcats.tasks.files.file_task import FileTask
 from headcats.tasks.files.kept_rows import KeptRows, keep_rows
@@ -12,7 +12,6 @@ from headcats.tasks.files.packed_texts import Texts
 from headcats.tasks.files.records import Records
 
 _SEVERAL = ("answers", "wrong_answers")
-_BEFORE_A_WORD = ",;:?!"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,16 +77,10 @@ class _Rows:
 
     def _checked(self, texts: Texts) -> Texts | str:
         clean, corrupted, *answers = texts
-        answer, wrong = (f" {text}" if _needs_space(clean, text) else text for text in answers[:2])
+        answer, wrong = (f" {text}" if lacks_space(clean, text) else text for text in answers[:2])
         if clean == corrupted:
             return "clean equals corrupted"
         if answer == wrong:
             return "answer equals distractor"
         self.n_spaced += [answer, wrong] != answers[:2]
         return (clean, corrupted, answer, wrong, *answers[2:])
-
-
-def _needs_space(clean: str, answer: str) -> bool:
-    """Whether an answer would continue the last word of a prompt, in a script that puts spaces between words."""
-    last, first = clean[-1], answer[0]
-    return " " in clean and ((last.isalpha() and first.isalpha()) or (last in _BEFORE_A_WORD and first.isalnum()))

@@ -1,14 +1,15 @@
-"""A model that can do no task of a suite: which suites its tokenizer can write."""
+"""A model that can do no task of a suite: which suites it can do something of."""
 
 import logging
 
 import pytest
+import torch
 
 import headcats as hc
 from headcats.errors import DataError
+from headcats.study.doable_suites import advice_on_suites
 from headcats.study.plan import plan
 from headcats.study.validation import validate
-from headcats.study.writable_suites import advice_on_suites
 
 
 @pytest.fixture(scope="module")
@@ -20,11 +21,20 @@ def named(advice):
     return [name for name in ("icl", "cognitive", "sentences", "induction", "ioi", "greater_than") if name in advice]
 
 
-def test_other_suites_are_named_that_the_tokenizer_can_write(model):
+def test_suites_are_named_that_the_model_can_do_something_of(model):
     advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8))
-    assert named(advice) == ["icl", "cognitive", "sentences", "induction"]
+    assert named(advice) == ["icl", "cognitive", "induction"]
     advice = advice_on_suites(model, plan(suite_source="induction", n_prompts=8))
-    assert named(advice) == ["icl", "cognitive", "sentences"]
+    assert named(advice) == ["icl", "cognitive"]
+
+
+def test_a_model_that_can_do_nothing_is_told_so(monkeypatch):
+    """Its tokenizer knows all words of `icl`; random weights know nothing."""
+    model = hc.load_model("mini")
+    with torch.no_grad():
+        model.model.unembed.W_U.copy_(model.model.unembed.W_U.flip(-1))
+    advice = advice_on_suites(model, plan(suite_source="ioi", n_prompts=8))
+    assert "none of" in advice
 
 
 def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):
@@ -32,15 +42,15 @@ def test_a_suite_that_cannot_be_asked_is_not_named(model, monkeypatch):
         raise DataError("no such file")
 
     study = plan(suite_source="ioi", n_prompts=8)
-    monkeypatch.setattr("headcats.study.writable_suites.suite", broken)
-    assert advice_on_suites(model, study) == ""
+    monkeypatch.setattr("headcats.study.doable_suites.suite", broken)
+    assert "none of" in advice_on_suites(model, study)
 
 
 def test_a_run_and_a_validation_without_tasks_end_with_them(model, caplog):
     caplog.set_level(logging.WARNING, "headcats")
     with pytest.raises(DataError) as problem:
         hc.run(model, suite="ioi", n_prompts=8, methods=["denoising_patch"], progress=False)
-    assert named(str(problem.value).splitlines()[-1]) == ["icl", "cognitive", "sentences", "induction"]
+    assert named(str(problem.value).splitlines()[-1]) == ["icl", "cognitive", "induction"]
     entries = validate(model, suite="ioi", n_prompts=8, methods=["denoising_patch"])
     assert all(entry["refusal"] for entry in entries.values())
     assert "induction" in caplog.text

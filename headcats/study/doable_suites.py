@@ -1,0 +1,48 @@
+"""Suites that a model can do something of, for a model that can do no task of another one."""
+
+import warnings
+
+from headcats.errors import HeadcatsError, HeadcatsWarning
+from headcats.models.adapter import HookedModel
+from headcats.registry import names
+from headcats.study.assessment import assess_prompts
+from headcats.study.defaults import OF_SUITE
+from headcats.study.plan import Study, plan
+from headcats.study.preparation import Preparation
+from headcats.tasks.definition import Task
+from headcats.tasks.suites import Suite, suite
+
+_PROMPTS = 8
+_TASKS = 4
+"""Tried of each suite, of different categories as far as there are any."""
+_OF_TASKS = ("n_demos", "min_accuracy", "min_logit_diff")
+"""What a suite changes in the options of a study."""
+
+
+def advice_on_suites(model: HookedModel, study: Study) -> str:
+    """A line on the other suites of which the model can do a task, on a few prompts of a few tasks of each."""
+    others = [name for name in names("suite") if name not in (study.suite.name, study.suite.source)]
+    doable = [name for name in others if _can_do_some(name, model, study)]
+    if not doable:
+        return f"\nOn {_PROMPTS} prompts of up to {_TASKS} tasks of each, it can do none of {', '.join(others)} either."
+    return f"\nIt can do tasks of {', '.join(doable)}: try --suite {doable[0]} (suite={doable[0]!r})."
+
+
+def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
+    options = {key: value for key, value in OF_SUITE.get(name, {}).items() if key in _OF_TASKS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HeadcatsWarning)
+        try:
+            chosen = suite(name)
+            methods = ["denoising_patch"]
+            tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed, **options)
+            preparation = Preparation(model, tried)
+            return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))
+        except HeadcatsError:
+            return False  # a suite that cannot be made, or a template that the tokenizer cannot write
+
+
+def _varied(chosen: Suite) -> list[Task]:
+    """A few tasks: the first of each category, then the others."""
+    firsts = {task.category: task for task in reversed(chosen.tasks)}
+    return sorted(chosen.tasks, key=lambda task: firsts[task.category] is not task)[:_TASKS]
