@@ -10,6 +10,7 @@ from pathlib import Path
 import xarray as xr
 
 from headcats.errors import DataError, StorageError
+from headcats.results.drop_table import DROPS, drop_table
 from headcats.results.manifest import MANIFEST, SUITE, Manifest
 from headcats.results.suite_text import SUITE_FILE, damaged_suite
 from headcats.results.whole_file import TEMPORARY, below_a_file, write_whole
@@ -165,7 +166,8 @@ def load(path: str | os.PathLike[str]) -> xr.DataTree:
         `clean (metric, prompt)`, `corrupted (metric, prompt)` in each metric's own unit. Task nodes carry the attribute
         `category`; the root carries `categories` (names, order, colours; JSON), `manifest` (JSON) and `suite` (its
         tasks with their pairs; JSON). A joint method (`ov_relation`, `head_gating`, ...) has the node
-        `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`).
+        `/_suite/<method>`, whose content its docstring describes (see `hc.suite_blocks`). The node `/_drops` is a table
+        of what was kept and dropped of every task, and why: `results["_drops"].to_dataset().to_dataframe()`.
 
     Raises:
         StorageError: No such folder, no manifest in it, or a damaged file.
@@ -228,4 +230,6 @@ def tree(blocks: Mapping[tuple[str, str], xr.Dataset], manifest: Manifest, *, su
         attrs = {} if task == SUITE else {"category": manifest.tasks[task].category}
         nodes.setdefault(f"/{task}", xr.Dataset(attrs=attrs))
         nodes[f"/{task}/{label}"] = blocks[task, label]
+    if manifest.tasks:
+        nodes[f"/{DROPS}"] = drop_table(manifest)
     return xr.DataTree.from_dict(nodes)

@@ -5,6 +5,7 @@ import warnings
 from headcats.errors import HeadcatsError, HeadcatsWarning
 from headcats.models.adapter import HookedModel
 from headcats.registry import names
+from headcats.results.declaration import default_methods
 from headcats.study.assessment import assess_prompts
 from headcats.study.defaults import OF_SUITE
 from headcats.study.plan import Study, plan
@@ -34,7 +35,7 @@ def _can_do_some(name: str, model: HookedModel, study: Study) -> bool:
         warnings.simplefilter("ignore", HeadcatsWarning)
         try:
             chosen = suite(name)
-            methods = ["denoising_patch"]
+            methods = default_methods()[:1]
             tried = plan(suite_source=chosen, methods=methods, n_prompts=_PROMPTS, seed=study.seed, **options)
             preparation = Preparation(model, tried)
             return any(not assess_prompts(preparation, task.name, limit=None).refusal for task in _varied(chosen))

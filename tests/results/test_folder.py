@@ -74,7 +74,7 @@ def test_a_folder_reads_the_same_as_the_tree_in_memory(tmp_path):
     made.write_manifest(manifest("b", "a"))
     loaded, memory = load(tmp_path / "r"), tree(blocks, manifest("b", "a"))
     xr.testing.assert_equal(loaded, memory)
-    assert list(loaded.children) == list(memory.children) == ["b", "a"], "in that order"
+    assert list(RunResults(loaded).tasks) == list(RunResults(memory).tasks) == ["b", "a"], "in that order"
     assert hc.load is load
 
 

@@ -19,7 +19,7 @@ def test_merge_is_the_union(tmp_path):
     first, second = folder(tmp_path / "1", "a", "b"), folder(tmp_path / "2", "b", "c")
     before = files(first), files(second)
     merged = merge([first, second], out=tmp_path / "all")
-    assert list(merged.children) == ["a", "b", "c"]
+    assert list(RunResults(merged).tasks) == ["a", "b", "c"]
     xr.testing.assert_equal(merged, load(tmp_path / "all"))
     joined = RunResults(merged).manifest
     assert list(joined.tasks) == list(joined.blocks) == ["a", "b", "c"]

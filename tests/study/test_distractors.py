@@ -102,7 +102,7 @@ def test_a_task_that_the_model_cannot_do_corrupts_no_other(model, tasks):
 def test_a_task_marked_as_distractor_only_corrupts_others_all_the_same(model):
     results = hc.run(model, suite=counting_suite(shifted_corrupts=True), **OPTIONS)
     assert shown(results, "always_a") == {"always_b", "always_c", "shifted"}
-    assert list(results.children) == list(ALWAYS)
+    assert list(RunResults(results).tasks) == list(ALWAYS)
 
 
 def test_min_accuracy_decides_who_corrupts(model):

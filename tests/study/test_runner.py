@@ -58,7 +58,7 @@ def test_memory_and_folder_hold_the_same(model, options, finished):
         memory.map_over_datasets(lambda node: node.drop_attrs()),
         folder.map_over_datasets(lambda node: node.drop_attrs()),
     )
-    assert list(memory.children) == TASKS
+    assert list(RunResults(memory).tasks) == TASKS
     assert memory.attrs["categories"] == folder.attrs["categories"]
     one = memory["always_a"]["denoising_patch@last"]
     assert one.patched.dims == ("metric", "prompt", "layer", "head")
@@ -200,7 +200,7 @@ def test_prompts_without_second_corruption_are_counted(model, options, tmp_path,
 def test_order_of_tasks_and_methods_changes_no_number(model, options, finished):
     turned = make_suite(counting_suite().tasks[::-1], name=SUITE)
     other = hc.run(model, **options | {"suite": turned, "methods": ["mean_ablation", "denoising_patch"]})
-    assert list(other.children) == TASKS[::-1]
+    assert list(RunResults(other).tasks) == TASKS[::-1]
     assert_same_numbers(other, hc.load(finished))
 
 
@@ -254,7 +254,7 @@ def test_a_suite_that_has_changed_under_its_name_is_refused(model, options, fini
 def test_a_task_the_model_cannot_do_is_listed_and_the_others_go_on(model, options, caplog):
     with caplog.at_level(logging.WARNING, "headcats"):
         found = hc.run(model, **options)
-    assert list(found.children) == TASKS
+    assert list(RunResults(found).tasks) == TASKS
     skipped = RunResults(found).manifest.skipped()
     assert list(skipped) == ["shifted"]
     assert "cannot do it" in skipped["shifted"]
@@ -278,7 +278,7 @@ def test_in_single_answers_of_several_tokens_are_dropped_with_that_reason(model,
     assert record.word_pairs == DropCounts(0, {reason: 24}, {reason: "'w0' -> ' w0,w50'"})
     assert "usable word pair" in record.refusal
     assert f"24 {reason}" in record.refusal
-    assert list(found.children) == ["always_a"]
+    assert list(RunResults(found).tasks) == ["always_a"]
 
 
 def test_a_method_that_a_task_does_not_allow_is_listed_and_the_others_go_on(model, options, tmp_path, caplog):
@@ -318,7 +318,7 @@ def test_a_task_of_a_notebook_joins_a_suite(model, options, tables):
     effects = hc.score(found, method="denoising_patch", metric="logit_diff").effect.sel(task="always_d")
     assert float(effects[COUNTING_HEAD]) > 0.9
     by_name = hc.run(model, suite=["always_d", *counting_suite().tasks], tasks=["always_d"], n_prompts=4, n_demos=2)
-    assert list(by_name.children) == ["always_d"]
+    assert list(RunResults(by_name).tasks) == ["always_d"]
 
 
 def test_finished_prompt_pairs_are_scored_as_they_are(model):

@@ -125,7 +125,7 @@ def test_the_same_suite_goes_on_whatever_it_was_made_of(model, mine, tmp_path, f
     hc.run(model, suite=mine, tasks=["always_a"], out=tmp_path / "r", **OPTIONS)
     before = files(tmp_path / "r", "suite.json")
     results = hc.run(model, suite=hc.make_suite(mine.tasks, name="icl"), out=tmp_path / "r", **OPTIONS)
-    assert list(results.children) == ["always_a", "always_b", "always_c"]
+    assert list(RunResults(results).tasks) == ["always_a", "always_b", "always_c"]
     assert files(tmp_path / "r", "suite.json") == before
 
 
@@ -155,7 +155,7 @@ def test_tasks_that_change_no_prompt_are_added(model, tmp_path):
     first = hc.make_suite([finished("a", "x"), finished("b", "y")], name="s")
     hc.run(model, suite=first, **options)
     results = hc.run(model, suite=first.with_tasks(finished("c", "y")), **options)
-    assert list(results.children) == ["a", "b", "c"]
+    assert list(RunResults(results).tasks) == ["a", "b", "c"]
     assert list(words_of(results)) == ["a", "b", "c"]
     longer = [*finished_pairs(0, seed=0), replace(finished_pairs(0, seed=0)[0], key="new", clean="w31 → w40\nw0 →")]
     results = hc.run(model, suite=first.with_tasks(finished("a", "x", longer), finished("c", "y")), **options)
