@@ -41,10 +41,11 @@ def validate_command(
     - `headcats validate --tasks plural,antonym --json`
 
     Keys of `--json`: the tasks, and of each `category`, `source`, `word_pairs`, `prompts` and `reference_prompts`
-    (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""), `seconds`, and where prompts
-    could be written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`, `metric`, `gap`,
-    `low`, `high`, `n_items`, and of finished prompts `near_duplicates` (with the contrast of another item; left
-    out if none); of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
+    (`kept`, `dropped` by reason, `examples`), `refusal` (why it would be skipped, or ""), `given_answers` (`prompt`,
+    `expected` and `given`, of a task that the model cannot do), `corruption` (if other than asked for), `seconds`, and
+    where prompts could be written `prompt_hash` (the same for the same prompts), `accuracy`, `corrupted_accuracy`,
+    `metric`, `gap`, `low`, `high`, `n_items`, and of finished prompts `near_duplicates` (with the contrast of another
+    item; left out if none); of a task that is answered in sentences `questions`, `right`, `low`, `high`, `n_right`,
     `n_wrong`, `needed`.
     """
     options = settings(None, run_options(locals()))

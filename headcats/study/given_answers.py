@@ -39,8 +39,10 @@ def _given_answer(model: HookedModel, batch: PromptBatch, row: int) -> GivenAnsw
     given = tokenizer.decode(_continuation(model, prompt, n=max(_TOKENS, len(answer))))
     # Few-shot prompts go on with another line; the answer stands before it.
     first_line = given.split("\n")[0]
-    text = tokenizer.decode(prompt[len(bos_of(tokenizer)) :])
-    return GivenAnswer(text[-_END_OF_PROMPT:], tokenizer.decode(answer), first_line if first_line.strip() else given)
+    last_line = tokenizer.decode(prompt[len(bos_of(tokenizer)) :]).split("\n")[-1]
+    return GivenAnswer(
+        last_line[-_END_OF_PROMPT:], tokenizer.decode(answer), first_line if first_line.strip() else given
+    )
 
 
 def _continuation(model: HookedModel, prompt: Tensor, *, n: int) -> list[int]:

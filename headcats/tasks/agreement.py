@@ -4,7 +4,7 @@
 & Linzen 2018, arXiv 1808.09031; Finlayson et al. 2021, arXiv 2106.06087). Subject and attractor are singular or plural
 in equal numbers and independently of each other, in clean as in corrupted prompts.
 
-Other words than a verb may follow, so a run of this suite takes `min_accuracy=0`, and asks for a gap alone. Roles:
+Other words than a verb may follow, so a run of this suite takes `min_accuracy=0` and `min_logit_diff=0`. Roles:
 `subject` and `attractor`. The item is the subject, whatever its number, and the verb where there are several.
 """
 

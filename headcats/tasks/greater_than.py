@@ -9,7 +9,7 @@ the paper's own contrast, in which the corrupted span starts in 01, so that both
 
 Answers are whole years. Whatever a tokenizer splits them into, the tokens that both share (`17`) belong to the prompt,
 and the two are compared from where they differ. As no single year has to be the most likely one, a run of this suite
-takes `min_accuracy=0`, and asks for a gap alone. Roles: `given` (the year), `first_verb` and `second_verb`, `event`,
+takes `min_accuracy=0` and `min_logit_diff=0`. Roles: `given` (the year), `first_verb` and `second_verb`, `event`,
 `end`.
 """
 

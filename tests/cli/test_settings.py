@@ -31,7 +31,8 @@ def test_every_suite_has_a_model_that_can_do_it():
 def test_suites_of_finished_prompts_are_scored_at_the_last_position(name):
     chosen = settings(None, {"suite": name})
     assert [MethodSpec.parse(method).positions for method in chosen["methods"]] == ["last"] * 3
-    assert chosen["min_accuracy"] == (0 if name in ("greater_than", "agreement") else 0.5)
+    gates = (0, 0) if name in ("greater_than", "agreement") else (0.5, None)
+    assert (chosen["min_accuracy"], chosen["min_logit_diff"]) == gates
 
 
 def test_a_model_is_run_with_as_many_demonstrations_as_it_was_measured_with():

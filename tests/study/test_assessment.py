@@ -11,8 +11,8 @@ from headcats.study.plan import plan
 from headcats.sweeps.runs import BaseRuns
 
 
-def judged(model, prepared):
-    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2)
+def judged(model, prepared, **options):
+    study = plan(suite_source=SUITE, n_prompts=8, n_demos=2, **options)
     return assess(study, prepared, [BaseRuns(model, batch) for batch in prepared.scored])
 
 
@@ -44,6 +44,26 @@ def test_a_task_the_model_cannot_do_is_refused(model, preparation):
     assert "accuracy 0.00" in found.refusal
     assert "min_accuracy=0.5" in found.refusal
     assert "accuracy" not in assessed(model, preparation, "shifted", min_accuracy=0).refusal
+
+
+def test_a_task_that_is_not_solved_is_measured_if_the_model_prefers_its_answers(model, preparation):
+    """Both gates on one task: it is right on every clean prompt, or on none, by what counts as right."""
+    found = assessed(model, preparation, "always_a", min_logit_diff=0)
+    assert found.refusal == ""
+    (batch,) = preparation.prepared["always_a"].scored
+    logits = model.logits(batch.clean)
+    mean = float((logits[range(8), batch.answer] - logits[range(8), batch.distractor]).mean())
+    beyond = assessed(model, preparation, "always_a", min_logit_diff=mean)
+    assert f"logit_diff {mean:.2f}" in beyond.refusal
+    assert f"min_logit_diff={mean:g}" in beyond.refusal
+    unsolved = assessed(model, preparation, "shifted", min_accuracy=0, min_logit_diff=0)
+    assert (unsolved.accuracy, unsolved.refusal) == (0, "")
+    exchanged = tuple(replace(batch, answer=batch.distractor, distractor=batch.answer) for batch in [batch])
+    wrong = replace(preparation.prepared["always_a"], scored=exchanged)
+    for min_accuracy, reason in ((0.5, "accuracy 0.00"), (0, "prefer")):
+        found = judged(model, wrong, min_accuracy=min_accuracy, min_logit_diff=0)
+        assert reason in found.refusal
+        assert len(found.given_answers) == 3
 
 
 def test_a_task_without_a_gap_is_refused(model, preparation):

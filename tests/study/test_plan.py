@@ -67,6 +67,9 @@ def test_names_given_twice_count_once():
         ({"n_prompts": True}, OptionError, "n_prompts must be a whole number"),
         ({"min_accuracy": 1.5}, OptionError, "min_accuracy must be a number from 0 .* to 1; got 1.5"),
         ({"min_accuracy": True}, OptionError, "min_accuracy must be a number"),
+        ({"min_accuracy": float("nan")}, OptionError, "min_accuracy must be a number"),
+        ({"min_logit_diff": "0"}, OptionError, "min_logit_diff must be a number, .* or None .*; got '0'"),
+        ({"min_logit_diff": float("inf")}, OptionError, "min_logit_diff must be a number"),
     ],
 )
 def test_what_is_wrong_is_named(options, error, message):

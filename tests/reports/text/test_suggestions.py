@@ -236,6 +236,7 @@ def manifest(*, tasks=ICL, methods=LABELS, model=None, suite_source=None, **chan
         ),
         (manifest(suite_source="", tasks=["plural"]), 'hc.run(model, suite=your_suite, tasks=["plural"])'),
         (manifest(min_accuracy=0.25), "headcats run --min-accuracy 0.25"),
+        (manifest(min_logit_diff=0.5), "headcats run --min-logit-diff 0.5"),
         (manifest(answers="single"), "headcats run --answers single"),
         (
             manifest(suite="mine", tasks=["b", "a"], suite_source="/my files/own.py:mine"),
