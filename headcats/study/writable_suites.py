@@ -2,6 +2,7 @@
 
 from headcats.errors import HeadcatsError
 from headcats.models.adapter import HookedModel
+from headcats.prompts.chat import as_messages
 from headcats.prompts.encode import encode_pairs, usable_pairs
 from headcats.prompts.pair import PromptPair
 from headcats.registry import names
@@ -37,6 +38,7 @@ def _can_write(task: Task, model: HookedModel, study: Study) -> bool:
     pairs = task.pairs(_TRIED, seed=study.seed)[:_TRIED]
     prompts = [pair for pair in pairs if isinstance(pair, PromptPair)]
     if prompts:
-        return encode_pairs(prompts, model.tokenizer, n_ctx=model.n_ctx, answers=study.answers)[1].kept > 0
+        messages, bos = as_messages(prompts, study.template), study.template.bos
+        return encode_pairs(messages, model.tokenizer, n_ctx=model.n_ctx, answers=study.answers, bos=bos)[1].kept > 0
     words = [pair for pair in pairs if isinstance(pair, tuple)]
     return len(usable_pairs(words, model.tokenizer, template=study.template, answers=study.answers)[0]) > 0
