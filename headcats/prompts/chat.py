@@ -39,9 +39,7 @@ def chat_template(tokenizer: Any, *, tried: Sequence[Conversation] = ()) -> Temp
     opening, between, turn, *rest, prompt = _cut(marked)
     if rest != [between, turn]:
         raise _refused("it writes the turns of a conversation differently, so there is no one text around them")
-    closed = _closing(tokenizer)
-    after = closed if turn.startswith(closed) else ""
-    before = _common_end(opening, turn.removeprefix(after))
+    before = _common_end(opening, turn.removeprefix(_closing(tokenizer)))
     header, lead = _split_lead(between, prompt)
     template = Template(
         "chat",

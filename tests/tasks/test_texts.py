@@ -36,6 +36,9 @@ def test_a_chat_template_is_that_of_the_tokenizer_given() -> None:
     )
     texts = hc.methods.task_texts("mine", suite=[MINE], n_prompts=4, n_demos=2, template="chat", tokenizer=tokenizer)
     assert all(text.text.count("> ") == 3 and text.bos == "written" for text in texts)
+    forgetful = with_chat(word_tokenizer(), each("m['content']", of="messages[-7:]"))
+    with pytest.raises(OptionError, match="'in5' after 'in0', 'out0'"):
+        hc.methods.task_texts("mine", suite=[MINE], n_demos=4, template="chat", tokenizer=forgetful)
     with pytest.raises(OptionError, match=r"tokenizer=model\.tokenizer"):
         hc.methods.task_texts("mine", suite=[MINE], template="chat")
     with pytest.raises(OptionError, match="no chat template"):
